@@ -1,6 +1,17 @@
+from importlib import import_module
+
 from django.apps import AppConfig, apps
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models.signals import pre_migrate
+
+from agents.kernel.lazy_modules import lazy_modules
+
+with lazy_modules:
+    # They need loaded apps. Only workers need `tasks`: the engine costs 0.5 s.
+    from django_q import signals
+
+    from agents import tasks
+    from agents.doors import database_schema
 
 _NEEDED = (
     "django.contrib.contenttypes",
@@ -28,24 +39,16 @@ class AgentsConfig(AppConfig):
         super().import_models()
 
     def ready(self) -> None:
-        # Checks register themselves; Django wants that once the apps are loaded.
-        from django_q.signals import post_spawn  # noqa: PLC0415  # needs loaded apps
-
-        from agents import checks  # noqa: F401, PLC0415
-
+        import_module("agents.checks")  # they register themselves
         pre_migrate.connect(_refuse_development_database, sender=self)
-        post_spawn.connect(_start_worker, dispatch_uid="agents.tasks")
+        signals.post_spawn.connect(_start_worker, dispatch_uid="agents.tasks")
 
 
 def _start_worker(**kwargs: object) -> None:
     """Begin to look for runs as soon as a worker process exists: q2's only hook for that."""
-    from agents.tasks import process_worker  # noqa: PLC0415  # only workers need the engine
-
-    process_worker()
+    tasks.process_worker()
 
 
 def _refuse_development_database(using: str, **kwargs: object) -> None:
     """Stop `migrate` before it changes anything, also in a project that embeds Vel."""
-    from agents.harness.schema import refuse_development_database  # noqa: PLC0415
-
-    refuse_development_database(using)
+    database_schema.refuse_development_database(using)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures.thread  # noqa: F401  # must register its own function first
 import threading
 from collections.abc import Callable
 
@@ -17,6 +18,4 @@ def before_threads_end(function: Callable[[], object]) -> None:
     The function of `threading` is private. It is the one that `concurrent.futures` itself uses, and
     the functions are called in the reverse order of their registration.
     """
-    import concurrent.futures.thread  # noqa: F401, PLC0415  # must register its own function first
-
     threading._register_atexit(function)  # type: ignore[attr-defined]

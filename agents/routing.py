@@ -6,10 +6,10 @@ from channels.routing import URLRouter
 from channels.sessions import CookieMiddleware
 from django.urls import path, re_path
 
-from agents.consumers.origin import OwnPagesOnly
 from agents.consumers.queue import QueueConsumer
 from agents.consumers.run import RunConsumer
 from agents.consumers.unknown import refuse_unknown_path
+from agents.doors.websockets.origin import OwnPagesOnly
 
 websocket_urlpatterns = [
     path("ws/approvals/", QueueConsumer.as_asgi()),

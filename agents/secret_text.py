@@ -21,10 +21,18 @@ from django.db import models
 from django.utils.encoding import force_str
 from django.views.decorators.debug import sensitive_variables
 
+from agents.kernel.lazy_modules import lazy_modules
 from agents.settings import SecretSettings
 
+with lazy_modules:
+    # 35 ms, which commands that need no secret should not wait for.
+    from cryptography import fernet
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.kdf import hkdf
+
+
 if TYPE_CHECKING:
-    from cryptography.fernet import MultiFernet
+    pass
 
 _LABEL = b"vel: stored secrets, version 1"
 HIDDEN = "(secret)"
@@ -52,13 +60,11 @@ class SecretText:
     @sensitive_variables()
     def reveal(self) -> str:
         """The plain text. Raises `SecretUnreadable`."""
-        from cryptography.fernet import InvalidToken  # noqa: PLC0415  # see `_fernet`
-
         if not self._token:
             raise SecretUnreadable("Nothing is stored here: enter it again.")
         try:
             return _fernet(_keys()).decrypt(self._token.encode()).decode()
-        except (InvalidToken, ValueError):
+        except (fernet.InvalidToken, ValueError):
             raise SecretUnreadable(
                 f"It cannot be decrypted: restore the key that encrypted it to {_setting()}, "
                 "or enter it again."
@@ -145,17 +151,14 @@ def _keys() -> tuple[str, ...]:
 
 @lru_cache(maxsize=4)
 @sensitive_variables()
-def _fernet(keys: tuple[str, ...]) -> MultiFernet:
-    # Imported here: it costs 35 ms, which commands that need no secret should not wait for.
-    from cryptography.fernet import Fernet, MultiFernet  # noqa: PLC0415
-    from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF  # noqa: PLC0415
-
+def _fernet(keys: tuple[str, ...]) -> fernet.MultiFernet:
     if not all(keys):
         raise ImproperlyConfigured(f"{_setting()} has an empty key.")
 
     def derived(key: str) -> bytes:
-        made = HKDF(algorithm=SHA256(), length=32, salt=None, info=_LABEL).derive(key.encode())
+        made = hkdf.HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=_LABEL).derive(
+            key.encode()
+        )
         return base64.urlsafe_b64encode(made)
 
-    return MultiFernet([Fernet(derived(key)) for key in keys])
+    return fernet.MultiFernet([fernet.Fernet(derived(key)) for key in keys])

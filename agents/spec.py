@@ -1,23 +1,34 @@
-"""What a run needs to know of its agent: the frozen content of an `AgentVersion`."""
+"""The definition of an agent: the options that every agent has, and what a version of it stores.
+
+The classes of `OPTIONS` declare the fields once: type, limits, default, description, and the
+permission that a change needs. Agent files and their JSON schema, the form in the admin, the REST
+API and the Python API derive from them and from the options of features (`agents.kernel.options`).
+`AgentSpec` is what a run pins: the same fields, with what they mean at that moment.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import Any, Literal, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic_core import PydanticKnownError
 
-from agents.kernel.options import AgentOptions
+from agents.kernel.integrations import integrations
+from agents.kernel.options import AgentOptions, Labels, Location
 
 Options = TypeVar("Options", bound=AgentOptions)
 DecisionName = Literal["approve", "edit", "reject", "respond"]
 Action = Literal["allow", "ask", "deny"]
+Name = Annotated[str, Field(min_length=1, max_length=300)]
+Provider = Annotated[str, Field(max_length=50)]
+Model = Annotated[str, Field(max_length=200)]
+Count = Annotated[int, Field(ge=0, le=2_147_483_647)]
+Positive = Annotated[int, Field(ge=1, le=2_147_483_647)]
+Tokens = Annotated[int, Field(ge=0, le=9_223_372_036_854_775_807)]
+Cost = Annotated[float, Field(ge=0, lt=1_000_000, multiple_of=0.000001)]
+"""US dollars."""
 ALL_TOOLS = "*"
 """Among an agent's tools: all of its profile, beside those that are named."""
 ALL_DECISIONS: tuple[DecisionName, ...] = ("approve", "edit", "reject", "respond")
@@ -52,14 +63,6 @@ class CallCondition(BaseModel):
     input_sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
     recipient: str | None = Field(default=None, min_length=3, max_length=320)
 
-    @model_serializer(mode="wrap")
-    def _without_later_default(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As of `AgentSpec`: a stored version of an earlier release has no recipient."""
-        fields: dict[str, Any] = dump(self)
-        if self.recipient is None:
-            fields.pop("recipient", None)
-        return fields
-
 
 class PolicyRule(BaseModel):
     """`tool` is a name or a pattern with `*`. The first rule that fits a call decides."""
@@ -88,22 +91,22 @@ class SubagentSpec(BaseModel):
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")
     description: str = Field(min_length=1, max_length=300)
     system_prompt: str = ""
-    provider: str = ""
-    model: str = ""
-    tools: tuple[str, ...] | None = None
-    skills: tuple[str, ...] = ()
+    provider: Provider = ""
+    model: Model = ""
+    tools: tuple[Name, ...] | None = None
+    skills: tuple[Name, ...] = ()
     read_only: bool = False
-    max_turns: int = Field(default=50, ge=1)
-    max_tokens: int | None = None
-    max_cost: float | None = None
-    max_seconds: int | None = None
+    max_turns: Positive = 50
+    max_tokens: Tokens | None = None
+    max_cost: Cost | None = None
+    max_seconds: Count | None = None
 
 
 MAX_FALLBACKS = 3
 
 
 class FallbackModel(BaseModel):
-    """A model that answers when those before it are down."""
+    """A model that continues a run if those before it are unavailable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -111,70 +114,298 @@ class FallbackModel(BaseModel):
     model: str = Field(min_length=1, max_length=200)
 
 
-class McpToolSpec(BaseModel):
-    """A tool of an MCP server as a person accepted it. `name` is what the model calls it.
-
-    `input_schema` is JSON text, since the order of names matters to models. `digest` is of what
-    the server said of the tool: while it says anything else, calls are refused.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str
-    server: str
-    tool: str
-    description: str
-    input_schema: str
-    effect: Literal["read", "external"] = "external"
-    seconds: int
-    digest: str
+def _installed(name: str) -> str:
+    names = [each.name for each in integrations()]
+    if name not in names:
+        *others, last = (repr(each) for each in names)
+        expected = f"{', '.join(others)} or {last}" if others else last
+        raise PydanticKnownError("literal_error", {"expected": expected})
+    return name
 
 
-class AgentSpec(BaseModel):
+def _name_integrations(schema: dict[str, Any]) -> None:
+    schema["enum"] = [each.name for each in integrations()]
+
+
+IntegrationName = Annotated[
+    str, AfterValidator(_installed), Field(json_schema_extra=_name_integrations)
+]
+CONFIGURE_SANDBOX = "agents.configure_sandbox"
+CONFIGURE_APPROVAL = "agents.configure_approval"
+"""Who lacks it could otherwise let an agent do unasked what others have to approve."""
+
+
+class PromptOptions(AgentOptions):
+    title = "Prompt"
+    listed = []
+
+    system_prompt: str = Field(
+        default="",
+        description="What the agent is told about itself (its AGENTS.md). Variables: {{date}}, "
+        "{{time_zone}}, {{user.name}}, {{user.first_name}}, {{thread.id}}, {{thread.title}}, "
+        "{{agent.name}}, and {{context.NAME}} for what callers give.",
+    )
+
+
+class ModelOptions(AgentOptions):
+    title = "Model"
+    listed = ["fallbacks"]
+
+    provider: Provider = Field(default="", description="Empty: the provider of the settings.")
+    model: Model = Field(default="", description="Empty: the default model of the provider.")
+    fallbacks: tuple[FallbackModel, ...] = Field(
+        default=(),
+        max_length=MAX_FALLBACKS,
+        description="Models that go on, one after the other, when the one before is down, as "
+        '[{"provider": "anthropic", "model": "claude-haiku-4-5"}]; at most 3 (docs/fallbacks.md).',
+    )
+    max_output_tokens: Count = 16_000
+    thinking: Annotated[
+        Literal["", "adaptive", "disabled"],
+        Labels({"": "---------", "adaptive": "adaptive", "disabled": "off"}),
+    ] = Field(default="", description="Empty: the model's own default.")
+    effort: Annotated[Literal["", "low", "medium", "high", "max"], Labels({"": "---------"})] = (
+        Field(
+            default="",
+            description="How much the model spends on an answer. Empty: the model's own default.",
+        )
+    )
+
+    def needed_middleware(self) -> dict[str, str]:
+        return {"fallbacks": "fallbacks"} if self.fallbacks else {}
+
+
+class ToolOptions(AgentOptions):
+    title = "Tools"
+    listed = ["profile"]
+
+    profile: Annotated[
+        Literal["full", "sandbox_only"],
+        Labels(
+            {
+                "full": "full: planning, files, execution",
+                "sandbox_only": "sandbox only: todos and execute_in_sandbox",
+            }
+        ),
+    ] = "full"
+    tools: tuple[Name, ...] | None = Field(
+        default=None,
+        description='Names of the tools it may use, as ["ls", "read_file"]. Empty or left out: '
+        "all of its profile.",
+    )
+
+    def tool_names(self) -> Iterator[tuple[Location, str]]:
+        yield from ((("tools", at), name) for at, name in enumerate(self.tools or ()))
+
+
+class SkillOptions(AgentOptions):
+    title = "Skills"
+    listed = []
+
+    builtin_skills: bool = Field(
+        default=True, description="Whether it has the skills that come with Vel."
+    )
+    skill_mode: Annotated[
+        Literal["tool_result", "system_prompt"],
+        Labels(
+            {
+                "tool_result": "as the result of loading it",
+                "system_prompt": "in the system prompt: each change costs the prompt cache",
+            }
+        ),
+    ] = Field(
+        default="tool_result",
+        description="Where the instructions of a loaded skill stand. In the system prompt they "
+        "change the beginning of every request: each skill that is loaded or put away breaks the "
+        "prompt cache, and the whole conversation is paid for again.",
+    )
+
+
+class ApprovalOptions(AgentOptions):
+    title = "Approval"
+    permission = CONFIGURE_APPROVAL
+    listed = []
+
+    interrupt_on: dict[str, bool | InterruptRule] = Field(
+        default={},
+        description='Tools that wait for a person, as {"execute": true} or '
+        '{"edit_file": {"allowed_decisions": ["approve", "reject"]}}; false never asks.',
+    )
+    approval_rules: tuple[PolicyRule, ...] = Field(
+        default=(),
+        description='Rules before these, the first that fits decides, as [{"tool": "execute", '
+        '"when": {"command": "rm .*"}, "action": "deny", "reason": "Nothing is deleted."}].',
+    )
+    approvals_needed: Annotated[
+        Literal[1, 2], Labels({1: "one person", 2: "two different people"})
+    ] = Field(default=1, description="How many people must approve a call that waits.")
+    self_approval: bool = Field(
+        default=True, description="People may approve the calls of their own runs."
+    )
+    approval_expiry: Positive | None = Field(
+        default=None,
+        description="Seconds after which a request is rejected by itself. Empty: never.",
+    )
+
+    def tool_names(self) -> Iterator[tuple[Location, str]]:
+        yield from ((("interrupt_on", name), name) for name in self.interrupt_on)
+        yield from (
+            (("approval_rules", at, "tool"), rule.tool)
+            for at, rule in enumerate(self.approval_rules)
+        )
+
+
+class SandboxOptions(AgentOptions):
+    title = "Sandbox and network"
+    permission = CONFIGURE_SANDBOX
+    listed = ["sandbox", "network", "toolbox"]
+
+    sandbox: bool = Field(
+        default=True, description="Off: files in the database and no tools that run code."
+    )
+    read_only: bool = Field(
+        default=False,
+        description="It can change no file, nor can its commands and its subagents.",
+    )
+    network: Annotated[
+        Literal["none", "allowlist", "full"],
+        Labels({"none": "none", "allowlist": "allow-list", "full": "any public address"}),
+    ] = "none"
+    allowed_hosts: tuple[Name, ...] = Field(
+        default=(),
+        description='What the allow-list holds, as ["pypi.org", "*.example.org", '
+        '"api.example.com:8443"].',
+    )
+    toolbox: Annotated[str, Field(max_length=100)] = Field(
+        default="",
+        description="A Python environment that the operator built. Empty: the system's Python.",
+    )
+    command_timeout: Annotated[int, Field(ge=1, le=600)] | None = Field(
+        default=None,
+        description="Seconds a command may take unless the call says otherwise. Empty: the tool's "
+        "own.",
+    )
+
+
+class IntegrationOptions(AgentOptions):
+    title = "Other services"
+    listed = []
+
+    integrations: tuple[IntegrationName, ...] = Field(
+        default=(),
+        description="Other services that it acts in, with the credentials of who runs it.",
+    )
+
+
+class SubagentOptions(AgentOptions):
+    title = "Subagents"
+    listed = []
+
+    general_subagent: bool = Field(
+        default=True, description="It may delegate to a subagent with its own tools."
+    )
+    background_subagents: bool = Field(
+        default=False,
+        description="It may also start subagents and go on meanwhile (spawn_subagent).",
+    )
+    max_concurrent_subagents: int = Field(
+        default=5,
+        ge=1,
+        le=100,
+        description="Subagents of one run that work at once; more wait for their turn.",
+    )
+    subagent_depth: int = Field(
+        default=1,
+        ge=0,
+        le=5,
+        description="0: it delegates nothing. 1: its subagents delegate nothing. And so on.",
+    )
+
+
+class OutputOptions(AgentOptions):
+    title = "Form of answers"
+    listed = ["output_schema"]
+
+    output_schema: dict[str, JsonValue] | None = Field(
+        default=None,
+        description="The form of its final answers, as JSON Schema: "
+        '{"type": "object", "properties": {"total": {"type": "number"}}, "required": '
+        '["total"]}. Empty: it answers in words.',
+    )
+
+
+class RepairOptions(AgentOptions):
+    title = "Form of answers"
+    listed = []
+
+    output_repairs: int = Field(
+        default=2,
+        ge=0,
+        le=5,
+        description="How often it is asked again when a final answer does not fit its form.",
+    )
+
+
+class LimitOptions(AgentOptions):
+    title = "Limits of a run"
+    listed = ["max_turns", "max_tokens", "max_cost", "max_seconds"]
+
+    max_turns: Positive = 500
+    max_tokens: Tokens | None = Field(
+        default=None, description="All tokens of one run. Empty: no limit."
+    )
+    max_cost: Cost | None = Field(default=None, description="US dollars a run. Empty: no limit.")
+    max_seconds: Count | None = Field(
+        default=None, description="Wall time of one run. Empty: no limit."
+    )
+
+    def needed_middleware(self) -> dict[str, str]:
+        limits = [name for name in ("max_tokens", "max_cost") if getattr(self, name) is not None]
+        return {"budgets": limits[-1]} if limits else {}
+
+
+OPTIONS = (
+    PromptOptions,
+    ModelOptions,
+    ToolOptions,
+    SkillOptions,
+    ApprovalOptions,
+    SandboxOptions,
+    IntegrationOptions,
+    SubagentOptions,
+    OutputOptions,
+    RepairOptions,
+    LimitOptions,
+)
+"""What every agent has, in the order of the form and of the file."""
+
+
+class AgentSpec(
+    LimitOptions,
+    RepairOptions,
+    SubagentOptions,
+    IntegrationOptions,
+    SandboxOptions,
+    ApprovalOptions,
+    SkillOptions,
+    ToolOptions,
+    ModelOptions,
+    PromptOptions,
+):
     """An agent as a run pins it. Times are seconds, cost is US dollars; None means no limit.
 
-    Beside these fields it has what features add (`kernel.options`, `kernel.relations`), as stored.
-    What a feature added that is not installed is kept and has no effect.
+    `provider` and `model` are those in force, never empty. Beside these fields it has what features
+    add (`kernel.options`, `kernel.relations`), as stored. Fields of a feature that is not installed
+    are kept and have no effect.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     name: str
     slug: str
-    system_prompt: str = ""
-    provider: str
-    model: str
-    max_output_tokens: int = 16_000
-    thinking: Literal["", "adaptive", "disabled"] = ""
-    effort: str = ""
-    profile: Literal["full", "sandbox_only"] = "full"
-    tools: tuple[str, ...] | None = None
-    interrupt_on: dict[str, bool | InterruptRule] = Field(default_factory=dict)
-    approval_rules: tuple[PolicyRule, ...] = ()
-    approvals_needed: Literal[1, 2] = 1
-    self_approval: bool = True
-    approval_expiry: int | None = Field(default=None, ge=1)
-    builtin_skills: bool = True
-    skill_mode: Literal["tool_result", "system_prompt"] = "tool_result"
-    sandbox: bool = True
-    network: Literal["none", "allowlist", "full"] = "none"
-    allowed_hosts: tuple[str, ...] = ()
-    toolbox: str = ""
-    command_timeout: int | None = None
-    integrations: tuple[str, ...] = ()
-    """Other services that it acts in, by the credential of who runs it."""
-    mcp_tools: tuple[McpToolSpec, ...] = ()
-    """Of MCP servers. Whether it still has them is asked anew at each call."""
     subagents: tuple[SubagentSpec, ...] = ()
-    general_subagent: bool = True
-    background_subagents: bool = False
-    max_concurrent_subagents: int = Field(default=5, ge=1, le=100)
-    subagent_depth: int = Field(default=1, ge=0, le=5)
-    """How many levels there may be below it."""
     subagent: str = ""
     """Of a subagent: which one of its parent's it is."""
-    read_only: bool = False
-    """It can change no file, nor can its commands. A subagent sees the files of its parent then."""
     toolkit: str = ""
     """Names the tools and middleware of the Python program that it belongs to: only there they are.
     It changes when what a model is told of them does."""
@@ -184,14 +415,6 @@ class AgentSpec(BaseModel):
     output_schema: str = ""
     """The form of its final answers: a JSON Schema as JSON text, since the order of names matters
     to models and not every database keeps it. Empty: any."""
-    output_repairs: int = Field(default=2, ge=0, le=5)
-    """How often it is asked again for an answer that fits."""
-    fallbacks: tuple[FallbackModel, ...] = Field(default=(), max_length=MAX_FALLBACKS)
-    """Models that go on with a run, one after the other, when the one before is down."""
-    max_turns: int = 500
-    max_tokens: int | None = None
-    max_cost: float | None = None
-    max_seconds: int | None = None
 
     def option(self, kind: type[Options]) -> Options:
         """Return the options of one feature, with defaults where the agent has no value."""
@@ -199,47 +422,32 @@ class AgentSpec(BaseModel):
         own = {name: stored[name] for name in kind.model_fields if name in stored}
         return kind.model_validate_json(json.dumps(own))
 
-    def needed_middleware(self, *, has_form: bool) -> dict[str, str]:
-        """Return the names of the middleware that the agent needs, each with the field.
+    def needs_of_run(self, run_form: Any) -> dict[str, str]:
+        """Return the names of the middleware that a run needs, each with the field.
 
-        `has_form`: the answer must have a form.
+        `run_form` is the form of answers of the run itself, or None.
         """
-        return {**self.needs, **({"structured_output": "output_schema"} if has_form else {})}
+        # Callers and parents can limit a run more than its agent.
+        needed = {
+            **self.needs,
+            **ModelOptions.needed_middleware(self),
+            **LimitOptions.needed_middleware(self),
+        }
+        if run_form is not None or self.output_schema:
+            needed["structured_output"] = "output_schema"
+        return needed
+
+    @classmethod
+    def completed(cls, stored: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a stored version with the defaults of the fields that it does not have.
+
+        Two versions say the same if these are equal. One that is not valid now stays as it is.
+        """
+        try:
+            return cls.model_validate(stored).model_dump(mode="json")
+        except ValidationError:
+            return dict(stored)
 
     @property
     def output_schema_value(self) -> dict[str, Any] | None:
         return json.loads(self.output_schema) if self.output_schema else None
-
-    @model_serializer(mode="wrap")
-    def _without_later_defaults(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out the fields that later releases brought, where they say nothing.
-
-        Versions are compared by what is dumped: an agent that was defined before there was such a
-        field stays at its version.
-        """
-        fields: dict[str, Any] = dump(self)
-        for name in LATER_FIELDS:
-            if getattr(self, name) == type(self).model_fields[name].get_default(
-                call_default_factory=True
-            ):
-                fields.pop(name, None)
-        return fields
-
-
-LATER_FIELDS = (
-    "integrations",
-    "mcp_tools",
-    "subagents",
-    "general_subagent",
-    "background_subagents",
-    "max_concurrent_subagents",
-    "subagent_depth",
-    "subagent",
-    "read_only",
-    "toolkit",
-    "needs",
-    "output_schema",
-    "output_repairs",
-    "fallbacks",
-)
-"""Fields of `AgentSpec` that stored versions of an earlier release do not have."""

@@ -13,7 +13,7 @@ class RunStatus(models.TextChoices):
     PENDING = "pending", "pending"  # waits for the thread's active run to end
     QUEUED = "queued", "queued"  # a worker should pick it up
     RUNNING = "running", "running"  # a driver holds its lease, or did until it died
-    WAITING = "waiting", "waiting"  # parked: for approval, children or budget
+    WAITING = "waiting", "waiting"  # parked: see `Run.wait_reason`
     COMPLETED = "completed", "completed"
     FAILED = "failed", "failed"
     CANCELLED = "cancelled", "cancelled"
@@ -23,7 +23,6 @@ class WaitReason(models.TextChoices):
     NONE = "", ""
     APPROVAL = "approval", "approval"
     CHILDREN = "children", "children"
-    BUDGET = "budget", "budget"
 
 
 class ToolCallStatus(models.TextChoices):

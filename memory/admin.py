@@ -12,8 +12,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from agents.admin.journal import JournalAdmin, person, tag
-from agents.admin.text import shown
+from agents.doors.admin.journal import JournalAdmin, person, tag
+from agents.doors.admin.text import shown
 from agents.hidden_text import visible
 from agents.models import ApprovalRequest
 from agents.review.marked_text import marked_text

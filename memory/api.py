@@ -8,11 +8,11 @@ from django.urls import path
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api import converters  # noqa: F401  # the pattern opaque_id
-from agents.api.base import ApiView, person
-from agents.api.named_agent import agent_of
-from agents.api.operations import OneOf, Page, operation
-from agents.api.serializers.strict import read_body, read_query
+from agents.doors.rest import converters  # noqa: F401  # the pattern opaque_id
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.named_agent import agent_of
+from agents.doors.rest.operations import OneOf, Page, operation
+from agents.doors.rest.serializers import read_body, read_query
 from agents.models import TokenScope
 from agents.services.errors import InvalidRequest, NotFound
 from memory.actions.changes import delete_file, restore_revision, write_file

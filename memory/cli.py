@@ -11,13 +11,17 @@ from typing import BinaryIO
 
 import click
 
-from velproject.cli.boot import database, with_database
-from velproject.cli.errors import CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option, persist_option
-from velproject.cli.terminal import one_line, visible
+from agents.doors.cli.boot import database, with_database
+from agents.doors.cli.errors import CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option, persist_option
+from agents.doors.cli.terminal import one_line, visible
 
 with late_imports:
+    from agents.doors.cli.console import print_table
+    from agents.doors.cli.find import agent_named
+    from agents.doors.cli.findings import show_findings
+    from agents.doors.cli.local_user import local_user
     from agents.models import Agent
     from memory.actions import changes as memory_changes
     from memory.actions.bundle import (
@@ -35,10 +39,6 @@ with late_imports:
         memory_state,
         revision_content,
     )
-    from velproject.cli.console import print_table
-    from velproject.cli.find import agent_named
-    from velproject.cli.findings import show_findings
-    from velproject.cli.local_user import local_user
 
 DOOR = "cli"
 MAX_CONTENT = 1024**2

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 from django.contrib.auth.base_user import AbstractBaseUser
 from pydantic import Field, model_validator
 
-from agents.consumers.frames import AfterEvents, Frame, Text
+from agents.doors.websockets.frames import AfterEvents, Frame, Text
 from agents.events.append import dump
 from agents.events.catalogue.approvals import ApprovalDecided, ApprovalExpired, ApprovalRequested
 from agents.events.catalogue.runs import RunCancelled, RunFailed

@@ -16,14 +16,14 @@ from django.urls import path as url_path
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from agents.doors.web.navigation import AGENT, NavigationEntry
+from agents.doors.web.pages import PersonRequest, page
 from agents.hidden_text import escaped_text, unescaped_text, visible
 from agents.models import Agent
 from agents.review import Review
 from agents.review.marked_text import marked_text
 from agents.selectors.visible import agents_for, approvals_for
 from agents.services.errors import Conflict, InvalidRequest, ServiceError
-from agents.web.navigation import AGENT, NavigationEntry
-from agents.web.pages import PersonRequest, page
 from memory.actions.changes import delete_file, restore_revision, write_file
 from memory.errors import NoSuchFile
 from memory.folders import RevisionEntry

@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from agents.api.serializers.strict import StrictSerializer, Text
+from agents.doors.rest.serializers import StrictSerializer, Text
 from memory.folders import MemoryEntry, RevisionEntry
 from memory.models import Operation
 from memory.queries.files import ShownFile

@@ -1,6 +1,6 @@
-"""OS sandbox: commands and files of an agent, kept apart from the host.
+"""OS sandbox: isolates the commands and files of an agent from the host.
 
-Uses no Django and nothing of Vel's other packages.
+This package does not import Django or any other package of Vel.
 """
 
 from sandbox.backends import CompositeBackend, StateFilesystemBackend

@@ -1,4 +1,4 @@
-"""Which host account a command runs as. Never root: see `drop_to`."""
+"""The host account that a command runs as. It is never root: see `drop_to`."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ class Account:
 
 
 def account_for(policy: SandboxPolicy) -> Account:
-    """The account that `policy` means on this host, for the caller's own account.
+    """Return the host account for `policy`, depending on the account of this process.
 
-    Raises `SandboxSetupError` when that would be root, or needs rights that the caller lacks.
+    Raises `SandboxSetupError` if the result would be root, or if it needs rights that this
+    process does not have.
     """
     own = Account(os.geteuid(), os.getegid())
     if own.uid != 0:
         if policy.uid not in (None, own.uid):
             raise SandboxSetupError(
-                f"The policy wants commands to run as uid {policy.uid}, but this process is uid "
+                f"The policy runs commands as uid {policy.uid}, but this process is uid "
                 f"{own.uid} and only root can change accounts. Leave the policy's uid empty, "
                 "or start the worker as root."
             )
@@ -45,17 +46,17 @@ def account_for(policy: SandboxPolicy) -> Account:
 
 
 def drop_to(account: Account) -> list[str]:
-    """The command prefix that enters `account`; empty when it is the caller's own.
+    """Return the command prefix that switches to `account`; empty if this process already has it.
 
-    bubblewrap started by root keeps kernel uid 0 inside: it could write /proc/sys, leave set-uid
-    files of root, and be bound by no process limit.
+    If root starts bubblewrap, commands keep kernel uid 0 inside: they could write /proc/sys and
+    create setuid files of root, and no process limit would apply to them.
     """
     if os.geteuid() == account.uid:
         return []
     setpriv = find_executable("setpriv")
     if setpriv is None:
         raise SandboxUnavailable(
-            "This process is root and setpriv, which starts commands as another account, "
+            "This process is root and needs setpriv to start commands as another account, but it "
             "was not found. Install util-linux."
         )
     return [
@@ -73,7 +74,7 @@ def _primary_group(uid: int) -> int:
     try:
         return pwd.getpwuid(uid).pw_gid or uid
     except KeyError:
-        return uid  # an account of the reserved range: its group has the same number
+        return uid  # an account of the reserved range has a group with the same number
 
 
 def _first_writable(policy: SandboxPolicy) -> Path | None:
@@ -84,8 +85,8 @@ def _owner_of_first_writable_mount(policy: SandboxPolicy) -> int:
     source = _first_writable(policy)
     if source is None:
         raise SandboxSetupError(
-            "This process is root and the policy names neither a uid nor a writable mount whose "
-            "owner could be taken. Give the policy a uid, e.g. sandbox.workspace.uid_for(n)."
+            "This process is root and the policy has neither a uid nor a writable mount with an "
+            "owner to use. Give the policy a uid, e.g. sandbox.workspace.uid_for(n)."
         )
     try:
         return source.stat().st_uid
@@ -96,9 +97,9 @@ def _owner_of_first_writable_mount(policy: SandboxPolicy) -> int:
 def _root_refused(policy: SandboxPolicy) -> str:
     source = _first_writable(policy)
     if policy.uid == 0 or source is None:
-        return "The policy wants commands to run as root (uid 0). Give it another uid."
+        return "The policy runs commands as root (uid 0). Give it another uid."
     return (
         f"{source} belongs to root, so commands would run as root. Give it to an unprivileged "
-        f"account, e.g. `chown -R nobody {source}`, or make the directory with "
-        "sandbox.workspace.prepare, which picks one."
+        f"account, e.g. `chown -R nobody {source}`, or create the directory with "
+        "sandbox.workspace.prepare, which chooses an account."
     )

@@ -1,4 +1,4 @@
-"""A workspace as a tar.gz that any careful extractor takes."""
+"""A workspace as a tar.gz file that any careful extractor accepts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_FILE_BYTES = 2 * 1024**3
 
 @dataclass(slots=True)
 class Archived:
-    """`left_out`: (path, why) of what is not in the archive."""
+    """The result of `write_archive`. `left_out` has (path, reason) of each omitted entry."""
 
     files: int = 0
     size: int = 0
@@ -27,11 +27,11 @@ class Archived:
 
 
 def write_archive(areas: Mapping[str, Path], target: Path) -> Archived:
-    """Write the areas into the new file `target` (mode 0600), which appears when it is whole.
+    """Write the areas into the new file `target` (mode 0600), which appears when it is complete.
 
-    Only directories, regular files and links that stay inside are in it, owned by nobody in
-    particular and without setuid bits, so that `tarfile` with `filter="data"` takes all of it.
-    Raises OSError when the archive cannot be written.
+    It contains only directories, regular files, and links that stay inside. Members have no
+    particular owner and no setuid bits, so `tarfile` with `filter="data"` accepts all of them.
+    Raises OSError if the archive cannot be written.
     """
     done = Archived()
     temporary = target.with_name(f".{target.name}-{secrets.token_hex(6)}")
@@ -51,7 +51,7 @@ def write_archive(areas: Mapping[str, Path], target: Path) -> Archived:
                     _add_directory(archive, directory, name, 1, done)
                 finally:
                     os.close(directory)
-        os.link(temporary, target)  # never over an archive that is there
+        os.link(temporary, target)  # never replaces an existing archive
         done.size = target.stat().st_size
     finally:
         temporary.unlink(missing_ok=True)
@@ -79,17 +79,17 @@ def _append(
     archive: tarfile.TarFile, member: tarfile.TarInfo, content: io.RawIOBase | None = None
 ) -> None:
     archive.addfile(member, content)
-    archive.getmembers().clear()  # it would keep one for each of perhaps 200,000 names
+    archive.getmembers().clear()  # it would keep an object for each name, up to 200,000
 
 
 class _ReadError(Exception):
-    """Something of the workspace cannot be read; what is wrong with the archive is no such."""
+    """A part of the workspace cannot be read. Errors of the archive itself are OSErrors."""
 
 
 def _add(
     archive: tarfile.TarFile, parent: int, name: str, path: str, depth: int, done: Archived
 ) -> str:
-    """Add one name. Returns why it was left out."""
+    """Add one name. Return the reason if it was left out."""
     try:
         status = os.stat(name, dir_fd=parent, follow_symlinks=False)
         if modes.S_ISLNK(status.st_mode):
@@ -114,7 +114,7 @@ def _add(
             _add_directory(archive, opened, path, depth + 1, done)
             return ""
         if not modes.S_ISREG(status.st_mode):
-            return "no file any more"
+            return "no longer a file"
         if status.st_size > MAX_FILE_BYTES:
             return f"larger than {MAX_FILE_BYTES} bytes"
         member = _member(path, tarfile.REGTYPE, status)
@@ -135,7 +135,7 @@ def _member(path: str, kind: bytes, status: os.stat_result) -> tarfile.TarInfo:
 
 
 class _Exactly(io.RawIOBase):
-    """A file's first bytes, as many as its header says: one that shrinks is filled with zeros."""
+    """Exactly `size` bytes of a file, as in its header. Zeros replace bytes that disappeared."""
 
     def __init__(self, descriptor: int, size: int) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ class _Exactly(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         wanted = self._left if size < 0 else min(size, self._left)
         data = os.read(self._descriptor, wanted) if wanted else b""
-        # The archive's writer takes a short read for the end.
+        # The writer of the archive treats a short read as the end.
         while len(data) < wanted and (more := os.read(self._descriptor, wanted - len(data))):
             data += more
         data += bytes(wanted - len(data))

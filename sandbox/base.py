@@ -1,4 +1,4 @@
-"""What every platform's sandbox offers."""
+"""The interface of the sandbox on every platform."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sandbox.result import ExecutionResult
 
 
 class Execution(ABC):
-    """One command that is running. Belongs to the thread that started it; see `BaseSandbox.start`.
+    """A running command. It belongs to the thread that started it; see `BaseSandbox.start`.
 
-    `pid` is the host's number of the process whose death ends everything the command started.
+    `pid` is a process on the host. When that process dies, all processes of the command die.
     """
 
     pid: int
@@ -23,27 +23,27 @@ class Execution(ABC):
 
     @abstractmethod
     def wait(self) -> ExecutionResult:
-        """Block until the command has ended and nothing of it is left alive; then its result.
+        """Block until all processes of the command have ended, and return the result.
 
-        Calling it again returns the same result. Raises `SandboxSetupError` when the sandbox
-        ended without running the command to an exit status.
+        A second call returns the same result. Raises `SandboxSetupError` if the sandbox ended
+        before the command had an exit status.
         """
 
     @abstractmethod
     def kill(self) -> None:
-        """End the command and everything it started, now. From any thread, at any time.
+        """Kill the command and all its processes immediately. Can be called from any thread.
 
-        `wait` then returns exit code 137 with `cancelled`. Does nothing once it has ended.
+        `wait` then returns exit code 137 with `cancelled`. Does nothing if the command has ended.
         """
 
 
 class BaseSandbox(ABC):
-    """Runs commands under one policy. Holds nothing between commands; safe to share by threads.
+    """Runs commands under one policy. Keeps no state between commands; threads can share it.
 
-    `working_dir` and `allowed_paths` (the read-only mounts) are paths as commands see them.
+    `working_dir` and `allowed_paths` (the read-only mounts) are paths inside the sandbox.
     `timeout` is the default wall time of a command in seconds. `guard` protects files in a user's
-    own directory that programs outside the sandbox run; None: one is made if the policy has such a
-    directory.
+    own directory that programs outside the sandbox run. With None, the sandbox creates a guard if
+    the policy has such a directory.
     """
 
     def __init__(self, policy: SandboxPolicy, guard: DirectoryGuard | None = None) -> None:
@@ -55,11 +55,11 @@ class BaseSandbox(ABC):
         self.timeout = policy.timeout
 
     def execute(self, command: str, timeout: float | None = None) -> ExecutionResult:
-        """Run a shell command (bash) and wait for it. `timeout` in seconds, 600 at most."""
+        """Run a shell command (bash) and wait for it. `timeout` is in seconds, at most 600."""
         return self.start(command, timeout=timeout).wait()
 
     def execute_python(self, code: str, timeout: float | None = None) -> ExecutionResult:
-        """Run Python source and wait for it. The source never becomes a file of the workspace."""
+        """Run Python source and wait for it. The source is never a file in the workspace."""
         return self.start_python(code, timeout=timeout).wait()
 
     @abstractmethod
@@ -73,14 +73,14 @@ class BaseSandbox(ABC):
         marker: str = "",
         cancel: Cancellation | None = None,
     ) -> Execution:
-        """Start a command and return while it runs. A string is run by bash, a list as it is.
+        """Start a command and return while it runs. bash runs a string; a list runs directly.
 
-        The thread that calls this must call `wait` and live until then: the command dies with it.
-        `on_output` gets both streams as text while `wait` runs, bounded by the output limit.
-        `marker` (letters, digits, `-`, `_`) lets `sandbox.reaper` find the command from another
-        process. A `cancel` that was thrown already means that the command never runs.
+        The calling thread must call `wait` and must stay alive until `wait` returns: the command
+        dies with its thread. `on_output` gets both streams as text while `wait` runs, up to the
+        output limit. `marker` (letters, digits, `-`, `_`) lets another process find the command
+        with `sandbox.reaper`. If `cancel` was already cancelled, the command never runs.
 
-        Raises `SandboxSetupError`; the command has then not run.
+        Raises `SandboxSetupError`; in this case the command did not run.
         """
 
     @abstractmethod
@@ -94,13 +94,13 @@ class BaseSandbox(ABC):
         marker: str = "",
         cancel: Cancellation | None = None,
     ) -> Execution:
-        """`start` for Python source; line numbers of tracebacks are those of `code`."""
+        """Like `start`, for Python source. Tracebacks have the line numbers of `code`."""
 
     def _wall_time(self, timeout: float | None) -> float:
         seconds = self.timeout if timeout is None else timeout
         if not seconds > 0:
             raise SandboxSetupError(
-                f"A time limit of {seconds!r} s was asked for; give seconds above 0, "
-                f"or nothing for the default of {self.timeout:g} s."
+                f"Invalid time limit: {seconds!r} s. Use a number of seconds above 0, "
+                f"or no value for the default of {self.timeout:g} s."
             )
         return min(float(seconds), MAX_TIMEOUT)

@@ -1,4 +1,4 @@
-"""The Linux sandbox: one bubblewrap per command, nothing kept between them."""
+"""The Linux sandbox: one bubblewrap for each command, no state between commands."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from sandbox.egress.execution import Egress, WayOut
 
 _PYTHON_SOURCE = "/run/execute_python"
-"""Not importable by this name, so it hides no module of the working directory."""
+"""Python cannot import this name, so it hides no module of the working directory."""
 
 _PYTHON_START = "/run/execute-python"
-"""A directory; not importable by this name either."""
+"""A directory. Python cannot import this name either."""
 
 _SHELL_SOURCE = "/run/execute"
 _LONGEST_ARGUMENT = 100_000
-"""Bytes; the kernel takes 128 KiB. A longer shell command is passed as a file."""
+"""In bytes. The kernel accepts 128 KiB; a longer shell command is passed as a file."""
 
 
 class BubblewrapSandbox(BaseSandbox):
-    """Raises `SandboxUnavailable` when this host cannot run it; nothing ever runs without it.
+    """Raises `SandboxUnavailable` if this host cannot run it. No command ever runs without it.
 
-    Raises `SandboxSetupError` when the policy's commands would run as root, or as an account
-    that cannot walk to what they are to see.
+    Raises `SandboxSetupError` if commands would run as root, or as an account that cannot reach
+    the directories in the policy's mounts.
 
-    With a network, commands reach the public internet through a proxy of this process. `egress`
-    replaces what it takes for that, for tests. `use_cgroups=False` is for tests too: limits are
-    then kept as on a host without control groups.
+    With a network, commands reach the public internet through a proxy in this process. Tests can
+    replace the proxy with `egress`. `use_cgroups=False` is also for tests: limits are then
+    enforced as on a host without control groups.
     """
 
     def __init__(
@@ -111,11 +111,11 @@ class BubblewrapSandbox(BaseSandbox):
         marker: str,
         cancel: Cancellation,
     ) -> Execution:
-        """Start a program that is talked to while it runs, for `seconds` at most.
+        """Start a program that the caller exchanges data with, for at most `seconds`.
 
-        `stdin` is the reading end of a pipe, which the caller closes when this has returned.
-        `on_stdout` gets what it prints, as it comes, on the thread that waits; it must not block.
-        Otherwise as `start`; here the limit of a command's time does not hold.
+        `stdin` is the read end of a pipe; the caller closes it after this method returns.
+        `on_stdout` gets the output as it arrives, on the thread that waits; it must not block.
+        Otherwise like `start`, but the time limit of a command does not apply.
         """
         prepared = Command(_checked_argv(command), stdin=stdin, marker=marker)
         return self._start(prepared, seconds, None, cancel, on_stdout)
@@ -165,7 +165,7 @@ def _way_out(policy: SandboxPolicy, egress: Egress | None) -> WayOut | None:
     if egress is None:
         if policy.network is Network.NONE:
             return None
-        # Imported at first use: asyncio's servers and the proxy cost 30 ms, and most have none.
+        # Imported at first use: asyncio's servers and the proxy cost 30 ms; few sandboxes use them.
         from sandbox.egress.execution import Egress  # noqa: PLC0415
 
         egress = Egress()
@@ -179,7 +179,7 @@ def _check_reachable(policy: SandboxPolicy, account: Account) -> None:
             raise SandboxSetupError(
                 f"{mount.source} cannot be shown in the sandbox: as root, commands run as uid "
                 f"{account.uid}, which cannot enter {closed}. Move it to a directory that "
-                "everybody can walk to, such as one in /var/lib/vel."
+                "every account can enter, such as one in /var/lib/vel."
             )
 
 
@@ -193,7 +193,7 @@ def _shell_command(command: str, stdin: bytes | None, marker: str) -> Command:
 
 def _checked_argv(command: list[str]) -> list[str]:
     if not command:
-        raise SandboxSetupError("An empty command was given; give a program and its arguments.")
+        raise SandboxSetupError("The command is empty. Give a program and its arguments.")
     for argument in command:
         _encoded(argument)
     return command
@@ -201,11 +201,11 @@ def _checked_argv(command: list[str]) -> list[str]:
 
 def _encoded(text: str) -> bytes:
     if "\0" in text:
-        raise SandboxSetupError("The command holds a NUL character; no program can be given one.")
+        raise SandboxSetupError("The command contains a NUL character. Remove it.")
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise SandboxSetupError(
-            f"The command holds {text[error.start]!r} at {error.start}, which is half a "
+            f"The command contains {text[error.start]!r} at {error.start}, which is half a "
             "character and has no UTF-8 form. Remove it."
         ) from error

@@ -1,4 +1,4 @@
-"""A switch that one thread throws to stop what other threads are waiting for."""
+"""A switch with which one thread stops the waiting of other threads."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 
 class Cancellation:
-    """Thread-safe and one-way: once cancelled it stays so.
+    """Thread-safe and one-way: it cannot be reset.
 
-    Callbacks run in the thread that calls `cancel`, or at once when it is cancelled already.
+    Callbacks run in the thread that calls `cancel`, or immediately if it is already cancelled.
     They must be quick and must not raise.
     """
 
@@ -31,7 +31,7 @@ class Cancellation:
             callback()
 
     def on_cancel(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `callback` when cancelled; returns a function that takes the callback back."""
+        """Call `callback` on cancellation. Return a function that removes the callback."""
         key = object()
         with self._lock:
             already = self._cancelled

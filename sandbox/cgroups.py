@@ -1,8 +1,8 @@
-"""A control group for each command: what it may take in all, kept by the kernel.
+"""A control group for each command: the kernel enforces its total limits.
 
-Memory files, file systems in memory and socket buffers are charged to it too, which nothing else
-sees in full. The directories bear the name of the process that made them, so that whoever comes
-later can tell what a dead one left behind.
+The kernel also charges memory files, file systems in memory and socket buffers to the group; no
+other measurement counts all of them. The directory name contains the id of the process that
+created the group, so that a later process can find the groups of dead processes.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _PREFIX = "vel-sandbox-"
 _NAME = re.compile(_PREFIX + r"(?P<namespace>\d+)-(?P<pid>\d+)-(?P<start>\d+)-\d+")
 _PERIOD_US = 100_000
 _SMALLEST_QUOTA_US = 1_000
-"""The kernel's."""
+"""The smallest quota that the kernel accepts."""
 
 _numbers = itertools.count()
 
 
 @dataclass(frozen=True, slots=True)
 class Cgroups:
-    """Where this process can make control groups: for each controller the directory to do it in.
+    """Where this process can create control groups: a parent directory for each controller.
 
     Version 2 has one directory for all controllers.
     """
@@ -44,7 +44,7 @@ class Cgroups:
     parents: Mapping[str, Path]
 
     def create(self, limits: Limits) -> CommandCgroup:
-        """A group with `limits`, empty. Raises OSError, and then leaves none."""
+        """Create an empty group with `limits`. Raises OSError, and then leaves no group."""
         name = f"{_PREFIX}{_namespace()}-{os.getpid()}-{_start_time(os.getpid())}-{next(_numbers)}"
         group = CommandCgroup(
             self.version, {kind: parent / name for kind, parent in self.parents.items()}
@@ -57,10 +57,10 @@ class Cgroups:
         return group
 
     def remove_stale(self) -> int:
-        """Remove the groups of processes that have died; how many directories that were.
+        """Remove the groups of dead processes. Return the number of removed directories.
 
-        A group that still holds processes is killed first. Groups made in another pid namespace
-        are left to that one.
+        Processes that are still in such a group are killed first. Groups of another pid namespace
+        are left alone.
         """
         removed = 0
         for parent in set(self.parents.values()):
@@ -76,7 +76,7 @@ class Cgroups:
 
 
 class CommandCgroup:
-    """The control group of one command. `directories` by controller; version 2 repeats one."""
+    """The control group of one command. `directories` is by controller; in version 2 all match."""
 
     def __init__(self, version: int, directories: Mapping[str, Path]) -> None:
         self.version = version
@@ -99,16 +99,16 @@ class CommandCgroup:
         file, value = "memory.swap.max", 0
         if self.version == 1:
             file, value = "memory.memsw.limit_in_bytes", memory
-        if (directory / file).exists():  # missing in a kernel that does not account for swap
+        if (directory / file).exists():  # missing if the kernel does not account for swap
             _write(directory / file, str(value))
 
     def attach(self, pid: int) -> None:
-        """Put `pid`, and so all that it will start, in the group. Raises OSError."""
+        """Put `pid`, and so all its later children, into the group. Raises OSError."""
         for directory in self._distinct():
             _write(directory / "cgroup.procs", str(pid))
 
     def oom_kills(self) -> int:
-        """How many of its processes the kernel killed because the group's memory was used up."""
+        """Return how many processes the kernel killed because the group had no memory left."""
         directory = self.directories.get(MEMORY)
         if directory is None:
             return 0
@@ -120,9 +120,9 @@ class CommandCgroup:
         return 0  # a kernel before 4.13 does not count
 
     def remove(self) -> None:
-        """Kill what is still in it, and remove it. Without effect where it is gone already.
+        """Kill the processes in the group and remove it. Does nothing if it is already gone.
 
-        Raises `SandboxError` when it cannot be removed within ten seconds.
+        Raises `SandboxError` if it cannot be removed within ten seconds.
         """
         for directory in self._distinct():
             deadline = time.monotonic() + DEATH_SECONDS
@@ -130,17 +130,17 @@ class CommandCgroup:
                 if time.monotonic() > deadline:
                     raise SandboxError(
                         f"The control group {directory} does not become empty: a process in it "
-                        "hangs in the kernel. Look at the disks and network mounts of this host."
+                        "hangs in the kernel. Check the disks and network mounts of this host."
                     )
                 _kill_all(directory)
-                time.sleep(0.001)  # the kernel lets go of the dead a moment after they died
+                time.sleep(0.001)  # the kernel releases dead processes with a short delay
 
     def _distinct(self) -> set[Path]:
         return set(self.directories.values())
 
 
 def _settings(version: int, kind: str, limits: Limits) -> Iterator[tuple[str, str]]:
-    """Files and values. Commands weigh half of what an ordinary process does."""
+    """Yield files and values. Commands get half the CPU weight of ordinary processes."""
     if kind == PIDS and limits.processes is not None:
         yield "pids.max", str(limits.processes)
     if kind == MEMORY and limits.memory_total is not None:
@@ -161,7 +161,7 @@ def _settings(version: int, kind: str, limits: Limits) -> Iterator[tuple[str, st
 
 
 def _write(file: Path, value: str) -> None:
-    # Without O_CREAT: a file that is not there is an error, not a new file.
+    # Without O_CREAT, so that a missing file is an error and not a new file.
     descriptor = os.open(file, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(descriptor, value.encode())
@@ -195,14 +195,14 @@ def _entries(parent: Path) -> list[Path]:
 
 
 def _namespace() -> int:
-    """The pid namespace in which the numbers in the names mean something."""
+    """The pid namespace of the process ids in the group names."""
     return os.stat("/proc/self/ns/pid").st_ino
 
 
 def _start_time(pid: int) -> int | None:
-    """Since boot, in clock ticks; together with the number it names a process for good."""
+    """In clock ticks since boot. Together with the pid it identifies a process uniquely."""
     try:
-        line = Path(f"/proc/{pid}/stat").read_bytes()  # a process name may hold any bytes
+        line = Path(f"/proc/{pid}/stat").read_bytes()  # a process name can contain any bytes
     except (FileNotFoundError, ProcessLookupError):
         return None
     fields = line.rpartition(b")")[2].split()

@@ -1,4 +1,4 @@
-"""Finding where this process may make control groups, by version."""
+"""Find the directories where this process can create control groups, for each version."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path, PurePosixPath
 from sandbox.cgroups import CONTROLLERS, MEMORY, Cgroups
 
 _HOST_LEAF = "vel-host"
-"""Where the processes of a delegated group go: in version 2 a group whose children are limited
-holds none itself."""
+"""A group for the processes of a delegated group: in version 2, a group whose children have limits
+cannot contain processes itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Mount:
-    """A mounted hierarchy. `root` is the group that is seen at `point`."""
+    """A mounted hierarchy. `root` is the group that is visible at `point`."""
 
     version: int
     root: str
@@ -26,9 +26,9 @@ class _Mount:
 
 
 def find_cgroups() -> Cgroups | None:
-    """The version that can limit memory, else the one with more controllers; None for neither.
+    """Prefer the version that can limit memory, then the one with more controllers, or None.
 
-    In version 2 this may move processes of a group that was delegated to this program (systemd:
+    In version 2 this may move the processes of a group that was delegated to this program (systemd:
     `Delegate=yes`; a container: its topmost group) into a group below it.
     """
     mounts = _mounts()
@@ -42,7 +42,7 @@ def mounted_versions() -> tuple[int, ...]:
 
 
 def _find_v1(mounts: list[_Mount]) -> Cgroups | None:
-    """The own group of each hierarchy, where a child can be made in it."""
+    """The group of this process in each hierarchy, if this process can create a child in it."""
     parents: dict[str, Path] = {}
     own = _own_groups()
     for mount in mounts:
@@ -54,7 +54,7 @@ def _find_v1(mounts: list[_Mount]) -> Cgroups | None:
 
 
 def _find_v2(mounts: list[_Mount]) -> Cgroups | None:
-    """The nearest group around the own one that is ours to divide."""
+    """The nearest enclosing group that this process may divide."""
     for mount in mounts:
         own = _place_of(_own_groups().get(""), mount) if mount.version == 2 else None
         if own is None:
@@ -70,7 +70,7 @@ def _find_v2(mounts: list[_Mount]) -> Cgroups | None:
 
 
 def _is_ours(directory: Path, top: Path) -> bool:
-    """Whether it was handed over: systemd marks what it delegates; a container has its top."""
+    """Whether the group was delegated: systemd marks such groups; a container owns its top."""
     if not all(
         os.access(path, os.W_OK)
         for path in (directory, directory / "cgroup.procs", directory / "cgroup.subtree_control")
@@ -83,7 +83,7 @@ def _is_ours(directory: Path, top: Path) -> bool:
             if os.getxattr(directory, mark) == b"1":
                 return True
         except OSError:
-            continue  # no such mark, or not for this account to see
+            continue  # no such mark, or not visible to this account
     return False
 
 
@@ -102,7 +102,7 @@ def _enable(kind: str, directory: Path) -> None:
             (directory / "cgroup.subtree_control").write_text(f"+{kind}")
         except OSError as error:
             if error.errno != errno.EBUSY:
-                return  # not allowed here: the report says what is then missing
+                return  # not allowed; the report names the missing controllers
             if not _move_processes(directory):
                 return
         else:
@@ -110,7 +110,7 @@ def _enable(kind: str, directory: Path) -> None:
 
 
 def _move_processes(directory: Path) -> bool:
-    """Into a group below; again when new ones were started meanwhile."""
+    """Move them into a group below. The caller repeats it if new processes started."""
     leaf = directory / _HOST_LEAF
     try:
         leaf.mkdir(exist_ok=True)
@@ -129,13 +129,13 @@ def _place_of(group: str | None, mount: _Mount) -> Path | None:
         return None
     path, root = PurePosixPath(group), PurePosixPath(mount.root)
     if not path.is_relative_to(root) or ".." in path.parts:
-        return None  # outside of what this process sees
+        return None  # outside the part that this process can see
     directory = mount.point / path.relative_to(root)
     return directory if directory.is_dir() else None
 
 
 def _own_groups() -> dict[str, str]:
-    """The own group by controller, as in /proc/self/cgroup; "" is version 2."""
+    """The groups of this process by controller, from /proc/self/cgroup; "" is version 2."""
     found: dict[str, str] = {}
     for line in _lines("/proc/self/cgroup"):
         _, kinds, group = line.split(":", 2)

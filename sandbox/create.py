@@ -1,4 +1,4 @@
-"""A sandbox over any directory of the host, without a workspace."""
+"""A sandbox for any directory of the host, without a workspace."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ def create_sandbox(
     timeout: float = 30,
     rules: FileRules | None = None,
 ) -> BaseSandbox:
-    """Commands start in `working_dir`, which they can write, and read `allowed_paths`.
+    """Create a sandbox whose commands start in `working_dir`, write it, and read `allowed_paths`.
 
-    All are bound at their own (resolved) paths; `working_dir` is made if it is missing. `timeout`
-    is the default wall time of a command in seconds. Commands run as the owner of `working_dir`.
-    With `network` they reach public addresses of the internet through a proxy that checks each
-    connection, and never this host or its local networks. Files in `working_dir` that programs
-    outside the sandbox run, such as git hooks, cannot be changed unless `rules` open them.
+    All directories are mounted at their own (resolved) paths. A missing `working_dir` is created.
+    `timeout` is the default wall time of a command in seconds. Commands run as the owner of
+    `working_dir`. With `network` they reach public addresses of the internet through a proxy that
+    checks each connection, and never this host or its local networks. Commands cannot change files
+    in `working_dir` that programs outside the sandbox run, such as git hooks, unless `rules` allow
+    it.
 
-    Raises `SandboxUnavailable` where this host cannot sandbox (nothing ever runs without), and
-    `SandboxSetupError` for a path that would give the machine away or that belongs to root.
+    Raises `SandboxUnavailable` if this host cannot sandbox (commands never run without a sandbox),
+    and `SandboxSetupError` for a path that would expose the machine or that belongs to root.
     """
     system = platform.system()
     if system not in ("Linux", "Darwin"):
@@ -51,10 +52,10 @@ def directory_policy(
     timeout: float = 30,
     rules: FileRules | None = None,
 ) -> SandboxPolicy:
-    """What `create_sandbox` lets commands do. Makes the directory. Raises `SandboxSetupError`."""
+    """The policy of `create_sandbox`. Creates the directory. Raises `SandboxSetupError`."""
     directory = _working_directory(working_dir)
     readable = [readable_path(path) for path in allowed_paths or []]
-    # The working directory comes last: it stays writable inside of an allowed path.
+    # The working directory comes last: it stays writable inside an allowed path.
     mounts = [Mount(path, str(path)) for path in readable]
     own_rules = rules or FileRules()
     mounts.append(Mount(directory, str(directory), writable=True, foreign=True, rules=own_rules))
@@ -77,10 +78,10 @@ def _working_directory(given: str) -> Path:
             ) from None
     except OSError as error:
         raise SandboxSetupError(
-            f"The working directory {path} cannot be made: {error.strerror}. Use another path."
+            f"The working directory {path} cannot be created: {error.strerror}. Use another path."
         ) from error
     else:
         if os.geteuid() == 0:
-            # Nobody's yet, and commands must not run as root: the first sandbox account.
+            # The directory is new and commands must not run as root: use the first account.
             os.chown(path, uid_for(0), uid_for(0))
     return path

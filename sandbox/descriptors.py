@@ -1,4 +1,4 @@
-"""File descriptors that carry bytes to a child process without a file on disk."""
+"""File descriptors that pass bytes to a child process without a file on disk."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import TracebackType
 
 
 def sealed_memory(name: str, content: bytes) -> int:
-    """A descriptor that reads `content` from its start and that nobody can change."""
+    """Return a descriptor at the start of `content`, which no process can change."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         view = memoryview(content)
@@ -27,7 +27,7 @@ def sealed_memory(name: str, content: bytes) -> int:
 
 
 class Descriptors:
-    """Descriptors that are closed together, in whatever way the block ends."""
+    """Descriptors that are closed together when the block ends, also after an error."""
 
     def __init__(self) -> None:
         self._open: set[int] = set()
@@ -37,7 +37,7 @@ class Descriptors:
         return descriptor
 
     def keep(self, descriptor: int) -> int:
-        """Leave `descriptor` open when the block ends: somebody else owns it now."""
+        """Leave `descriptor` open when the block ends; the caller now owns it."""
         self._open.remove(descriptor)
         return descriptor
 

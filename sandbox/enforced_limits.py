@@ -1,4 +1,4 @@
-"""Which means keeps each limit on this host, for people to read."""
+"""The mechanism that enforces each limit on this host, as text for operators."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from sandbox.cgroups import CPU, MEMORY, PIDS, Cgroups
 from sandbox.enforcement import NICENESS
 
 _ADVICE = (
-    "Give Vel control groups: a systemd unit with Delegate=yes, or a container whose "
-    "/sys/fs/cgroup can be written."
+    "Give Vel control groups: a systemd unit with Delegate=yes, or a container with a "
+    "writable /sys/fs/cgroup."
 )
 _CAP_SYS_PTRACE = 19
 
 
 @dataclass(frozen=True, slots=True)
 class EnforcedLimit:
-    """`firm` is false where a command can go over the limit for a moment, or in part.
+    """`firm` is false if a command can exceed the limit for a short time, or in part.
 
-    `weakness` then says how far, and `advice` what to do.
+    `weakness` then describes by how much, and `advice` what to do.
     """
 
     limit: str
@@ -34,7 +34,7 @@ class EnforcedLimit:
 
 
 def enforced_limits(cgroups: Cgroups | None) -> tuple[EnforcedLimit, ...]:
-    """`cgroups` is where commands get control groups of their own, None for nowhere."""
+    """`cgroups` is where commands get their own control groups; None if there is no such place."""
     group = "" if cgroups is None else f"cgroup v{cgroups.version}"
     kinds = set() if cgroups is None else set(cgroups.parents)
     return (
@@ -50,13 +50,13 @@ def enforced_limits(cgroups: Cgroups | None) -> tuple[EnforcedLimit, ...]:
 
 
 def _watched_memory() -> EnforcedLimit:
-    seen = "what a command hides in sockets is not counted"
+    uncounted = "memory that a command hides in sockets is not counted"
     if os.geteuid() == 0 and not _has_capability(_CAP_SYS_PTRACE):
-        seen = "without CAP_SYS_PTRACE memory files and /tmp are not counted"
+        uncounted = "without CAP_SYS_PTRACE memory files and /tmp are not counted"
     return EnforcedLimit(
         "memory",
         "watchdog and rlimit",
-        f"a command can go over the limit between two looks, and {seen}.",
+        f"a command can exceed the limit between two measurements, and {uncounted}.",
         _ADVICE,
     )
 
@@ -65,7 +65,7 @@ def _shared_cpu() -> EnforcedLimit:
     return EnforcedLimit(
         "cpu",
         f"nice {NICENESS}, rlimit and wall time",
-        "until its wall time a command may use every processor.",
+        "a command can use every processor until its wall time limit.",
         _ADVICE,
     )
 

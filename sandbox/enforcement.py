@@ -1,4 +1,4 @@
-"""Everything that holds one command within its limits, by the strongest means of this host."""
+"""Enforce the limits of one command with the strongest mechanism that this host has."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from sandbox.watchdog_disk import Base, DiskWatch
 from sandbox.watchdog_memory import MemoryWatch
 
 NICENESS = 10
-"""Of commands where no control group shares out the processors."""
+"""The niceness of commands on a host where no control group divides the processors."""
 
 _OOM_SCORE = 1000
-"""Of commands: the first that the kernel kills."""
+"""For commands: the kernel kills them first."""
 
 
 class Enforcement:
-    """The limits of one command. `prepare` before it may run, `end` when it is dead, always.
+    """The limits of one command. Call `prepare` before it may run, and always `end` after it.
 
-    Without `cgroups` its memory is watched and its processes are made nice. `base` is what all
-    commands of one sandbox share.
+    Without `cgroups`, a watchdog measures its memory and its processes get a lower priority. `base`
+    is the state that all commands of one sandbox share.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class Enforcement:
         self.watches: list[Watch] = []
 
     def prepare(self, pid: int) -> None:
-        """Limit the first process, and so all that it will start. Raises OSError."""
+        """Limit the first process, and so all its later children. Raises OSError."""
         limits = self._policy.limits
         if self._cgroups is not None:
             self._group = self._cgroups.create(limits)
             self._group.attach(pid)
-        # Courtesies, not guards: root in a container may lack the right to them.
+        # These two are not security limits: root in a container may lack the permission.
         with suppress(PermissionError):
-            # Should the host run out of memory, it is not the database that the kernel ends.
+            # If the host runs out of memory, the kernel should not kill the database.
             Path(f"/proc/{pid}/oom_score_adj").write_text(str(_OOM_SCORE))
             if self._cgroups is None or CPU not in self._cgroups.parents:
                 os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
@@ -64,18 +64,18 @@ class Enforcement:
             self.watches.append(DiskWatch(pid, self._policy.mounts, limits, self._base))
 
     def overstepped(self) -> str | None:
-        """Why the kernel killed the command, if it was for a limit of the control group."""
+        """Why the kernel killed the command, if a limit of the control group was the reason."""
         limit = self._policy.limits.memory_total
         if self._group is None or limit is None or not self._group.oom_kills():
             return None
         return over_memory(limit)
 
     def last_words(self) -> list[str]:
-        """What the watches have to tell of a command that has ended."""
+        """What the watches report about a command that has ended."""
         return [word for watch in self.watches if (word := watch.last_word()) is not None]
 
     def end(self) -> None:
-        """Free everything. Raises `SandboxError` when the control group cannot be removed."""
+        """Free all resources. Raises `SandboxError` if the control group cannot be removed."""
         try:
             for watch in self.watches:
                 watch.close()

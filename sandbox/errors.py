@@ -7,15 +7,15 @@ import unicodedata
 
 
 class SandboxError(Exception):
-    """Base of everything the sandbox raises."""
+    """Base class of all errors of the sandbox."""
 
 
 class SandboxUnavailable(SandboxError):
-    """This host cannot run a sandbox. Nothing was run, and nothing falls back to running bare."""
+    """This host cannot run a sandbox. No command was run; there is no fallback without one."""
 
 
 SandboxNotAvailableError = SandboxUnavailable
-"""The same error under its longer name."""
+"""The same error with a longer name."""
 
 
 class SandboxSetupError(SandboxError):
@@ -23,10 +23,10 @@ class SandboxSetupError(SandboxError):
 
 
 class FileError(SandboxError):
-    """A file operation that did not happen. Nothing was changed.
+    """A file operation failed. No file was changed.
 
-    `problem` says what is wrong and what to do. `path` is the agent's path; the message quotes
-    it as JSON, since a name may hold line breaks and control characters.
+    `problem` says what is wrong and what to do. `path` is the agent's path. The message quotes it
+    as JSON, because a name may contain line breaks and control characters.
     """
 
     def __init__(self, problem: str, path: str | None = None) -> None:
@@ -40,12 +40,12 @@ class FileError(SandboxError):
         return f"{_quoted(self.path)}: {self.problem}"
 
     def at(self, path: str) -> FileError:
-        """The same error for another name of the file: its path as the caller sees it."""
+        """Return the same error for another name of the file: its path as the caller knows it."""
         return type(self)(self.problem, path)
 
 
 def _quoted(path: str) -> str:
-    """`path` as JSON in which every character that a terminal obeys, or hides, is escaped."""
+    """`path` as JSON, with all invisible and terminal control characters escaped."""
     return "".join(
         json.dumps(char)[1:-1] if unicodedata.category(char) in _UNSEEN else char
         for char in json.dumps(path, ensure_ascii=False)
@@ -53,11 +53,11 @@ def _quoted(path: str) -> str:
 
 
 _UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
-"""Controls (C1 too), marks of direction, zero-width characters, line and paragraph separators."""
+"""Controls (C0 and C1), direction marks, zero-width characters, line and paragraph separators."""
 
 
 class PathRefused(FileError):
-    """A path that is not in the workspace, or that leads out of it."""
+    """The path is not in the workspace, or leads out of it."""
 
 
 class FileMissing(FileError):
@@ -65,31 +65,31 @@ class FileMissing(FileError):
 
 
 class IsDirectory(FileError):
-    """The path is a directory where a file was wanted."""
+    """The path is a directory, but a file was expected."""
 
 
 class NotDirectory(FileError):
-    """The path, or a part of it, is a file where a directory was wanted."""
+    """The path, or a part of it, is a file, but a directory was expected."""
 
 
 class NotRegularFile(FileError):
-    """The path is a link, FIFO, socket or device where a regular file was wanted."""
+    """The path is a link, FIFO, socket or device, but a regular file was expected."""
 
 
 class NotText(FileError):
-    """The file is binary, or not UTF-8."""
+    """The file is binary or not UTF-8."""
 
 
 class FileTooLarge(FileError):
-    """The file is larger than this operation takes."""
+    """The file is too large for this operation."""
 
 
 class FileChanged(FileError):
-    """The file is not what the caller last saw."""
+    """The file has changed since the caller last read it."""
 
 
 class ReadOnlyPath(FileError):
-    """The path can be read and not written."""
+    """The path can be read but not written."""
 
 
 class StorageFull(FileError):
@@ -97,8 +97,8 @@ class StorageFull(FileError):
 
 
 class FileAccessFailed(FileError):
-    """The operating system refused for another reason, which the message names."""
+    """The operating system refused for another reason; the message names it."""
 
 
 class InvalidRequest(FileError):
-    """An argument that makes no sense: a pattern, an offset, a text to replace."""
+    """An argument is invalid: a pattern, an offset, a text to replace."""

@@ -1,4 +1,4 @@
-"""Finding the programs that the sandbox itself relies on."""
+"""Find the programs that the sandbox itself needs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 
 def find_executable(name: str) -> Path | None:
-    """The absolute path of `name` on PATH, or None.
+    """Return the absolute path of `name` on PATH, or None.
 
-    A program that somebody other than root or this account could have put there, or can rewrite,
-    is not taken: it would run with this process's rights, outside of any sandbox.
+    A program is not used if an account other than root or this one owns it or could rewrite it:
+    it would run with the rights of this process, outside any sandbox.
     """
     found = shutil.which(name)
     if found is None or not os.path.isabs(found):

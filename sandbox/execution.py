@@ -1,4 +1,4 @@
-"""Watching one command in bubblewrap until it, and all it started, is gone."""
+"""Watch one command in bubblewrap until all its processes are gone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CHUNK = 65536
 
 
 class BubblewrapExecution(Execution):
-    """A launched command; opening its gate is the last thing the constructor does."""
+    """A launched command. The constructor opens its gate as its last step."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class BubblewrapExecution(Execution):
         self._result: ExecutionResult | None = None
         self._started = time.monotonic()
         self._forget_cancel = cancel.on_cancel(self.kill) if cancel else None
-        # If it was cancelled already, its first process is dead and nobody is at the gate.
+        # If it is already cancelled, its first process is dead and no command waits at the gate.
         launched.open_gate()
 
     def kill(self) -> None:
@@ -84,9 +84,9 @@ class BubblewrapExecution(Execution):
         return self._result
 
     def _watch(self) -> str:
-        """Take in output until the command has ended or must be.
+        """Read output until the command has ended or must be killed.
 
-        Returns how: exited, gone, late, flood, or over, with `_overstepped` set.
+        Return how: exited, gone, late, flood, or over (with `_overstepped` set).
         """
         launched, watches = self._launched, self._enforcement.watches
         poll = select.poll()
@@ -98,8 +98,8 @@ class BubblewrapExecution(Execution):
                 return "late"
             if self._oversteps():
                 return "over"
-            next_look = min((watch.due for watch in watches), default=deadline)
-            pause = max(0.0, min(deadline, next_look) - time.monotonic())
+            next_check = min((watch.due for watch in watches), default=deadline)
+            pause = max(0.0, min(deadline, next_check) - time.monotonic())
             for descriptor, _ in poll.poll(pause * 1000):
                 if descriptor in self._streams:
                     if not self._take(descriptor):
@@ -111,7 +111,7 @@ class BubblewrapExecution(Execution):
                     if not more:
                         return "gone"
                 else:
-                    # The first process died before its report: bubblewrap's last word follows.
+                    # The first process died before its report: bubblewrap's last report follows.
                     poll.unregister(descriptor)
             if self._printed > self._limits.output_flood:
                 return "flood"
@@ -119,13 +119,13 @@ class BubblewrapExecution(Execution):
     def _oversteps(self) -> bool:
         for watch in self._enforcement.watches:
             if watch.due <= time.monotonic():
-                self._overstepped = watch.look()
+                self._overstepped = watch.check()
                 if self._overstepped is not None:
                     return True
         return False
 
     def _end(self) -> None:
-        """Nothing survives: kill the tree, take what it had written, free what it held."""
+        """Kill all processes, read their remaining output, and free all resources."""
         if self._forget_cancel:
             self._forget_cancel()
         with self._lock:
@@ -143,8 +143,8 @@ class BubblewrapExecution(Execution):
             self._enforcement.end()
 
     def _drain(self) -> None:
-        # No writer is alive, so what is in the pipes now is all there is. An end of file is not
-        # waited for: a descriptor may have been handed to another sandbox through a socket.
+        # No writer is alive, so the pipes contain all remaining output. Do not wait for an end of
+        # file: a descriptor may have been passed to another sandbox through a socket.
         for descriptor in self._streams:
             while self._printed <= self._limits.output_flood and self._take(descriptor):
                 poll = select.poll()
@@ -157,7 +157,7 @@ class BubblewrapExecution(Execution):
         return sum(captured.total for _, captured in self._streams.values())
 
     def _take(self, descriptor: int) -> bool:
-        """Read once; False at the end of the stream."""
+        """Read once. Return False at the end of the stream."""
         try:
             data = os.read(descriptor, _CHUNK)
         except BlockingIOError:

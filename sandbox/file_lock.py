@@ -1,4 +1,4 @@
-"""A lock that processes share, and that one thread may take several times over."""
+"""A lock between processes. One thread can take it several times (it is re-entrant)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _LAST_PAUSE = 0.05
 
 
 class LockTimeout(Exception):
-    """Somebody else has held the lock all the time."""
+    """Another holder kept the lock for the whole waiting time."""
 
 
 class FileLock:
-    """Excludes every other holder of the same file, in this process and in others.
+    """Excludes all other holders of the same file, in this process and in other processes.
 
-    `patience` is how many seconds it waits before `LockTimeout`: a holder that was frozen must
-    not hold a caller's thread for ever. The file and its directory are made with modes 0600 and
-    0700. It ends with its holder's process.
+    `patience` is the waiting time in seconds before `LockTimeout`, because a frozen holder must not
+    block a caller's thread for ever. The file and its directory are created with modes 0600 and
+    0700. The lock ends when the process of its holder ends.
     """
 
     def __init__(self, path: Path, patience: float = 30.0) -> None:
@@ -52,7 +52,7 @@ class FileLock:
     ) -> None:
         self._depth -= 1
         if self._depth == 0:
-            os.close(self._descriptor)  # which lets go of the lock
+            os.close(self._descriptor)  # this releases the lock
         self._threads.release()
 
     def _open_locked(self) -> int:

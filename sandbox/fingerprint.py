@@ -1,4 +1,4 @@
-"""Whether a tree of files is what it was: a digest of what the kernel tells of each entry."""
+"""Detect changes in a tree of files with a digest of the metadata of each entry."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MAX_ENTRIES = 50_000
 
 
 def fingerprint(directories: Iterable[Path]) -> str:
-    """The same text as long as nothing below `directories` has changed.
+    """Return the same text as long as no entry below `directories` has changed.
 
-    Made of names, kinds, sizes, inode numbers and times of change, which no command can set: so no
-    content is read, and a change that is taken back is a change. Links are not followed. A tree of
-    more than `MAX_ENTRIES` never has the same text twice, nor has one that is too deep or that
-    cannot be read.
+    The digest uses names, types, sizes, inode numbers and change times (ctime). A command cannot
+    set the change time, so no content is read, and a change that was undone counts as a change.
+    Links are not followed. A tree gets a new random text each time if it has more than
+    `MAX_ENTRIES`, is too deep, or cannot be read.
     """
     digest = hashlib.sha256()
     count = 0
@@ -33,16 +33,16 @@ def fingerprint(directories: Iterable[Path]) -> str:
                 count += 1
                 if count > MAX_ENTRIES:
                     return secrets.token_hex(32)
-                told = (found.st_mode, found.st_size, found.st_ino, found.st_ctime_ns)
-                digest.update(path + f"\0{told}\0".encode())
+                metadata = (found.st_mode, found.st_size, found.st_ino, found.st_ctime_ns)
+                digest.update(path + f"\0{metadata}\0".encode())
     except OSError:
-        # A directory that a command takes away while it is read is a change, too.
+        # A command that removes a directory during the reading has changed the tree, too.
         return secrets.token_hex(32)
     return digest.hexdigest()
 
 
 def _entries(directory: Path) -> Iterator[tuple[bytes, os.stat_result]]:
-    """Yield the path and status of what lies below `directory`, always in the same order."""
+    """Yield the path and status of each entry below `directory`, always in the same order."""
     top = open_directory(directory)
     try:
         pending: list[tuple[bytes, ...]] = [()]
@@ -52,7 +52,7 @@ def _entries(directory: Path) -> Iterator[tuple[bytes, os.stat_result]]:
                 raise OSError(errno.ENAMETOOLONG, "nested too deep", os.fspath(directory))
             descriptor = open_below(top, names)
             try:
-                if names:  # after it was opened, which may have changed its mode
+                if names:  # only after opening it, because opening may change its mode
                     yield b"/".join(names), os.fstat(descriptor)
                 for name in sorted(map(os.fsencode, os.listdir(descriptor))):
                     found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)

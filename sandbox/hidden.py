@@ -1,9 +1,9 @@
-"""Characters that a reader does not see, or sees in another place."""
+"""Characters that are invisible to a reader, or that change the visible order of text."""
 
 from __future__ import annotations
 
-# Controls but tab and line feed, marks that turn the direction of writing, zero-width and blank
-# letters, tags, supplementary variation selectors; and lone surrogates, which JSON may carry.
+# Controls except tab and line feed, direction marks, zero-width and blank letters, tags,
+# supplementary variation selectors, and lone surrogates, which JSON may contain.
 HIDDEN_RANGES = (
     (0x00, 0x08),
     (0x0B, 0x1F),
@@ -30,4 +30,4 @@ HIDDEN_RANGES = (
 )
 
 HIDDEN = "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in HIDDEN_RANGES)
-"""For a class of a regular expression."""
+"""The ranges for a character class in a regular expression."""

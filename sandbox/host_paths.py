@@ -1,4 +1,4 @@
-"""Which directories of the host may be shown to commands, and which never."""
+"""Which directories of the host commands may use, and which are always forbidden."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ _SHARED_DIRECTORIES = frozenset(
         *("/var", "/var/lib", "/var/tmp"),  # noqa: S108
     ]
 )
-"""Nobody's own: not to be written by commands as a whole."""
+"""Shared directories: commands must not be able to write all of one."""
 
 
-def writable_directory(given: str | Path) -> Path:
-    """The path without links, if commands may write all of it. It need not exist.
+def writable_directory(requested: str | Path) -> Path:
+    """Return the resolved path if commands may write all of it. It need not exist.
 
-    Raises `SandboxSetupError` for /, system directories, homes and what lies in places for keys.
+    Raises `SandboxSetupError` for /, system directories, home directories and paths with keys.
     """
-    path = _showable(given)
+    path = _showable(requested)
     if str(path) in _SHARED_DIRECTORIES or path == _home() or path in _home().parents:
         raise SandboxSetupError(
-            f"The working directory {path} was asked for, but commands could then rewrite what "
-            "this machine or this account runs. Use a directory of its own below it."
+            f"{path} cannot be the working directory: commands could then rewrite programs that "
+            "this machine or this account runs. Use a separate directory below it."
         )
     return path
 
 
-def readable_path(given: str | Path) -> Path:
-    """The path without links, if commands may read all of it.
+def readable_path(requested: str | Path) -> Path:
+    """Return the resolved path if commands may read all of it.
 
     Raises `SandboxSetupError` like `writable_directory`, and for sockets, pipes and devices.
     """
-    path = _showable(given)
+    path = _showable(requested)
     if path == _home() or path in _home().parents:
         raise SandboxSetupError(
-            f"Read access to {path} was asked for, which holds the keys and settings of this "
-            "account. Allow the directories that are needed, one by one."
+            f"Commands cannot get read access to {path}: it contains the keys and settings of this "
+            "account. Allow only the directories that they need."
         )
     if not path.exists():
-        raise SandboxSetupError(f"The allowed path {path} does not exist. Remove or make it.")
+        raise SandboxSetupError(f"The allowed path {path} does not exist. Remove it or create it.")
     if not (path.is_dir() or path.is_file()):
         raise SandboxSetupError(
             f"The allowed path {path} is a socket, a pipe or a device, through which commands "
@@ -57,21 +57,22 @@ def readable_path(given: str | Path) -> Path:
     return path
 
 
-def _showable(given: str | Path) -> Path:
-    path = Path(given).resolve()
+def _showable(requested: str | Path) -> Path:
+    path = Path(requested).resolve()
     forbidden = path == Path("/") or any(path.is_relative_to(tree) for tree in _FORBIDDEN_TREES)
     if forbidden:
         raise SandboxSetupError(
-            f"{given} (which is {path}) was asked for; a sandbox never shows /, "
-            f"{', '.join(_FORBIDDEN_TREES)} or what lies in them. Use another path."
+            f"{requested} (resolved: {path}) is not allowed: a sandbox never shows /, "
+            f"{', '.join(_FORBIDDEN_TREES)} or their contents. Use another path."
         )
     if not _SECRET_NAMES.isdisjoint(path.parts):
         raise SandboxSetupError(
-            f"{given} (which is {path}) was asked for, but it is a place for keys. Use another."
+            f"{requested} (resolved: {path}) is not allowed: it is a directory for keys. "
+            "Use another path."
         )
     return path
 
 
 def _home() -> Path:
-    # Without a passwd entry and HOME this stays "~", which is no directory of anybody.
+    # Without a passwd entry and HOME this stays "~", which is not a home directory.
     return Path(os.path.expanduser("~")).resolve()

@@ -1,7 +1,8 @@
-"""The files that code for `execute_python` can import from its working directory, as they are now.
+"""The files that code for `execute_python` can currently import from its working directory.
 
-The rule is that of `sandbox.own_modules_start`, applied from outside: no file is left out that the
-code could import, and one may be listed that a package of the same name hides.
+This applies the rule of `sandbox.own_modules_start` from outside the sandbox. The list contains
+every file that the code could import. It may also contain a file that is hidden by a package of
+the same name.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _CHANGES_PATH = {b"sys", b"path"}
 
 @dataclass(frozen=True, slots=True)
 class ImportLimits:
-    """How much is listed, and how much of it is shown, in bytes."""
+    """How many files are listed, and how many bytes of them are shown."""
 
     files: int = 200
     file: int = 1_000_000
@@ -31,7 +32,7 @@ class ImportLimits:
 
 @dataclass(frozen=True, slots=True)
 class ImportableFile:
-    """`text` is its content; None where `reason` says why it is not shown."""
+    """`text` is its content, or None if it is not shown; `reason` then says why."""
 
     path: str
     text: str | None
@@ -40,9 +41,9 @@ class ImportableFile:
 
 @dataclass(frozen=True, slots=True)
 class Importable:
-    """`missing` says why files may be left out, empty if none are.
+    """`missing` says why files may be missing from the list; empty if the list is complete.
 
-    With `changes_path` the code may add other directories to `sys.path`.
+    With `changes_path`, the code may add other directories to `sys.path`.
     """
 
     files: tuple[ImportableFile, ...] = ()
@@ -98,7 +99,7 @@ class _Search:
     def _files_of(self, entry: Entry) -> Iterator[Entry]:
         is_directory = self._is_directory(entry)
         if is_directory is None:
-            yield entry  # reading it fails, and says why
+            yield entry  # reading it fails with a reason
         elif not is_directory:
             if entry.name.endswith(_SUFFIXES):
                 yield entry
@@ -108,7 +109,7 @@ class _Search:
                     yield below
 
     def _is_directory(self, entry: Entry) -> bool | None:
-        """None for a link that leads out of the files of the backend."""
+        """None for a link that leads out of the backend's files."""
         if entry.type == "file":
             return False
         try:
@@ -132,7 +133,7 @@ class _Search:
         try:
             require_text(data, len(data))
         except NotText:
-            return ImportableFile(entry.path, None, f"It is no text ({len(data):,} bytes).")
+            return ImportableFile(entry.path, None, f"It is not text ({len(data):,} bytes).")
         if len(data) > self._room:
             return ImportableFile(entry.path, None, f"It is too long ({len(data):,} bytes).")
         self._room -= len(data)
@@ -140,7 +141,7 @@ class _Search:
 
 
 def _module_of(entry: Entry) -> str | None:
-    """The name under which Python could import it."""
+    """The name with which Python could import the entry."""
     if not entry.addressable or entry.type == "other":
         return None
     name = entry.name

@@ -1,4 +1,4 @@
-"""Starting bubblewrap up to the point where the command may run."""
+"""Start bubblewrap and wait until the command may run."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from sandbox.policy import SandboxPolicy
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to run: argv as seen inside, with the files and variables that only it gets."""
+    """A command to run: argv inside the sandbox, with files and variables only for this command."""
 
     argv: Sequence[str]
     files: tuple[InjectedFile, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     stdin: bytes | int | None = None
-    """What it reads: all of it beforehand, or the reading end of a pipe of the caller's."""
+    """Its standard input: all bytes of it, or the read end of a pipe of the caller."""
     marker: str = ""
     descriptors: tuple[int, ...] = ()
-    """What it inherits, by the same numbers."""
+    """Descriptors that it inherits, with the same numbers."""
 
 
 def launch(
@@ -41,19 +41,19 @@ def launch(
     prepare: Callable[[int], None],
     protection: Sequence[str] = (),
 ) -> Launched:
-    """Set up a sandbox for `command` as `account`; the command waits at the gate.
+    """Set up a sandbox for `command` as `account`. The command waits at the gate.
 
     `prepare(pid)` is called with the first process, before the command can run and while
-    bubblewrap goes on with its set-up; an OSError of it is a failed set-up. `protection` are
-    mounts over those of the policy, as arguments of bubblewrap.
+    bubblewrap continues its set-up. If it raises OSError, the set-up has failed. `protection` are
+    mounts on top of those of the policy, as arguments of bubblewrap.
 
-    Raises `SandboxSetupError`; nothing is then left alive.
+    Raises `SandboxSetupError`; in this case no process is left.
     """
     prefix = drop_to(account)
     with Descriptors() as ours, Descriptors() as theirs:
         status, writing = _pipe_from(ours, theirs)
         # Open for reading as well: if this process dies, bubblewrap's report still has a reader.
-        # A broken pipe would end its outer half only, and the inner one would wait for ever.
+        # A broken pipe would end only its outer half, and the inner half would wait for ever.
         their_status = theirs.add(os.open(f"/proc/self/fd/{writing}", os.O_RDWR | os.O_CLOEXEC))
         stdout, their_stdout = _pipe_from(ours, theirs)
         stderr, their_stderr = _pipe_from(ours, theirs)
@@ -119,7 +119,7 @@ def _stdin(theirs: Descriptors, content: bytes | int | None) -> int:
 def _nul_separated(arguments: list[str]) -> bytes:
     for argument in arguments:
         if "\0" in argument:
-            raise SandboxSetupError(f"A path or variable of the policy holds NUL: {argument!r}.")
+            raise SandboxSetupError(f"A path or variable of the policy contains NUL: {argument!r}.")
     return b"".join(os.fsencode(argument) + b"\0" for argument in arguments)
 
 
@@ -127,8 +127,8 @@ def _spawn(
     argv: list[str], stdin: int, stdout: int, stderr: int, inherited: list[int]
 ) -> subprocess.Popen[bytes]:
     try:
-        # An own session: Ctrl-C at a terminal reaches the caller, which decides. The empty
-        # environment keeps the host's out of /proc/1/environ. No option here disables vfork.
+        # A separate session: Ctrl-C at a terminal reaches only the caller, which decides. The empty
+        # environment keeps the host's variables out of /proc/1/environ. No option disables vfork.
         return subprocess.Popen(
             argv,
             stdin=stdin,

@@ -22,18 +22,18 @@ from sandbox.processes import (
 from sandbox.seccomp import filter_program, host_architecture
 
 SETUP_SECONDS = 20.0
-"""How long each step of bubblewrap's set-up may take; all of it takes about 10 ms."""
+"""Time limit in seconds for each step of bubblewrap's set-up. The whole set-up takes 10 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pipes:
-    """This side's ends of a sandbox's pipes. What is read from is non-blocking.
+    """This process's ends of a sandbox's pipes. The read ends are non-blocking.
 
-    `arrival` and `gate` let the command wait until it may run. bubblewrap reads both at the end
-    of its set-up, `arrival` first: a pipe that one byte fills, so that it can be written again
-    when the set-up is done. From `gate` it then reads the system-call filter. Should this process
-    die before it has written the filter, bubblewrap reads an empty one and gives up: what nobody
-    watches yet never runs.
+    With `arrival` and `gate` the command waits until it may run. bubblewrap reads both at the end
+    of its set-up, first `arrival`: one byte fills this pipe, so it becomes writable again when the
+    set-up is done. bubblewrap then reads the system-call filter from `gate`. If this process
+    dies before it has written the filter, bubblewrap reads an empty filter and exits. So a command
+    never runs unwatched.
     """
 
     status: int
@@ -44,10 +44,10 @@ class Pipes:
 
 
 class Launched:
-    """`pid` is the first process of the sandbox's pid namespace, on the host: with it dies all
-    that the command started. It is known from `await_first_process` on.
+    """`pid` is the first process of the sandbox's pid namespace, as the host numbers it. All
+    processes of the command die with it. It is set after `await_first_process`.
 
-    Errors of the set-up leave nothing alive.
+    Errors of the set-up leave no process alive.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Launched:
         self._status_text = b""
 
     def await_first_process(self) -> None:
-        """Raises `SandboxSetupError` when there is none to come."""
+        """Wait for the first process. Raises `SandboxSetupError` if there is no such process."""
         deadline = time.monotonic() + SETUP_SECONDS
         while not self.pid:
             left = deadline - time.monotonic()
@@ -74,11 +74,11 @@ class Launched:
         try:
             pidfd = os.pidfd_open(self.pid)
         except ProcessLookupError as error:
-            raise self.setup_error("its first process ended at once") from error
-        # The number comes from another process. Root must not touch a stranger by mistake.
+            raise self.setup_error("its first process ended immediately") from error
+        # The number comes from another process. Root must not kill an unrelated process.
         if parent_of(self.pid) != self.process.pid:
             os.close(pidfd)
-            raise self.setup_error("its first process ended at once")
+            raise self.setup_error("its first process ended immediately")
         self.pidfd = pidfd
 
     def await_arrival_at_gate(self) -> None:
@@ -92,7 +92,7 @@ class Launched:
             raise self.setup_error("it ended during its set-up")  # and left the byte unread
 
     def open_gate(self) -> None:
-        """Let the command run, once. Without effect if it was killed before."""
+        """Let the command run, once. Does nothing if the command was already killed."""
         self._gate_is_open = True
         try:
             program = filter_program(host_architecture(), unix_sockets=self._unix_sockets)
@@ -103,7 +103,7 @@ class Launched:
             os.close(self.pipes.gate)
 
     def read_status(self) -> bool:
-        """Take in what bubblewrap reported; False when it will report no more."""
+        """Read bubblewrap's reports. Return False if there will be no more reports."""
         try:
             data = os.read(self.pipes.status, 65536)
         except BlockingIOError:
@@ -117,10 +117,10 @@ class Launched:
         return bool(data)
 
     def end(self) -> None:
-        """Kill whatever is alive and return when all of it is gone."""
+        """Kill all processes and return when they are gone."""
         if self.pidfd >= 0:
             send_kill(self.pidfd)
-            # Readable once the first process is dead, which is after all others in its namespace.
+            # Readable when the first process is dead, which is after all others in its namespace.
             if not wait_readable(self.pidfd, DEATH_SECONDS):
                 raise SandboxSetupError(hangs_in_the_kernel(self.pid))
             reap_if_own(self.pidfd)
@@ -132,7 +132,7 @@ class Launched:
     def _await_outer_process(self) -> None:
         if self.process.returncode is not None:
             return
-        # It reaps its child and ends by itself. (Popen's own time-out would poll.)
+        # It reaps its child and then exits. (The time-out of Popen would poll.)
         pidfd = os.pidfd_open(self.process.pid)
         if not wait_readable(pidfd, DEATH_SECONDS):
             self.process.kill()
@@ -148,11 +148,11 @@ class Launched:
         if self.pidfd >= 0:
             os.close(self.pidfd)
 
-    def setup_error(self, what: str) -> SandboxSetupError:
-        """End everything and say what bubblewrap said."""
+    def setup_error(self, problem: str) -> SandboxSetupError:
+        """End all processes and return an error with bubblewrap's error output."""
         self.end()
         try:
-            said = os.read(self.pipes.stderr, 65536).decode("utf-8", "replace").strip()
+            stderr = os.read(self.pipes.stderr, 65536).decode("utf-8", "replace").strip()
         except BlockingIOError:
-            said = ""
-        return SandboxSetupError(f"bubblewrap failed: {what}. It said: {said or '(nothing)'}")
+            stderr = ""
+        return SandboxSetupError(f"bubblewrap failed: {problem}. stderr: {stderr or '(empty)'}")

@@ -1,7 +1,7 @@
-"""The mark that lets another process find a sandbox by looking through /proc.
+"""The mark with which another process finds a sandbox in /proc.
 
-It is an argument of bubblewrap that does nothing (a variable to unset that nobody sets), so the
-outer process and the first process inside both show it, from before they run any command.
+It is an argument of bubblewrap without effect: it unsets a variable that is never set. The outer
+process and the first process inside both show it, even before they run a command.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
 def marked_argument(marker: str) -> str:
-    """Raises `SandboxSetupError` for a marker that is not an opaque token."""
+    """Return the argument. Raises `SandboxSetupError` if the marker is not an opaque token."""
     if not _TOKEN.fullmatch(marker):
         raise SandboxSetupError(
-            f"The marker {marker!r} was given; use 1 to 128 letters, digits, '-' or '_'."
+            f"Invalid marker {marker!r}. Use 1 to 128 letters, digits, '-' or '_'."
         )
     return f"{_PREFIX}{marker}"

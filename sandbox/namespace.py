@@ -1,6 +1,6 @@
-"""What commands find inside: the arguments of bubblewrap for a policy, and the files it gets.
+"""The view of commands inside: the arguments of bubblewrap for a policy, and its files.
 
-Everything is read-only but the writable mounts and the size-limited file systems in memory.
+Everything is read-only, except the writable mounts and the size-limited file systems in memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PYTHON = "/usr/bin/python3"
 SHELL = "/usr/bin/bash"
 
 ENVIRONMENT: dict[str, str] = {
-    # There is no inotify; these libraries would end with an error instead of polling.
+    # inotify is not available; these libraries would fail instead of polling.
     "CHOKIDAR_USEPOLLING": "1",
     "WATCHPACK_POLLING": "true",
     "HOME": HOME,
@@ -27,7 +27,7 @@ ENVIRONMENT: dict[str, str] = {
     "LOGNAME": "nobody",
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "PYTHONDONTWRITEBYTECODE": "1",
-    # What a program printed before its time limit is worth more than buffering.
+    # Unbuffered, so that output from before a time limit is not lost.
     "PYTHONUNBUFFERED": "1",
     "SHELL": SHELL,
     "TERM": "dumb",
@@ -53,7 +53,7 @@ _RESERVED_TARGETS = ("/proc", "/sys", "/dev")
 
 @dataclass(frozen=True, slots=True)
 class InjectedFile:
-    """A read-only file that exists in the sandbox only."""
+    """A read-only file that exists only in the sandbox."""
 
     target: str
     content: bytes
@@ -71,7 +71,7 @@ def _isolation() -> list[str]:
 def _system() -> Iterator[str]:
     yield from ("--ro-bind", "/usr", "/usr")
     for path in _USR_LINKS:
-        # Without a merged /usr these are directories of their own.
+        # Without a merged /usr these are separate directories.
         if os.path.islink(path):
             yield from ("--symlink", os.readlink(path), path)
         elif os.path.isdir(path):
@@ -79,7 +79,7 @@ def _system() -> Iterator[str]:
     yield from ("--dir", "/etc", "--dir", "/run")
     for path in _ETC_BINDS:
         yield from ("--ro-bind-try", path, path)
-    # A link into /usr costs no mount; a local time zone that is a plain file is left out (UTC).
+    # A link into /usr needs no mount. A local time zone that is a plain file is left out (UTC).
     zone = os.path.realpath("/etc/localtime")
     if zone.startswith("/usr/"):
         yield from ("--symlink", zone, "/etc/localtime")
@@ -89,7 +89,7 @@ def _memory_file_systems(size: int) -> Iterator[str]:
     yield from ("--proc", "/proc", "--dev", "/dev")
     for path, mode in (("/dev/shm", "1777"), ("/tmp", "1777"), (HOME, "0700")):  # noqa: S108
         yield from ("--perms", mode, "--size", str(size), "--tmpfs", path)
-    # Relative, because bubblewrap walks through it while the new root is not yet the root.
+    # Relative, because bubblewrap resolves it before the new root becomes the root.
     yield from ("--dir", "/var", "--symlink", "../tmp", "/var/tmp")  # noqa: S108
 
 
@@ -105,7 +105,7 @@ def _check_target(target: str) -> None:
     plain = path.is_absolute() and str(path) == target and ".." not in path.parts
     if not plain or target == "/" or reserved:
         raise SandboxSetupError(
-            f"A mount at {target!r} was asked for; give a normalised absolute path "
+            f"A mount at {target!r} is not allowed: use a normalised absolute path "
             f"that is not / and not in {', '.join(_RESERVED_TARGETS)}."
         )
 
@@ -115,15 +115,15 @@ def _environment(policy: SandboxPolicy, extra: dict[str, str]) -> Iterator[str]:
         if not name or "=" in name:
             raise SandboxSetupError(
                 f"The policy sets an environment variable named {name!r}; "
-                "a name must not be empty or hold '='."
+                "a name must not be empty or contain '='."
             )
         yield from ("--setenv", name, value)
 
 
 def bwrap_arguments(policy: SandboxPolicy, environment: dict[str, str]) -> list[str]:
-    """All of bubblewrap's arguments but those that name file descriptors or the command.
+    """Return all arguments of bubblewrap except file descriptors and the command.
 
-    Raises `SandboxSetupError` for a policy that cannot be expressed.
+    Raises `SandboxSetupError` for a policy that bubblewrap cannot express.
     """
     arguments = _isolation()
     arguments += ["--clearenv", *_environment(policy, environment)]
@@ -138,7 +138,7 @@ def bwrap_arguments(policy: SandboxPolicy, environment: dict[str, str]) -> list[
 
 
 def sealing_arguments() -> list[str]:
-    """To come after every file and mount: nothing of the frame stays writable."""
+    """Arguments that follow all files and mounts: they make the rest read-only."""
     return ["--remount-ro", "/", "--remount-ro", "/dev", "--remount-ro", "/proc"]
 
 

@@ -1,4 +1,4 @@
-"""Bounded capture of a stream: the beginning and the end are kept, the middle is counted."""
+"""Bounded capture of a stream: keeps the start and the end, and counts the middle."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class CapturedStream:
-    """Keeps at most `limit` bytes of what it is fed."""
+    """Keeps at most `limit` bytes of its input."""
 
     def __init__(self, limit: int) -> None:
         self._head_limit = limit // 2
@@ -23,7 +23,7 @@ class CapturedStream:
             self._head += data[:room]
             data = data[room:]
         self._tail += data
-        # Cut in large steps, so that a flood of small pieces does not move the tail every time.
+        # Cut in large steps, so that many small pieces do not move the tail every time.
         if len(self._tail) > 2 * self._tail_limit + 65536:
             del self._tail[: len(self._tail) - self._tail_limit]
 
@@ -33,7 +33,7 @@ class CapturedStream:
         return max(0, self.total - self._head_limit - self._tail_limit)
 
     def text(self) -> str:
-        """UTF-8 with replacement; a cut is said where it was made and splits no character."""
+        """UTF-8 with replacement. A note marks the cut, which does not split a character."""
         if not self.cut:
             return bytes(self._head + self._tail).decode("utf-8", "replace")
         tail = self._tail[len(self._tail) - self._tail_limit :]
@@ -46,7 +46,7 @@ class CapturedStream:
 
 
 class LiveOutput:
-    """Hands on the text of several streams as it comes, `limit` bytes of each at most."""
+    """Passes on the text of several streams as it arrives, at most `limit` bytes of each."""
 
     def __init__(self, on_output: Callable[[str], None], limit: int) -> None:
         self._on_output = on_output

@@ -1,12 +1,13 @@
 """Which modules of its working directory the code of `execute_python` can import.
 
-They come after all others, and only if the code names them, or another such module does. An
-approval request shows exactly these files. If the directory merely were at the end of `sys.path`, a
-planted `org/python/core.py` would run at `import pickle`, which looks for it and never needs it.
+Python searches these modules last, and finds them only if the code, or another such module, names
+them. An approval request shows exactly these files. If the directory were simply the last entry of
+`sys.path`, a planted `org/python/core.py` would run at `import pickle`, which tries to import that
+optional module.
 
-Python imports this file as `sitecustomize` before the code runs, inside of the sandbox: it works
-with Python 3.8 and later, and imports only what every start has loaded. `sandbox.own_modules` adds
-the call of `install`; outside of the sandbox only `words` is used.
+Python imports this file as `sitecustomize` before the code runs, inside the sandbox. It works
+with Python 3.8 and later, and imports only modules that every start has loaded.
+`sandbox.own_modules` adds the call of `install`; outside the sandbox only `words` is used.
 """
 
 import _imp
@@ -19,7 +20,7 @@ from _frozen_importlib_external import (
     SourceFileLoader,
 )
 
-TYPE_CHECKING = False  # importing typing costs as much as all the rest of a start
+TYPE_CHECKING = False  # importing typing costs as much as the rest of the start
 if TYPE_CHECKING:
     from typing import Any
 
@@ -27,29 +28,29 @@ _IN_NAMES = b"_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _SEPARATED = bytes(byte if byte in _IN_NAMES or byte > 127 else 32 for byte in range(256))
 
 _named: "set[bytes]" = set()
-"""The words of the code, and of the modules it has imported from writable directories."""
+"""The words of the code and of the modules that it has imported from writable directories."""
 
 
 def words(source: bytes) -> "set[bytes]":
-    """Everything in `source` that could be a name, in strings and comments too."""
+    """All words in `source` that could be names, also in strings and comments."""
     return set(source.translate(_SEPARATED).split())
 
 
 def install(code: str, directory: str, writable: "tuple[str, ...]", reserved: str) -> None:
     """Let the code in the file `code` import modules of `directory`.
 
-    Modules of the `reserved` names, each with a space before and after it, are never taken from
+    Modules with `reserved` names (each has a space before and after it) are never imported from
     the `writable` directories, even if the code adds these to `sys.path`.
     """
     sys.path.remove(os.path.dirname(__file__))
-    # Programs that the code starts are Python as it always is; the workers of multiprocessing are
-    # the code itself.
+    # Programs that the code starts get an ordinary Python. The workers of multiprocessing are part
+    # of the code.
     arguments = getattr(sys, "orig_argv", [code])
     is_worker = any("multiprocessing" in argument for argument in arguments)
     if is_worker or code in arguments:
         sys.path_hooks.insert(0, _finder_of(writable, reserved, is_worker))
         sys.meta_path.append(_NamedModules(code, directory))
-    _run_the_one_of_the_installation()
+    _run_sitecustomize_of_the_installation()
 
 
 class _NamedModules:
@@ -69,7 +70,7 @@ class _NamedModules:
 
 
 class _Source(SourceFileLoader):
-    """Reads the source itself: the compiled code in __pycache__ may be planted."""
+    """Reads the source itself, because the compiled code in __pycache__ may be planted."""
 
     def get_code(self, fullname: str) -> "Any":
         path = self.get_filename(fullname)
@@ -79,12 +80,12 @@ class _Source(SourceFileLoader):
 
 
 def _finder_of(writable: "tuple[str, ...]", reserved: str, is_worker: bool) -> "Any":
-    # A mount below /var/tmp is below /tmp for Python, which looks behind links.
+    # For Python, a mount below /var/tmp is below /tmp, because it resolves links.
     below = tuple(f"{os.path.realpath(directory)}/" for directory in writable)
 
     class Finder(FileFinder):
         def find_spec(self, fullname: str, target: "Any" = None) -> "Any":
-            # A worker begins with the working directory in front, before it has the code's path.
+            # A worker starts with the working directory first, before it has the code's path.
             is_hidden = f" {fullname} " in reserved or (is_worker and "" in sys.path)
             return None if is_hidden else super().find_spec(fullname, target)
 
@@ -97,7 +98,7 @@ def _finder_of(writable: "tuple[str, ...]", reserved: str, is_worker: bool) -> "
     return finder
 
 
-def _run_the_one_of_the_installation() -> None:
+def _run_sitecustomize_of_the_installation() -> None:
     this = sys.modules.pop(__name__)
     try:
         __import__(__name__)

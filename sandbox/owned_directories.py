@@ -1,4 +1,4 @@
-"""Directories that belong to a sandbox's account, made and entered without following a link."""
+"""Directories that belong to a sandbox's account, created and entered without following links."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sandbox.reopening import CHANGE, open_directory
 
 @contextmanager
 def opened(name: str | Path, parent: int | None = None) -> Iterator[int]:
-    """Open a directory. What a command has closed in `parent` is opened again.
+    """Open a directory. Restore permissions that a command has removed in `parent`.
 
-    Raises `SandboxSetupError` for a link and for what is not a directory.
+    Raises `SandboxSetupError` for a link and for a path that is not a directory.
     """
     try:
         if parent is None:
@@ -36,7 +36,7 @@ def opened(name: str | Path, parent: int | None = None) -> Iterator[int]:
 
 
 def make(parent: int, name: str, owner: int) -> None:
-    """Make `name`, or take over a directory that this process made and could not finish."""
+    """Create `name`, or take over a directory that this process created but did not finish."""
     try:
         os.mkdir(name, mode=0o700, dir_fd=parent)
     except FileExistsError:
@@ -45,8 +45,8 @@ def make(parent: int, name: str, owner: int) -> None:
         status = os.fstat(made)
         if status.st_uid not in (owner, os.geteuid()):
             raise SandboxSetupError(
-                f"The workspace directory {name} belongs to uid {status.st_uid}, but uid {owner} "
-                "was wanted. Give the workspace a new key, or chown the tree while nothing runs."
+                f"The workspace directory {name} belongs to uid {status.st_uid}; expected uid "
+                f"{owner}. Give the workspace a new key, or chown the tree while nothing runs."
             )
         if status.st_uid != owner:
             os.fchown(made, owner, owner)
@@ -55,10 +55,10 @@ def make(parent: int, name: str, owner: int) -> None:
 
 
 def make_private(root: Path, owner: int, *names: str) -> Path:
-    """The directory `names`, one in the other, below a prepared tree; made where it is missing.
+    """Return the nested directory `names` below a prepared tree; create missing ones.
 
-    `names` are the caller's own and lie where no command writes: beside the areas of a workspace,
-    not in one. Raises `SandboxSetupError`.
+    The caller chooses `names`, in a directory that no command can write: next to the areas of a
+    workspace, not inside an area. Raises `SandboxSetupError`.
     """
     with opened(root) as top:
         make(top, names[0], owner)

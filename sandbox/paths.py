@@ -1,4 +1,4 @@
-"""Paths as an agent writes them, made canonical. Text only: no file system is asked."""
+"""Normalise the paths that an agent writes. Text only, without access to the file system."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from sandbox.errors import PathRefused
 
 SANDBOX_ROOT = "/sandbox"
 AREAS = ("skills", "user_uploads", "shared", "outputs", "workspace")
-"""The directories of the agent's view, each below SANDBOX_ROOT."""
+"""The directories that the agent sees, each below SANDBOX_ROOT."""
 READ_ONLY_AREAS = frozenset({"skills", "user_uploads"})
 FAMILY_AREAS = ("user_uploads", "shared", "outputs")
-"""What a subagent's workspace has in common with that of its parent."""
+"""The areas that a subagent's workspace shares with the workspace of its parent."""
 WORKING_DIR = f"{SANDBOX_ROOT}/workspace"
-"""Where relative paths start, in file tools and in commands alike."""
+"""The start of relative paths, in file tools and in commands."""
 
 MAX_PATH_BYTES = 4095
 MAX_NAME_BYTES = 255
 
 
 def normalise(path: str, cwd: str = "/") -> str:
-    """`path` as an absolute path without `.`, `..`, empty parts or a trailing slash.
+    """Return `path` as an absolute path without `.`, `..`, empty parts or a trailing slash.
 
     Relative paths start at `cwd`. The result never leads above `/`, and normalising it again
-    changes nothing. Every other character is kept, line breaks included.
+    changes nothing. All other characters are kept, including line breaks.
 
     Raises PathRefused for NUL, for text that is not UTF-8, for `~`, for names and paths longer
     than the kernel's limits, and for a `..` that leads above `/`.
@@ -33,7 +33,7 @@ def normalise(path: str, cwd: str = "/") -> str:
     if len(path) > 2 * MAX_PATH_BYTES:
         raise PathRefused(f"longer than {MAX_PATH_BYTES} bytes. Use a shorter path.", path[:300])
     if "\0" in path:
-        raise PathRefused("a path cannot hold a NUL character. Remove it.", path)
+        raise PathRefused("a path cannot contain a NUL character. Remove it.", path)
     if path == "~" or path.startswith("~/"):
         raise PathRefused("there is no home directory here. Write the path without `~/`.", path)
     try:
@@ -63,21 +63,21 @@ def normalise(path: str, cwd: str = "/") -> str:
 
 
 def is_within(path: str, directory: str) -> bool:
-    """Whether the canonical `path` is `directory` or lies below it."""
+    """Whether the canonical `path` is `directory` or is below it."""
     return directory == "/" or path == directory or path.startswith(directory + "/")
 
 
 def resolve_workspace_path(
     path: str, host_directories: Mapping[str, str] = MappingProxyType({})
 ) -> str:
-    """The canonical `/sandbox/…` form of a path in the agent's view.
+    """Return the canonical `/sandbox/…` form of a path that an agent wrote.
 
     Relative paths start in /sandbox/workspace, `/skills/…` is short for /sandbox/skills/…, and
-    `/` is /sandbox itself, which holds the areas and nothing else.
+    `/` is /sandbox itself, which contains only the areas.
 
-    Raises PathRefused, naming the right form, for everything outside the areas.
-    `host_directories` maps areas to their directories on the host: a path of the host in one of
-    them is refused too, with the path that the agent has to use for it.
+    Raises PathRefused for all paths outside the areas; the message has the correct form.
+    `host_directories` maps areas to their directories on the host. A host path in one of them is
+    also refused, with the path that the agent has to use instead.
     """
     absolute = normalise(path, WORKING_DIR)
     if absolute in ("/", SANDBOX_ROOT):
@@ -98,7 +98,7 @@ def _advice(absolute: str, host_directories: Mapping[str, str]) -> str:
 
 
 def _suggestion(absolute: str, host_directories: Mapping[str, str]) -> str:
-    """The path that is probably meant. It keeps all directories: two paths never become one."""
+    """A likely correction. It keeps all directories, so two paths never become the same path."""
     for area, directory in host_directories.items():
         if is_within(absolute, directory):
             return f"{SANDBOX_ROOT}/{area}" + absolute.removeprefix(directory)

@@ -1,4 +1,4 @@
-"""What a sandbox may do: one frozen object that every platform's sandbox is built from."""
+"""The permissions of a sandbox: one frozen object for the sandboxes of all platforms."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from sandbox.own_directory.rules import FileRules
 
 MAX_TIMEOUT = 600.0
-"""No command runs longer than this many seconds, whatever was asked for."""
+"""The longest time in seconds that a command may run, even if the caller requests more."""
 
 
 class Network(StrEnum):
-    """What a sandbox reaches. Every value means a network namespace of its own."""
+    """What a sandbox can reach. Each value includes a separate network namespace."""
 
     NONE = "none"
     ALLOWLIST = "allowlist"
@@ -22,13 +22,14 @@ class Network(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A directory or file of the host inside the sandbox. `target` is an absolute path there.
+    """A directory or file of the host inside the sandbox, at the absolute path `target`.
 
-    Links in `source` are followed, so no part of it may lie where a sandbox can write. Nor may
-    `target` lie below a writable mount: bubblewrap makes the way to it while it still sees the
-    host, and follows what links a command has left there. Of a
-    `foreign` directory, which is the caller's own, only what commands add counts as their use of
-    the disk, and files that programs outside the sandbox run are protected, as `rules` say.
+    Links in `source` are followed, so no part of it may be in a directory that a sandbox can
+    write. `target` must not be below a writable mount: bubblewrap creates the directories on the
+    way while it still sees the host, and follows links that a command left there.
+
+    A `foreign` directory is the caller's own. Only files that commands add there count as their
+    disk use, and files that programs outside the sandbox run are protected according to `rules`.
     """
 
     source: Path
@@ -40,25 +41,26 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Resource limits of one command; bytes and seconds. None means no limit of that kind.
+    """Resource limits of one command, in bytes and seconds. None means no limit of that kind.
 
-    `memory`, `file_size`, `open_files` and `cpu_seconds` hold for each process. `processes`
-    (threads count), `memory_total` and `cpus` hold for the command and all it started.
+    `memory`, `file_size`, `open_files` and `cpu_seconds` apply to each process. `processes`
+    (including threads), `memory_total` and `cpus` apply to the command and all its children.
 
-    `memory_total` takes in memory files, /tmp, /dev/shm and the home. `cpus` is a number of
-    processors; without the cpu controller of cgroups commands are only made nice, and a command
-    may use what the host has until its wall time. `HostReport.limits` says what enforces each.
+    `memory_total` includes memory files, /tmp, /dev/shm and the home directory. `cpus` is a number
+    of processors. Without the cpu controller of cgroups, commands only get a lower priority, and a
+    command may use all processors until its wall time limit. `HostReport.limits` says what enforces
+    each limit.
 
-    `disk` is what the writable mounts may hold together, as allocated on disk, and `files` how
-    many names. A command may start over a full tree, to delete, and is killed when the tree
-    grows.
+    `disk` is the limit for all writable mounts together, in allocated bytes, and `files` the limit
+    for the number of names. A command may start in a full tree, so that it can delete files; it is
+    killed if the tree grows.
 
-    `reserve` is what stays free on the file systems of the writable mounts: file tools write
-    nothing that would use it, and a command that adds to its files while less is free is killed.
+    `reserve` is the space that must stay free on the file systems of the writable mounts. File
+    tools do not write into it, and a command that adds to its files while less is free is killed.
 
-    `output` is what is kept of each of stdout and stderr, `live_output` what is shown of it while
-    the command runs; a command that prints more than `output_flood` in all is killed. `tmp_size`
-    is the size of each file system in memory (/tmp, /dev/shm, the home).
+    `output` is how much of stdout and of stderr is kept, `live_output` how much of it is shown
+    while the command runs. A command that prints more than `output_flood` in total is killed.
+    `tmp_size` is the size of each file system in memory (/tmp, /dev/shm, the home directory).
     """
 
     processes: int | None = 256
@@ -83,9 +85,9 @@ class SandboxPolicy:
 
     `mounts` are bound in their order over the read-only system. `working_dir` is the absolute
     path inside the sandbox where commands start. `timeout` is the default wall time in seconds.
-    `allowed_hosts` are what the network ALLOWLIST reaches, written as for `sandbox.egress.rules`.
-    `uid` is the unprivileged host account that commands run as; None means the caller's own,
-    or, when the caller is root, the owner of the first writable mount.
+    `allowed_hosts` are the hosts of the network ALLOWLIST, in the form of `sandbox.egress.rules`.
+    `uid` is the unprivileged host account of commands. None means the caller's own account, or, if
+    the caller is root, the owner of the first writable mount.
     """
 
     mounts: tuple[Mount, ...]
@@ -100,6 +102,6 @@ class SandboxPolicy:
     python: str = "/usr/bin/python3"
     """The interpreter of `execute_python`, as a path inside the sandbox."""
     unix_sockets: bool = False
-    """Whether commands may make UNIX sockets that have a name. Only for mounts in which no program
-    of the host listens: whoever can write to a socket's file can connect to it, also where the
-    mount is read-only. Pairs of connected sockets are always allowed."""
+    """Whether commands may create UNIX sockets that have a name. Set it only for mounts in which no
+    program of the host listens: a process that can write to a socket's file can connect to it, even
+    if the mount is read-only. Pairs of connected sockets are always allowed."""

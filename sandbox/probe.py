@@ -1,4 +1,4 @@
-"""What this host can enforce, found out by trying it."""
+"""Find out by trial what this host can enforce."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ OLDEST_BWRAP = (0, 8, 0)
 
 @dataclass(frozen=True, slots=True)
 class HostReport:
-    """`problems` are what keeps the sandbox from running, `warnings` what works without.
+    """`problems` prevent the sandbox from running; `warnings` do not.
 
-    Each line says what is wrong and what to do. `cgroups` are the versions that are mounted;
-    `command_cgroups` is where each command gets a control group of its own, None where it does
-    not. `limits` says for each limit what keeps it.
+    Each line says what is wrong and what to do. `cgroups` are the mounted versions.
+    `command_cgroups` is where each command gets its own control group, or None if it gets no group.
+    `limits` says for each limit what enforces it.
     """
 
     system: str
@@ -60,10 +60,10 @@ _good: HostReport | None = None
 
 
 def check_host() -> HostReport:
-    """Look at this host and run a command in a real sandbox once.
+    """Examine this host and run one command in a real sandbox.
 
-    A good report is kept for the life of the process; a bad one is made anew each time, so that
-    a mended host needs no restart.
+    A report without problems is kept for the life of the process. Otherwise each call examines the
+    host again, so a repaired host needs no restart.
     """
     global _good
     with _lock:
@@ -76,12 +76,12 @@ def check_host() -> HostReport:
 
 
 def known_report() -> HostReport | None:
-    """The good report of this process, without a look; None until there is one."""
+    """The report without problems of this process, or None. Does not examine the host."""
     return _good
 
 
 def require_bwrap() -> Path:
-    """bubblewrap's path on a host that passed. Raises `SandboxUnavailable` with every problem."""
+    """Return bubblewrap's path on a usable host. Raises `SandboxUnavailable` with all problems."""
     report = check_host()
     if report.bwrap is None or not report.usable:
         raise SandboxUnavailable(
@@ -97,7 +97,7 @@ def _examine() -> HostReport:
         return replace(
             report,
             problems=(
-                f"Commands can be sandboxed on Linux only for now; this is {report.system}. "
+                f"Commands can currently be sandboxed only on Linux; this is {report.system}. "
                 "Run the workers in a Linux machine or container.",
             ),
         )
@@ -116,7 +116,7 @@ def _examine() -> HostReport:
     bwrap = find_executable("bwrap")
     if bwrap is None:
         problems.append(
-            "bubblewrap (bwrap) was not found on PATH, or somebody else can rewrite it. Install "
+            "bubblewrap (bwrap) was not found on PATH, or another account can rewrite it. Install "
             "it: `apt install bubblewrap`, `dnf install bubblewrap` or `pacman -S bubblewrap`."
         )
     else:
@@ -161,12 +161,12 @@ def _as_numbers(version: str) -> tuple[int, ...]:
 
 
 def usable_cgroups() -> Cgroups | None:
-    """Where commands get control groups on this host; None for nowhere."""
+    """Where commands get control groups on this host, or None."""
     return check_host().command_cgroups
 
 
 def _try_a_sandbox(bwrap: Path, cgroups: Cgroups | None) -> list[str]:
-    """Run one command that looks at its own confinement; the problems it found."""
+    """Run one command that checks its own confinement. Return the problems that it found."""
     limits = Limits()
     policy = SandboxPolicy(
         mounts=(),
@@ -185,7 +185,7 @@ def _try_a_sandbox(bwrap: Path, cgroups: Cgroups | None) -> list[str]:
             raise
         result = BubblewrapExecution(launched, limits, 30.0, enforcement=enforcement).wait()
     except SandboxError as error:
-        return [f"A trial sandbox did not start. {error} {_likely_mend()}"]
+        return [f"A trial sandbox did not start. {error} {_likely_fix()}"]
     expected = {
         "without capabilities": r"^CapBnd:\s+0+$",
         "with no_new_privs": r"^NoNewPrivs:\s+1$",
@@ -197,15 +197,15 @@ def _try_a_sandbox(bwrap: Path, cgroups: Cgroups | None) -> list[str]:
         name = kind if cgroups is not None and cgroups.version == 1 else ""
         expected[f"in its {kind} control group"] = rf"^\d+:([^:]+,)?{name}(,[^:]+)?:.*/vel-sandbox-"
     return [
-        f"A trial command did not run {what}. Upgrade bubblewrap and the kernel. "
+        f"A trial command did not run {expectation}. Upgrade bubblewrap and the kernel. "
         f"stderr: {result.stderr.strip() or '(empty)'}"
-        for what, pattern in expected.items()
+        for expectation, pattern in expected.items()
         if not re.search(pattern, result.stdout, re.MULTILINE)
     ]
 
 
-def _likely_mend() -> str:
-    """The setting that most likely keeps user namespaces away, as one instruction."""
+def _likely_fix() -> str:
+    """The setting that most likely disables user namespaces, as one instruction."""
     if _setting("kernel/unprivileged_userns_clone") == "0":
         return "Set `sysctl kernel.unprivileged_userns_clone=1`."
     if _setting("user/max_user_namespaces") == "0":

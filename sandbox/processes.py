@@ -1,4 +1,4 @@
-"""Process ids, pidfds and their ends."""
+"""Process ids, pidfds, and how to end processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 DEATH_SECONDS = 10.0
-"""How long a process may take to die of SIGKILL before that counts as a fault of the host."""
+"""Time limit in seconds for a process to die of SIGKILL. A longer time is a fault of the host."""
 
 
 def send_kill(pidfd: int) -> None:
@@ -21,14 +21,14 @@ def send_kill(pidfd: int) -> None:
 def hangs_in_the_kernel(pid: int) -> str:
     return (
         f"Process {pid} of a sandbox did not die within {DEATH_SECONDS:g} s of SIGKILL. "
-        "It hangs in the kernel; look at the disks and network mounts of this host."
+        "It hangs in the kernel; check the disks and network mounts of this host."
     )
 
 
 def wait_readable(descriptor: int, seconds: float) -> bool:
-    """Whether there was something to read in time. (`select` cannot take numbers over 1023.)
+    """Whether the descriptor became readable in time. (`select` cannot use numbers over 1023.)
 
-    A pidfd is readable once its process is dead.
+    A pidfd is readable when its process is dead.
     """
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
@@ -37,14 +37,14 @@ def wait_readable(descriptor: int, seconds: float) -> bool:
 
 def parent_of(pid: int) -> int | None:
     try:
-        line = Path(f"/proc/{pid}/stat").read_bytes()  # a process name may hold any bytes
+        line = Path(f"/proc/{pid}/stat").read_bytes()  # a process name can contain any bytes
     except FileNotFoundError:
         return None
     return int(line.rpartition(b")")[2].split()[1])
 
 
 def kill_children(pid: int) -> None:
-    """Kill the children of `pid`, which does not reap them meanwhile."""
+    """Kill the children of `pid`, which must not reap them at the same time."""
     try:
         text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     except FileNotFoundError:
@@ -57,7 +57,7 @@ def kill_children(pid: int) -> None:
 
 
 def reap_if_own(pidfd: int) -> None:
-    """Where this process is pid 1 of a container, orphaned first processes become its children."""
+    """Reap an orphaned first process. It is a child if this process is pid 1 of a container."""
     try:
         os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG)
     except ChildProcessError:

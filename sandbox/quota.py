@@ -1,7 +1,7 @@
-"""What the directories that commands can write hold, in allocated bytes and in names.
+"""Measure the directories that commands can write, in allocated bytes and in names.
 
-Their contents belong to somebody hostile: no link is followed, a hard link counts once, a hole
-in a file not at all, and what cannot be measured is said.
+Their contents are hostile. No link is followed, a hard link counts once, and a hole in a file does
+not count. `Usage.complete` is false if a part could not be measured.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from sandbox.reopening import open_below, open_directory
 from sandbox.watchdog import in_units
 
 MAX_DEPTH = 256
-"""Directories that lie deeper are not measured."""
+"""Deeper directories are not measured."""
 
 _MEASURE_SECONDS = 1.0
 _TRUSTED_PART = 16
 _UNLIMITED = 1 << 62
 _BATCH = 64
-"""Names between two looks at the clock."""
+"""Names between two checks of the clock."""
 
 
 @dataclass(slots=True)
 class Usage:
-    """`complete` is false where a part of the tree lies too deep to be measured."""
+    """`complete` is false if a part of the tree is too deep to be measured."""
 
     size: int = 0
     files: int = 0
@@ -39,17 +39,17 @@ class Usage:
 
 
 class TreeScan:
-    """Measures `directories` in slices, since a large tree takes seconds. Close it after use."""
+    """Measures `directories` in slices, because a large tree takes seconds. Close it after use."""
 
     def __init__(self, directories: Sequence[Path]) -> None:
         self.usage = Usage()
         self.seconds = 0.0
-        """Time spent so far."""
+        """Total measuring time."""
         self._linked: set[tuple[int, int]] = set()
         self._walk = self._walk_all(directories)
 
     def run(self, seconds: float) -> bool:
-        """Go on for about so long; whether the end was reached."""
+        """Continue for about `seconds`. Return whether the end was reached."""
         started = time.monotonic()
         try:
             while time.monotonic() - started < seconds:
@@ -63,7 +63,7 @@ class TreeScan:
         self._walk.close()
 
     def _walk_all(self, directories: Sequence[Path]) -> Generator[bool, None, None]:
-        """False after each batch."""
+        """Yield False after each batch."""
         for directory in directories:
             try:
                 root = open_directory(directory)
@@ -82,7 +82,7 @@ class TreeScan:
             try:
                 directory = open_below(root, names)
             except (FileNotFoundError, NotADirectoryError, PermissionError):
-                continue  # gone or replaced meanwhile; or another's, where commands cannot write
+                continue  # removed or replaced; or of another account, so commands cannot write it
             except OSError as error:
                 if error.errno != errno.ELOOP:
                     raise
@@ -123,11 +123,11 @@ class TreeScan:
 
 
 class Room:
-    """What tools on the host may still write into `directories` under `limits`.
+    """How much the tools on the host may still write into `directories` under `limits`.
 
-    A measurement holds until the sixteenth part of the room that it found has been written.
-    Commands, which may write in between, have a watch of their own. A tree that takes longer than
-    a second to measure has room: the watch on commands will find it.
+    A measurement is used until the tools have written a sixteenth of the free room that it found.
+    Commands may write in between; their own watch limits them. If measuring takes longer than a
+    second, the write is allowed, because the watch of commands detects an overfull tree.
     """
 
     def __init__(self, directories: Sequence[Path], limits: Limits) -> None:
@@ -136,7 +136,7 @@ class Room:
         self._bytes_left = self._files_left = 0
 
     def require(self, size: int, path: str) -> None:
-        """Before `size` bytes are written to `path`, an agent's path. Raises `StorageFull`."""
+        """Check that `size` bytes fit before a write to the agent's path. Raises `StorageFull`."""
         self._require_reserve(size, path)
         if size > self._bytes_left or self._files_left < 1:
             self._measure(size, path)
@@ -178,5 +178,5 @@ class Room:
 
 def _full(limit: str, path: str) -> StorageFull:
     return StorageFull(
-        f"no room left: the workspace may hold {limit}. Delete files that are not needed.", path
+        f"no room left: the workspace may contain {limit}. Delete files that are not needed.", path
     )

@@ -1,4 +1,4 @@
-"""Whether another account can walk to a path."""
+"""Check whether another account can reach a path."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 
 def unreachable_directory(path: Path, uid: int) -> Path | None:
-    """The first directory on the way to `path`, itself included, that `uid` cannot enter.
+    """Return the first directory on the way to `path`, including `path`, that `uid` cannot enter.
 
-    Looks at owner and "others" only: sandbox accounts are in no group, and access lists are not
-    read. A directory that does not exist counts as reachable.
+    Uses only the permissions of the owner and of "others": sandbox accounts are in no group, and
+    access lists are not read. A directory that does not exist counts as reachable.
     """
     resolved = path.resolve()
     for directory in (*reversed(resolved.parents), resolved):

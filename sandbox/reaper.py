@@ -1,8 +1,8 @@
-"""Killing sandboxes that outlived the process that watched them.
+"""Kill sandboxes that outlived the process that watched them.
 
-A command dies with its watcher, but for two instants of its start: while bubblewrap makes the
-namespaces (what is left then waits for ever and runs nothing), and while it forks the command.
-Whoever takes over the work of a dead process calls `kill_marked` before going on.
+A command dies with its watcher, with two exceptions during its start: while bubblewrap creates the
+namespaces (the remaining process waits for ever and runs nothing), and while it forks the command.
+A process that takes over the work of a dead one must first call `kill_marked`.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from sandbox.processes import DEATH_SECONDS, hangs_in_the_kernel, send_kill, wai
 
 
 def kill_marked(markers: Collection[str]) -> int:
-    """Kill every sandbox started with one of `markers`, and return when none is left.
+    """Kill every sandbox started with one of `markers`, and return when all are dead.
 
-    Returns how many processes were killed; 0 is the usual answer. An ordinary user reaches the
-    processes of the own account, root all. Raises `SandboxError` when one does not die in 10 s.
+    Return the number of killed processes, which is usually 0. An ordinary user can kill only
+    processes of the same account, root all. Raises `SandboxError` if one does not die in 10 s.
     """
     wanted = frozenset(marked_argument(marker).encode() for marker in markers)
     if not wanted:
         return 0
     deadline = time.monotonic() + DEATH_SECONDS
     killed = 0
-    # Again until none is found: one that was just starting may have gone on to make another.
+    # Repeat until none is found: a starting process may have created another one.
     while found := _open_marked(wanted):
         try:
             for pidfd in found.values():
@@ -45,7 +45,7 @@ def kill_marked(markers: Collection[str]) -> int:
 
 
 def _open_marked(wanted: frozenset[bytes]) -> dict[int, int]:
-    """pidfds by pid of the processes that bear a wanted mark and that this account may kill."""
+    """pidfds by pid of the processes that have one of the marks and that this account may kill."""
     found: dict[int, int] = {}
     for entry in os.scandir("/proc"):
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -56,8 +56,8 @@ def _open_marked(wanted: frozenset[bytes]) -> dict[int, int]:
             pidfd = os.pidfd_open(int(entry.name))
         except ProcessLookupError:
             continue
-        # Looked at again through the number only now that the pidfd holds the process: if the
-        # number went to another one in between, the pidfd refers to a dead process.
+        # Check again now that the pidfd refers to the process: if its number was reused in
+        # between, the pidfd refers to a dead process.
         if _is_wanted(entry.name, wanted) and _may_kill(pidfd):
             found[int(entry.name)] = pidfd
         else:
@@ -69,7 +69,7 @@ def _may_kill(pidfd: int) -> bool:
     try:
         signal.pidfd_send_signal(pidfd, 0)
     except (PermissionError, ProcessLookupError):
-        return False  # somebody else put our mark on an own process, or it is gone
+        return False  # another account put our mark on its process, or the process is gone
     return True
 
 
@@ -77,5 +77,5 @@ def _is_wanted(pid: str, wanted: frozenset[bytes]) -> bool:
     try:
         arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return False  # gone, or hidden because it is somebody else's
+        return False  # gone, or hidden because it belongs to another account
     return not wanted.isdisjoint(arguments)

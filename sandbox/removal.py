@@ -1,4 +1,4 @@
-"""Deleting a hostile tree: any depth, any modes, no link followed."""
+"""Delete a hostile tree of any depth and with any modes, without following links."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sandbox.reopening import CHANGE, open_directory
 
 
 def remove_tree(path: Path) -> None:
-    """Delete the directory `path` with all that is in it, while nothing runs in it.
+    """Delete the directory `path` and all its contents, while no command runs in it.
 
-    Directories are emptied one at a time and what is nested moves up first, so that a tree of any
-    depth needs one descriptor and no recursion. A link in the place of `path` is refused with
-    OSError, as is what this account may not delete. A path that is not there is fine.
+    Directories are emptied one at a time. Nested directories are first moved up, so a tree of any
+    depth needs one descriptor and no recursion. Raises OSError if `path` is a link, or if this
+    account may not delete an entry. A missing path is not an error.
     """
     try:
         top = open_directory(path, needs=CHANGE)
@@ -31,7 +31,7 @@ def remove_tree(path: Path) -> None:
 
 
 def _empty(top: int, name: str) -> None:
-    """Remove one directory of `top`; the directories in it come up beside it."""
+    """Remove one directory of `top`, after moving the directories in it up to `top`."""
     directory = open_directory(name, top, CHANGE)
     try:
         for nested in _clear_files(directory):
@@ -44,7 +44,7 @@ def _empty(top: int, name: str) -> None:
 
 
 def _clear_files(directory: int) -> list[str]:
-    """Unlink what is no directory; the names of those that are."""
+    """Unlink all entries except directories. Return the names of the directories."""
     nested = []
     with os.scandir(directory) as found:
         entries = list(found)

@@ -59,7 +59,7 @@ def open_file(name: Name, parent: int) -> int:
 
 
 def open_below(root: int, names: Sequence[bytes]) -> int:
-    """Open the directory `names`, one in the other, below `root`.
+    """Open the nested directory `names` below `root`.
 
     Each name is opened from its parent, because a command may replace any of them at the same time.
     """
@@ -78,10 +78,10 @@ def path_below(root: int, directory: int) -> list[str]:
 
     Raises OSError if it is not below, for example because it was deleted.
     """
-    top, place = _path_of(root), _path_of(directory)
-    if not place.is_relative_to(top):
+    top, path = _path_of(root), _path_of(directory)
+    if not path.is_relative_to(top):
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-    return list(place.relative_to(top).parts)
+    return list(path.relative_to(top).parts)
 
 
 def _path_of(descriptor: int) -> Path:

@@ -1,4 +1,4 @@
-"""What a command in the sandbox came to."""
+"""The result of a command in the sandbox."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 TIMED_OUT_EXIT_CODE = 124
-"""The exit code of a command that was killed at its time limit, as coreutils' `timeout` has it."""
+"""The exit code of a command that was killed at its time limit, as with `timeout` (coreutils)."""
 
 CANCELLED_EXIT_CODE = 137
-"""The exit code of a command that the caller killed: 128 + SIGKILL, as a shell has it."""
+"""The exit code of a command that the caller killed: 128 + SIGKILL, as in a shell."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where a command went, or wanted to go, through the network's proxy.
+    """A connection of a command through the network's proxy, or an attempt.
 
-    `host` is harmless to show, and empty when the request was not understood. `reason` says why
-    it was refused, or how it ended. Bytes are those of all `count` connections that were alike.
+    `host` is safe to display. It is empty if the request was invalid. `reason` says why it was
+    refused or how it ended. Bytes are the sums of all `count` equal connections.
     """
 
     host: str
@@ -30,19 +30,19 @@ class Connection:
 
 
 OVER_LIMIT_EXIT_CODE = 137
-"""The exit code of a command that was killed for the memory, disk or output it took."""
+"""The exit code of a command that was killed because it used too much memory, disk or output."""
 
 
 @dataclass(frozen=True)
 class ExecutionResult:
-    """Output and ending of one command.
+    """The output and the end of one command.
 
-    `stdout` and `stderr` are decoded as UTF-8 with replacement and hold at most the policy's
-    output limit; what was cut is said in the text itself and in `truncated`. `exit_code` is the
-    command's own, 128 + n when signal n ended it, 124 with `timed_out` at the time limit, 137
-    with `cancelled` when the caller killed it, 137 and a note at the end of `stderr` when it took
-    more memory, disk or output than its limits give it. `duration` is wall time in seconds.
-    `connections` are those that the network's proxy allowed and refused.
+    `stdout` and `stderr` are decoded as UTF-8 with replacement and are at most as long as the
+    policy's output limit. A note in the text and `truncated` report a cut. `exit_code` is the
+    command's own exit code; 128 + n if signal n ended it; 124 with `timed_out` at the time limit;
+    137 with `cancelled` if the caller killed it; 137 with a note at the end of `stderr` if it
+    exceeded its limits of memory, disk or output. `duration` is wall time in seconds.
+    `connections` are the connections that the network's proxy allowed and refused.
     """
 
     stdout: str

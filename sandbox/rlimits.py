@@ -1,8 +1,8 @@
 """The per-process limits of a command, set from outside on its first process.
 
-They are set after bubblewrap made the user namespace: the kernel counts RLIMIT_NPROC in each
-namespace on its own, so the limit neither counts nor blocks the account's other processes. All
-that the command starts inherits them, and without capabilities nobody inside can raise them.
+They are set after bubblewrap has created the user namespace: the kernel counts RLIMIT_NPROC
+separately in each namespace, so the limit neither counts nor blocks the account's other processes.
+All children inherit them, and without capabilities no process inside can raise them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sandbox.thread_ids import real_ids_of
 
 
 def apply_rlimits(pid: int, account: Account, limits: Limits) -> None:
-    """`pid` runs as `account`. Raises OSError when a limit cannot be set."""
+    """Set the limits of `pid`, which runs as `account`. Raises OSError if that fails."""
     wanted = {
         resource.RLIMIT_NPROC: limits.processes,
         resource.RLIMIT_AS: limits.memory,

@@ -1,7 +1,7 @@
-"""The macOS sandbox: one `sandbox-exec` per command, from the same policy as on Linux.
+"""The macOS sandbox: one `sandbox-exec` for each command, with the same policy as on Linux.
 
-What macOS has no means for is not enforced: see docs/sandbox.md. Before its first command each
-process tries the sandbox out for real, and refuses to use one that leaks.
+Limits without a mechanism on macOS are not enforced: see docs/sandbox.md. Before its first command,
+each process tests the sandbox with a real command, and refuses to use a sandbox that leaks.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from sandbox.seatbelt_trial import leaks
 ENVIRONMENT = {
     "LANG": "en_US.UTF-8",
     "LOGNAME": "nobody",
-    # The command line tools first: /usr/bin has only stand-ins for Python and git.
+    # The command line tools come first: /usr/bin has only placeholders for Python and git.
     "PATH": (
         "/Library/Developer/CommandLineTools/usr/bin:/opt/homebrew/bin:/usr/local/bin:"
         "/usr/bin:/bin:/usr/sbin:/sbin"
@@ -55,12 +55,12 @@ _trial_passed = False
 
 
 class SeatbeltSandbox(BaseSandbox):
-    """Raises `SandboxUnavailable` where there is no Seatbelt, as root, for a policy with network
-    and no `egress_socket`, and when the trial finds a leak. Nothing ever runs without.
+    """Raises `SandboxUnavailable` without Seatbelt, as root, for a policy with network but without
+    `egress_socket`, and if the trial finds a leak. No command ever runs without the sandbox.
 
-    Raises `SandboxSetupError` for a policy that macOS cannot show or that would give the machine
-    or an account away. `egress_socket` is a unix socket, where a proxy of the caller listens:
-    all that commands may connect to.
+    Raises `SandboxSetupError` for a policy that macOS cannot express or that would expose the
+    machine or an account. `egress_socket` is a UNIX socket with a proxy of the caller; it is the
+    only socket that commands may connect to.
     """
 
     def __init__(
@@ -74,8 +74,8 @@ class SeatbeltSandbox(BaseSandbox):
         _require_seatbelt()
         if policy.network is not Network.NONE and egress_socket is None:
             raise SandboxUnavailable(
-                f"The policy asks for network {policy.network.value!r}. On macOS this needs a "
-                "proxy behind a unix socket (egress_socket). Use network 'none'."
+                f"The policy requires network {policy.network.value!r}. On macOS this needs a "
+                "proxy behind a UNIX socket (egress_socket). Use network 'none'."
             )
         account_for(policy)
         self._shown = shown_paths(policy, Path.home())
@@ -94,7 +94,7 @@ class SeatbeltSandbox(BaseSandbox):
         cancel: Cancellation | None = None,
     ) -> Execution:
         if command == []:
-            raise SandboxSetupError("An empty command was given; give a program.")
+            raise SandboxSetupError("The command is empty. Give a program and its arguments.")
         if isinstance(command, list):
             return self._start(command, None, {}, timeout, stdin, on_output, marker, cancel)
         shell = ["/bin/bash", "--noprofile", "--norc"]
@@ -118,7 +118,7 @@ class SeatbeltSandbox(BaseSandbox):
     def argv(
         self, command: list[str], temporary: Path, environment: dict[str, str], processes_now: int
     ) -> list[str]:
-        """The whole command line but for the descriptor of its report."""
+        """Return the complete command line, without the descriptor of its report."""
         protected = self.guard.denied_paths() if self.guard is not None else []
         profile = render_profile(self._shown, temporary, self._egress_socket, protected)
         own = {"HOME": str(temporary), "TMPDIR": str(temporary)}
@@ -142,7 +142,7 @@ class SeatbeltSandbox(BaseSandbox):
         *,
         is_python: bool = False,
     ) -> Execution:
-        """`source`, if any, becomes a file of the command's own directory, the last argument."""
+        """Write `source`, if any, to a file in a temporary directory: the last argument."""
         seconds = self._wall_time(timeout)
         mark = [marked_argument(marker)] if marker else []
         watch = self.guard.watch() if self.guard is not None else None
@@ -151,7 +151,7 @@ class SeatbeltSandbox(BaseSandbox):
         def remove() -> None:
             shutil.rmtree(temporary, ignore_errors=True)
             if watch is not None:
-                watch.last_word()  # a file system that ignores case takes names that no rule has
+                watch.last_word()  # a file system that ignores case accepts names without a rule
 
         try:
             command = list(program)
@@ -161,7 +161,7 @@ class SeatbeltSandbox(BaseSandbox):
                 command.append(str(file))
                 if is_python:
                     environment = environment | self._start_python_files(temporary, str(file))
-            # Shown by ps; nothing else reads it.
+            # Visible in ps; not used otherwise.
             variables = environment | ({"VEL_SANDBOX": mark[0]} if mark else {})
             argv = self.argv(command, temporary, variables, count_own_processes())
         except BaseException:
@@ -180,13 +180,13 @@ class SeatbeltSandbox(BaseSandbox):
         )
 
     def _start_python_files(self, temporary: Path, code: str) -> dict[str, str]:
-        place = temporary / "execute-python"
+        directory = temporary / "execute-python"
         writable = tuple(str(shown.path) for shown in self._shown if shown.writable)
-        for file in start_files(str(place), code, self._directory, writable):
+        for file in start_files(str(directory), code, self._directory, writable):
             target = Path(file.target)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(file.content)
-        return {"PYTHONPATH": str(place)}
+        return {"PYTHONPATH": str(directory)}
 
 
 def _encoded(text: str) -> bytes:
@@ -194,7 +194,7 @@ def _encoded(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         raise SandboxSetupError(
-            f"The command holds {text[error.start]!r} at {error.start}, which is half a "
+            f"The command contains {text[error.start]!r} at {error.start}, which is half a "
             "character and has no UTF-8 form. Remove it."
         ) from error
 
@@ -203,36 +203,36 @@ def _require_seatbelt() -> None:
     system = platform.system()
     if system != "Darwin" or not os.access(SANDBOX_EXEC, os.X_OK):
         raise SandboxUnavailable(
-            f"There is no Seatbelt here ({system}): {SANDBOX_EXEC} is missing, or this is not "
+            f"Seatbelt is not available ({system}): {SANDBOX_EXEC} is missing, or this is not "
             "macOS. On Linux Vel uses bubblewrap."
         )
     if os.geteuid() == 0:
         raise SandboxUnavailable(
-            "This process is root, and on macOS commands run as its own account. Start it as an "
-            "ordinary user."
+            "This process is root, and on macOS commands run as the account of this process. "
+            "Start it as an ordinary user."
         )
 
 
 class _OnTrial(SeatbeltSandbox):
     def _require_trial(self) -> None:
-        """It is this one's commands that the trial consists of."""
+        """Skip the trial: the trial itself uses this sandbox."""
 
 
 def _require_no_leak() -> None:
-    """Raises `SandboxUnavailable` unless a sandbox of this process refused what it must."""
+    """Raise `SandboxUnavailable` unless a sandbox of this process has passed the trial."""
     global _trial_passed
     with _trial_lock:
         if _trial_passed:
             return
-        with tempfile.TemporaryDirectory(prefix="vel-trial-") as place:
-            inside, outside = (Path(place).resolve() / name for name in ("inside", "outside"))
+        with tempfile.TemporaryDirectory(prefix="vel-trial-") as directory:
+            inside, outside = (Path(directory).resolve() / name for name in ("inside", "outside"))
             inside.mkdir()
             outside.mkdir()
             mounts = (Mount(inside, str(inside), writable=True),)
             found = leaks(_OnTrial(SandboxPolicy(mounts, str(inside))), inside, outside)
         if found:
             raise SandboxUnavailable(
-                f"Seatbelt does not confine commands as it must on this Mac: {'; '.join(found)}. "
-                "Nothing is run. Please report this with the version of macOS."
+                f"Seatbelt does not confine commands correctly on this Mac: {'; '.join(found)}. "
+                "No command was run. Please report this with the version of macOS."
             )
         _trial_passed = True

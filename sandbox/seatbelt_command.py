@@ -1,4 +1,4 @@
-"""The command line that enters a Seatbelt profile, sets limits and becomes the command."""
+"""The command line that enters a Seatbelt profile, sets limits and then executes the command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sandbox.policy import Limits
 from sandbox.seatbelt_profile import Profile
 
 SANDBOX_EXEC = "/usr/bin/sandbox-exec"
-"""Never looked for on PATH."""
+"""An absolute path, so PATH is not searched."""
 
 _SHELL = "/bin/bash"
 _BLOCK = 1024
@@ -22,16 +22,15 @@ _BLOCK = 1024
 def seatbelt_argv(
     profile: Profile, environment: Mapping[str, str], limits: Sequence[str], command: Sequence[str]
 ) -> list[str]:
-    """`command` with exactly `environment`, after `limits` (options of bash's `ulimit`).
+    """Return `command` with exactly `environment`, after `limits` (options of bash's `ulimit`).
 
-    The first argument of the shell in between is the descriptor that it reports to; this list is
-    completed with it by `with_report`.
+    The result still lacks the descriptor that the shell reports to; `with_report` adds it.
     """
     for name, value in (*profile.parameters, *environment.items()):
         if "\0" in value or not name or "=" in name or "\0" in name:
             raise SandboxSetupError(
-                f"{name!r}={value!r} cannot be passed to a program: it holds NUL, or the name "
-                "is empty or holds '='."
+                f"{name!r}={value!r} cannot be passed to a program: it contains NUL, or the name "
+                "is empty or contains '='."
             )
     argv = [SANDBOX_EXEC, "-p", profile.text]
     for name, value in profile.parameters:
@@ -41,9 +40,9 @@ def seatbelt_argv(
 
 
 def limited_argv(limits: Sequence[str], command: Sequence[str]) -> list[str]:
-    """bash that sets `limits`, writes a byte to the descriptor FD and becomes `command`.
+    """bash that sets `limits`, writes a byte to the descriptor FD and then executes `command`.
 
-    FD stands for a number; see `with_report`. Any limit that cannot be set ends it.
+    `with_report` replaces FD by a number. The shell exits if it cannot set a limit.
     """
     steps = [f"ulimit {limit}" for limit in limits]
     prelude = " && ".join([*steps, "printf r >&FD", "exec FD>&-", 'exec "$@"'])
@@ -51,16 +50,16 @@ def limited_argv(limits: Sequence[str], command: Sequence[str]) -> list[str]:
 
 
 def with_report(argv: Sequence[str], descriptor: int) -> list[str]:
-    """`argv` of this module with the number of the descriptor to report to."""
+    """Insert the number of the report descriptor into an `argv` of this module."""
     at = list(argv).index("--norc") + 2
     return [*argv[:at], argv[at].replace("FD", str(descriptor)), *argv[at + 1 :]]
 
 
 def limit_options(limits: Limits, processes_now: int) -> list[str]:
-    """What of `limits` macOS enforces, as options of `ulimit`, within what this process may.
+    """The part of `limits` that macOS enforces, as options of `ulimit`, at most the hard limits.
 
-    Memory is not among it: macOS does not enforce RLIMIT_AS. It counts processes for the whole
-    account, so the limit lies above the `processes_now` that the account has.
+    Memory is not included, because macOS does not enforce RLIMIT_AS. macOS counts processes for the
+    whole account, so the limit is added to the account's `processes_now`.
     """
     processes = None if limits.processes is None else limits.processes + processes_now
     wanted = (
@@ -81,7 +80,7 @@ def limit_options(limits: Limits, processes_now: int) -> list[str]:
 
 
 def count_own_processes() -> int:
-    """How many processes this account has. Raises `SandboxSetupError`."""
+    """Return the number of processes of this account. Raises `SandboxSetupError`."""
     command = ["/bin/ps", "-U", str(os.geteuid()), "-o", "pid="]
     try:
         listed = subprocess.run(command, capture_output=True, check=True, timeout=10, env={})

@@ -1,7 +1,7 @@
-"""Watching one command that has neither a namespace nor a pidfd: a process group and its pipes.
+"""Watch one command without a namespace and a pidfd, through its process group and its pipes.
 
-macOS lets a process leave its group (setsid). One that does outlives its command; it stays under
-the profile, which nothing can take off, and under its limits of CPU time and file size.
+On macOS a process can leave its group (setsid). Such a process can outlive its command, but it
+cannot leave the profile or its limits of CPU time and file size.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _CHUNK = 65536
 
 
 class GroupExecution(Execution):
-    """`argv_for(fd)` is started in a session of its own, with an empty environment.
+    """Starts `argv_for(fd)` in a separate session with an empty environment.
 
-    What it starts must write one byte to `fd` right before it becomes the command: until then it
-    is setting up, and an end without that byte is a `SandboxSetupError`. `clean_up` is called
+    The started program must write one byte to `fd` immediately before it executes the command.
+    If it ends before that byte, the set-up has failed (`SandboxSetupError`). `clean_up` is called
     once, when the group is dead.
     """
 
@@ -95,7 +95,7 @@ class GroupExecution(Execution):
         return self._result
 
     def _reap(self, gone: int) -> None:
-        """In a thread: what is left of the group dies with its first process."""
+        """In a thread: kill the rest of the group when its first process has ended."""
         self._process.wait()
         with self._lock:
             self._kill_group()
@@ -114,7 +114,7 @@ class GroupExecution(Execution):
         try:
             os.killpg(self.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
-            pass  # nobody is left; macOS says EPERM for a group of the dead
+            pass  # the group is empty; macOS returns EPERM for a group of dead processes
 
     def _watch(self) -> str:
         poll = select.poll()
@@ -159,7 +159,7 @@ class GroupExecution(Execution):
         return sum(captured.total for _, captured in self._streams.values())
 
     def _take(self, descriptor: int) -> bool:
-        """Read once; False at the end of the stream."""
+        """Read once. Return False at the end of the stream."""
         data = self._read(descriptor)
         if data is None:
             return True
@@ -170,7 +170,7 @@ class GroupExecution(Execution):
         return bool(data)
 
     def _read(self, descriptor: int) -> bytes | None:
-        """None when there is nothing yet, empty at the end."""
+        """Return None if there is no data yet, and an empty value at the end."""
         try:
             return os.read(descriptor, _CHUNK)
         except BlockingIOError:
@@ -185,8 +185,8 @@ class GroupExecution(Execution):
             exit_code = CANCELLED_EXIT_CODE
         elif not self._has_begun:
             raise SandboxSetupError(
-                "The sandbox ended before it ran the command. It said: "
-                f"{errors.strip() or '(nothing)'}"
+                "The sandbox ended before it ran the command. stderr: "
+                f"{errors.strip() or '(empty)'}"
             )
         elif ending == "late":
             exit_code = TIMED_OUT_EXIT_CODE

@@ -1,7 +1,7 @@
-"""What of a policy macOS can show, and what it must not.
+"""Which paths of a policy macOS can show, and which paths it must not show.
 
-macOS has no mount namespaces: commands see the host's own tree, and Seatbelt compares the paths
-of the files themselves, behind all links (/tmp is /private/tmp).
+macOS has no mount namespaces: commands see the host's own tree, and Seatbelt compares resolved
+paths (/tmp is /private/tmp).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _SYSTEM = (
     *("/private/etc", "/private/var/db", "/private/var/run", "/private/var/root"),
     *("/private/var/select", "/opt/homebrew", "/Network"),
 )
-"""Never shown, nor anything in them or above them. Programs can be read without."""
+"""Never shown, including their contents and their parents. Programs are readable without it."""
 
 _SHARED = frozenset({"/private/tmp", "/private/var/tmp", "/private/var/folders", "/Volumes"})
-"""Not shown as a whole."""
+"""Not shown as a whole; a directory in them can be."""
 
 _SECRET_NAMES = frozenset(
     {".ssh", ".gnupg", ".aws", ".kube", ".docker", ".netrc", ".config", "Keychains"}
@@ -29,24 +29,23 @@ _SECRET_NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ShownPath:
-    """A path without links, and whether commands may write it and what is below."""
+    """A resolved path, and whether commands may write it and its contents."""
 
     path: Path
     writable: bool
 
 
 def shown_paths(policy: SandboxPolicy, home: Path) -> list[ShownPath]:
-    """The mounts of `policy`, in their order, as paths without links.
+    """Return the mounts of `policy`, in their order, as resolved paths.
 
-    Raises `SandboxSetupError` for a mount at another path than its own, for one that holds or
-    lies in what a Mac keeps of itself or of its users, and for a working directory in none.
+    Raises `SandboxSetupError` for a mount with a different target path, for a mount that overlaps
+    with private files of the Mac or its users, and if no mount contains the working directory.
     """
     shown = [_shown(mount, home.resolve()) for mount in policy.mounts]
     start = Path(policy.working_dir).resolve()
     if not any(start.is_relative_to(each.path) for each in shown):
         raise SandboxSetupError(
-            f"The working directory {policy.working_dir} is in none of the policy's mounts. "
-            "Mount it."
+            f"No mount of the policy contains the working directory {policy.working_dir}. Mount it."
         )
     return shown
 
@@ -60,8 +59,8 @@ def _shown(mount: Mount, home: Path) -> ShownPath:
         ) from error
     if mount.target not in (str(mount.source), str(path)):
         raise SandboxSetupError(
-            f"{mount.source} was to be seen at {mount.target}, but on macOS commands see every "
-            "directory at its own path only. Use a sandbox over a directory (create_sandbox), or "
+            f"{mount.source} cannot be shown at {mount.target}: on macOS commands see every "
+            "directory only at its own path. Use a sandbox for a directory (create_sandbox), or "
             "Linux."
         )
     if not (path.is_dir() or path.is_file()):
@@ -69,21 +68,21 @@ def _shown(mount: Mount, home: Path) -> ShownPath:
             f"The mount {path} is a socket, a pipe or a device, through which commands would "
             "reach the host. Mount files and directories only."
         )
-    if _gives_the_machine_away(path) or _gives_an_account_away(path, home):
+    if _exposes_the_machine(path) or _exposes_an_account(path, home):
         raise SandboxSetupError(
-            f"The mount {mount.source} (which is {path}) holds what this Mac or its users keep "
-            "private or run. Use a directory of its own."
+            f"The mount {mount.source} (resolved: {path}) contains private files or programs of "
+            "this Mac or its users. Use a separate directory."
         )
     return ShownPath(path, mount.writable)
 
 
-def _gives_the_machine_away(path: Path) -> bool:
+def _exposes_the_machine(path: Path) -> bool:
     return str(path) in _SHARED or any(
         path.is_relative_to(tree) or Path(tree).is_relative_to(path) for tree in _SYSTEM
     )
 
 
-def _gives_an_account_away(path: Path, home: Path) -> bool:
+def _exposes_an_account(path: Path, home: Path) -> bool:
     users = Path("/Users")
     return (
         path in (users, home)

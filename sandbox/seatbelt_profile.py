@@ -1,9 +1,9 @@
 """The Seatbelt profile of a policy, in Apple's sandbox profile language.
 
-Everything is denied that no rule allows, and of the rules that match the last one decides. Paths
-of the caller are never part of the text: they are parameters (`-D NAME=value`), so no character
-in a file name can become a rule. What Apple does not document was taken from profiles that are in
-use: Chromium's, Codex's and those of Anthropic's sandbox runtime.
+Without a matching rule, access is denied; of several matching rules, the last one decides. The
+caller's paths are never part of the text. They are parameters (`-D NAME=value`), so no character
+in a file name can become a rule. Undocumented parts were taken from profiles in production:
+those of Chromium, Codex and Anthropic's sandbox runtime.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PROGRAMS = (
     *("/System/Library", "/System/Cryptexes", "/System/Volumes/Preboot/Cryptexes"),
     *("/Library/Apple", "/Library/Frameworks", "/Library/Developer/CommandLineTools"),
     "/Applications/Xcode.app/Contents/Developer",
-    # Not all of them: a package manager's etc and var hold settings and databases.
+    # Not all directories: a package manager's etc and var contain settings and databases.
     *(f"/usr/local/{name}" for name in ("bin", "lib", "share", "opt", "Cellar", "Frameworks")),
     *(f"/opt/homebrew/{name}" for name in ("bin", "lib", "share", "opt", "Cellar", "Frameworks")),
 )
@@ -34,7 +34,7 @@ _SETTING_TREES = (
     *("/private/var/db/dyld", "/private/var/db/xcode_select_link"),
 )
 _LINKS = ("/etc", "/tmp", "/var")  # noqa: S108 - names in a profile
-"""Links to below /private. Looking at a link is not looking behind it."""
+"""Links into /private. Permission to read a link gives no access to its target."""
 
 _SYSCTLS = (
     *("hw.activecpu", "hw.byteorder", "hw.cpufamily", "hw.cputype", "hw.logicalcpu"),
@@ -45,14 +45,14 @@ _SYSCTLS = (
     *("kern.secure_kernel", "kern.usrstack64", "kern.version", "sysctl.proc_cputype"),
     *("machdep.cpu.brand_string", "vm.loadavg"),
 )
-"""What the machine is. Nothing of kern.proc*, through which other processes' arguments and
-environments can be read."""
+"""Properties of the machine. Excludes kern.proc*, which exposes the arguments and environments of
+other processes."""
 
 _SYSCTL_PREFIXES = ("hw.optional.", "hw.perflevel")
 
 _MACH_SERVICES = ("com.apple.system.opendirectoryd.libinfo",)
-"""Names of accounts. No keychain, pasteboard, launch service, Apple event or preferences: each
-would do something for a command outside of the sandbox."""
+"""Account names. Excludes keychain, pasteboard, launch services, Apple events and preferences: each
+of them would act for a command outside the sandbox."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,11 @@ def render_profile(
     egress_socket: Path | None = None,
     protected: Sequence[Path] = (),
 ) -> Profile:
-    """`shown` in the order of the policy's mounts, `temporary` as the command's own directory.
+    """Render the rules for `shown`, in the order of the policy's mounts, and for `temporary`.
 
-    All paths are without links. `egress_socket`, a unix socket, is the only thing that commands
-    may connect to; None means nothing. `protected` are paths in writable mounts that commands must
-    neither make nor change.
+    `temporary` is the command's own directory. All paths are resolved. `egress_socket` is the only
+    UNIX socket that commands may connect to; with None they cannot connect to any. `protected` are
+    paths in writable mounts that commands must neither create nor change.
     """
     parameters = [(f"SHOWN_{number}", str(each.path)) for number, each in enumerate(shown)]
     parameters.append(("TEMPORARY", str(temporary)))
@@ -86,7 +86,7 @@ def render_profile(
         parameters.append((f"PROTECTED_{number}", str(path)))
         rules += _unchangeable(f"PROTECTED_{number}")
     rules += _writable("TEMPORARY")
-    # Wherever it is written: no program of this account with another one's rights.
+    # In all directories: no set-id programs, which run with the rights of this account.
     rules.append(_rule("deny file-write-setugid"))
     rules.append(_rule("allow system-socket", "(socket-domain AF_UNIX)"))  # for socketpair
     if egress_socket is not None:
@@ -115,7 +115,7 @@ def _processes(names: Sequence[str]) -> Iterator[str]:
 def _system_files() -> Iterator[str]:
     yield _rule(
         "allow file-read* file-test-existence",
-        _literal("/"),  # its names; the loader of programs gives up without
+        _literal("/"),  # its names; the program loader fails without them
         *(_subpath(path) for path in (*PROGRAMS, *_SETTING_TREES)),
         *(_literal(f"/private/etc/{name}") for name in _SETTINGS),
         *(_literal(f"/dev/{name}") for name in ("null", "zero", "random", "urandom")),
@@ -135,7 +135,7 @@ def _readable(name: str) -> Iterator[str]:
 
 def _unchangeable(name: str) -> Iterator[str]:
     yield _rule("deny file-write*", _param("subpath", name))
-    # Else a directory above it, in an earlier writable mount, could be moved and then written.
+    # Otherwise a parent directory in an earlier writable mount could be moved and then written.
     yield _rule("deny file-write-unlink", _param("path-ancestors", name))
 
 

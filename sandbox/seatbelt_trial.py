@@ -1,4 +1,4 @@
-"""Trying a sandbox out before it is relied on: what must be refused is attempted for real."""
+"""Test a sandbox before use: a command really attempts what must be refused."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 
 from sandbox.base import BaseSandbox
 
-_SECRET = "not for commands"  # noqa: S105 - what the trial must not be able to read
+_SECRET = "not for commands"  # noqa: S105 - the trial must not be able to read it
 
 
 def leaks(sandbox: BaseSandbox, inside: Path, outside: Path) -> list[str]:
-    """What a command in `sandbox` could do and must not, or could not do and must; [] is good.
+    """Return how a command in `sandbox` could do too much or too little; [] is good.
 
-    `inside` is the directory that it may write, `outside` one that it may not even read. Both
-    are empty and the caller's.
+    `inside` is the directory that it may write, `outside` one that it must not even read. Both
+    are empty directories of the caller.
     """
     (outside / "secret").write_text(_SECRET)
     (outside / "target").touch()

@@ -1,8 +1,8 @@
 """The system-call filter of a sandbox, as the classic BPF program that bubblewrap loads.
 
-Refused calls fail with an errno, so programs take their fall-backs; a foreign architecture or the
-x32 table, where the same numbers mean other calls, ends the process. Flags are compared on the
-low 32 bits only: the kernel ignores the upper half of an `int`, so must the filter.
+Refused calls fail with an errno, so programs use their fallbacks. Another architecture or the
+x32 table, where the same numbers mean other calls, kills the process. Flags are compared only in
+their low 32 bits: the kernel ignores the upper half of an `int`, so the filter must ignore it too.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _INTERNET_PROTOCOLS = (0, 1, 6, 17, 58)  # default, ICMP, TCP, UDP, ICMPv6
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """`column` of the number table, and the kernel's AUDIT_ARCH constant."""
+    """`column` in the number table, and the kernel's AUDIT_ARCH constant."""
 
     name: str
     column: int
@@ -80,7 +80,7 @@ def _length(block: bytes) -> int:
 
 
 def _when_number_in(numbers: list[int], block: bytes) -> bytes:
-    """Run `block`, which must return, when the accumulator is one of `numbers`."""
+    """Run `block`, which must return, if the accumulator is one of `numbers`."""
     tests = [
         _instruction(_JUMP_EQUAL, number, if_true=len(numbers) - place)
         for place, number in enumerate(numbers)
@@ -112,8 +112,8 @@ _ALLOWED = _instruction(_RETURN, _ALLOW)
 
 
 def _socket_rules(*, named: bool) -> bytes:
-    """INET, INET6 and, if `named`, UNIX: streams and datagrams, never raw; no protocol that loads
-    a module.
+    """Allow INET, INET6 and, if `named`, UNIX: streams and datagrams, no raw sockets, and no
+    protocol that loads a module.
     """
     families = (*((socket.AF_UNIX,) if named else ()), socket.AF_INET, socket.AF_INET6)
     internet = (
@@ -129,15 +129,15 @@ def _socket_rules(*, named: bool) -> bytes:
         + _refuse_unless_in(tuple(int(family) for family in families), errno.EAFNOSUPPORT)
         + _instruction(_JUMP_EQUAL, int(socket.AF_UNIX), if_true=_length(internet))
         + internet
-        # SOCK_RAW on AF_UNIX is a datagram socket: harmless, and the kernel's own alias.
+        # SOCK_RAW on AF_UNIX is a harmless alias: the kernel creates a datagram socket.
         + _ALLOWED
     )
 
 
 def _connected_pair_rules() -> bytes:
-    """Pairs of UNIX sockets that can never be connected to anything else.
+    """Pairs of UNIX sockets that can never be connected to another socket.
 
-    A datagram socket of a pair can still send to any path.
+    Datagram pairs are refused, because such a socket can still send to any path.
     """
     kinds = (socket.SOCK_STREAM, socket.SOCK_SEQPACKET)
     return (
@@ -155,7 +155,7 @@ def _mode_rules(mode_argument: int) -> bytes:
 
 
 def _open_rules(flags_argument: int) -> bytes:
-    """The mode argument of an open that creates nothing is garbage and is not looked at."""
+    """Without O_CREAT the mode argument is undefined, so it is not checked."""
     mode = _load_argument(flags_argument + 1) + _refuse_if_any_bit(_SET_ID_BITS, errno.EPERM)
     return (
         _load_argument(flags_argument)
@@ -173,9 +173,9 @@ def _argument_rules(unix_sockets: bool) -> dict[str, bytes]:
         "socket": _socket_rules(named=unix_sockets),
         "socketpair": pair,
         "ioctl": _load_argument(1) + _refuse_if_in(terminal, errno.EPERM) + _ALLOWED,
-        # The older form of inotify; EINVAL as from a kernel without it.
+        # The older form of inotify. EINVAL is the answer of a kernel without it.
         "fcntl": _load_argument(1) + _refuse_if_in((_F_NOTIFY,), errno.EINVAL) + _ALLOWED,
-        # A set-id file in a workspace would outlive the sandbox, for other users to run.
+        # A set-id file in a workspace would outlive the sandbox, and other users could run it.
         "chmod": _mode_rules(1),
         "fchmod": _mode_rules(1),
         "fchmodat": _mode_rules(2),
@@ -189,23 +189,23 @@ def _argument_rules(unix_sockets: bool) -> dict[str, bytes]:
 
 
 def host_architecture() -> Architecture:
-    """Raises `SandboxUnavailable` where there is no table for the machine."""
+    """Return this machine's entry. Raises `SandboxUnavailable` if there is no table for it."""
     machine = platform.machine()
     try:
         return ARCHITECTURES[machine]
     except KeyError:
         raise SandboxUnavailable(
-            f"No system-call filter is written for {machine!r}; "
+            f"There is no system-call filter for {machine!r}; "
             f"sandboxes run on {', '.join(ARCHITECTURES)}."
         ) from None
 
 
 @cache
 def filter_program(architecture: Architecture, *, unix_sockets: bool = False) -> bytes:
-    """The filter as an array of `struct sock_filter`, which `bwrap --seccomp` reads.
+    """Return the filter as an array of `struct sock_filter`, which `bwrap --seccomp` reads.
 
-    Without `unix_sockets` a UNIX socket can only be half of a connected pair: a filter sees no
-    path, so it cannot tell a socket of the sandbox from one that a program of the host listens on.
+    Without `unix_sockets`, a UNIX socket can only be half of a connected pair. A filter sees no
+    path, so it cannot distinguish a socket of the sandbox from a socket of a host program.
     """
 
     def numbers(calls: tuple[str, ...]) -> list[int]:

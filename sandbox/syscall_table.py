@@ -1,6 +1,6 @@
-"""Which system calls a sandbox is refused, and their numbers.
+"""The system calls that a sandbox refuses, and their numbers.
 
-Numbers are (x86_64, aarch64); None where an architecture has no such call. They come from the
+Numbers are (x86_64, aarch64), with None if an architecture has no such call. They come from the
 kernel's `unistd` headers and never change once assigned.
 """
 
@@ -10,7 +10,7 @@ import errno
 from dataclasses import dataclass
 
 NEWEST_KNOWN = 466
-"""Numbers above this one were assigned after the table was written: ENOSYS, as on an old kernel."""
+"""Higher numbers are newer than this table: they get ENOSYS, as from an old kernel."""
 
 NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "_sysctl": (156, None),
@@ -99,7 +99,7 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Calls that fail with one errno whatever their arguments are."""
+    """Calls that always fail with the same errno, for all arguments."""
 
     reason: str
     errno: int
@@ -109,7 +109,7 @@ class Refusal:
 REFUSALS: tuple[Refusal, ...] = (
     Refusal(
         "programs that know these calls fall back to older ones when the kernel lacks them; "
-        "clone3 and openat2 take their flags by pointer, where a filter cannot look",
+        "clone3 and openat2 take their flags by pointer, which a filter cannot read",
         errno.ENOSYS,
         (
             "clone3",
@@ -126,7 +126,7 @@ REFUSALS: tuple[Refusal, ...] = (
         ("fallocate",),
     ),
     Refusal(
-        "files of the system are the host's own: their events show which programs the host "
+        "system files belong to the host: their events show which programs the host "
         "starts; programs that watch files poll instead",
         errno.ENOSYS,
         ("inotify_init", "inotify_init1"),
@@ -147,7 +147,7 @@ REFUSALS: tuple[Refusal, ...] = (
         ("bpf", "perf_event_open", "userfaultfd", "lookup_dcookie", "fanotify_init"),
     ),
     Refusal(
-        "changes what the sandbox sees",
+        "changes the sandbox's own view",
         errno.EPERM,
         (
             "mount",

@@ -1,9 +1,9 @@
-"""Lending another account's real ids to one thread.
+"""Give the real ids of another account to one thread.
 
-The kernel lets a process set another one's limits when its real ids are the other's, or with
-CAP_SYS_RESOURCE, which root in a container seldom has. The system calls are made directly because
-the C library's functions change every thread of the process. The effective ids stay, so no right
-is lost or gained, and the process stays dumpable.
+The kernel lets a process set the limits of another process if their real ids are equal, or with
+CAP_SYS_RESOURCE, which root in a container seldom has. This module calls the kernel directly,
+because the C library's functions change every thread of the process. The effective ids do not
+change, so the thread neither loses nor gains rights, and the process stays dumpable.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @contextmanager
 def real_ids_of(account: Account) -> Iterator[None]:
-    """The calling thread bears `account`'s real uid and gid. Raises OSError when it may not."""
+    """Give `account`'s real uid and gid to the calling thread. Raises OSError if not permitted."""
     own = Account(os.getuid(), os.getgid())
     if own == account:
         yield

@@ -1,12 +1,12 @@
-"""Toolboxes: Python environments that an operator built and that commands can only read.
+"""Toolboxes: Python environments that an operator builds and that commands can only read.
 
-Below the directory of all toolboxes each name has a directory with one or more generations and a
-file `current` that names the newest. A generation is never changed: replacing a toolbox makes
-another one. No link is followed here, and nothing counts that somebody else could have written.
+Each toolbox has a directory with one or more generations and a file `current` that names the
+newest. A generation never changes; replacing a toolbox creates another generation. Links are not
+followed here, and files that another account could have written are not trusted.
 
     NAME/current               the id of a generation
-    NAME/<id>/manifest.json    what it holds; whoever uses the generation has a shared lock on it
-    NAME/<id>/env/             the environment, shown to commands at /opt/toolbox
+    NAME/<id>/manifest.json    its description; a user of the generation has a shared lock on it
+    NAME/<id>/env/             the environment, mounted for commands at /opt/toolbox
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from sandbox.policy import Mount
 from sandbox.toolbox_python import python_facts
 
 TARGET = "/opt/toolbox"
-"""Where commands find it. Built for this place: it must be mounted nowhere else."""
+"""The path for commands. The environment is built for this path and works at no other path."""
 PYTHON_IN_IT = f"{TARGET}/bin/python3"
 CURRENT = "current"
 ENVIRONMENT = "env"
 MANIFEST = "manifest.json"
 FONT_CACHE = "share/vel/matplotlib"
-"""In the environment: matplotlib's list of the fonts, which it would make anew in each process."""
+"""In the environment: matplotlib's font list, which each process would otherwise build again."""
 
 _CONFIG = f"{HOME}/.config/matplotlib"
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 _THREADS = "4"
-"""Threads of numpy's libraries: one for each processor of a large host would spend the limits on
-processes and memory before anything is computed."""
+"""Threads of numpy's libraries. One thread for each processor of a large host would use up the
+limits of processes and memory before the computation starts."""
 
 VARIABLES = (
     ("VIRTUAL_ENV", TARGET),
@@ -51,15 +51,15 @@ VARIABLES = (
 
 
 class ToolboxError(SandboxError):
-    """A toolbox that cannot be made, or cannot be used. Nothing else is used in its place."""
+    """A toolbox cannot be created or used. There is no fallback."""
 
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """One generation. `directory` holds it; sizes are bytes.
+    """One generation in `directory`. Sizes are bytes.
 
-    `distributions` are (name, version) of all that is installed, `packages` the names of those
-    that were asked for. `abi` is the interpreter's that it was built with.
+    `distributions` are (name, version) of all installed packages, `packages` the names of the
+    requested ones. `abi` is that of the interpreter that built it.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Toolbox:
 
     @property
     def mounts(self) -> tuple[Mount, ...]:
-        """What commands get to see, read-only."""
+        """The read-only mounts for commands."""
         fonts = (
             Mount(self.environment / FONT_CACHE / name, f"{_CONFIG}/{name}")
             for name in self.font_caches
@@ -94,23 +94,23 @@ def is_name(name: str) -> bool:
 
 
 def check_name(name: str) -> str:
-    """`name`, if a toolbox can have it. Raises `ToolboxError`."""
+    """Return `name` if it is a valid toolbox name. Raises `ToolboxError`."""
     if not is_name(name):
         raise ToolboxError(
-            f"{name!r} is no name of a toolbox: use 1 to 64 small letters, digits, '-' and '_', "
-            "with a letter or digit at both ends."
+            f"{name!r} is not a valid toolbox name: use 1 to 64 lower-case letters, digits, '-' "
+            "and '_', with a letter or digit at both ends."
         )
     return name
 
 
 def mismatch(toolbox: Toolbox) -> str | None:
-    """Why this host's Python cannot run the toolbox, with what to do; None when it can."""
+    """Why this host's Python cannot run the toolbox, and what to do; None if it can."""
     facts = python_facts()
     if facts.abi == toolbox.abi:
         return None
     return (
-        f"The toolbox {toolbox.name!r} was built for Python {toolbox.python} ({toolbox.abi}), and "
-        f"{facts.executable} is {facts.version} ({facts.abi}) now. Build it again: "
+        f"The toolbox {toolbox.name!r} was built for Python {toolbox.python} ({toolbox.abi}), but "
+        f"{facts.executable} is now {facts.version} ({facts.abi}). Build it again: "
         f"vel toolbox create {toolbox.name} … --replace"
     )
 
@@ -123,7 +123,7 @@ def missing(name: str) -> ToolboxError:
 
 
 def check_operators_own(status: os.stat_result, path: str, name: str) -> None:
-    """Raises `ToolboxError` for what somebody other than root or this account could change."""
+    """Raise `ToolboxError` if an account other than root or this one could change the path."""
     if status.st_uid not in (0, os.geteuid()) or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise ToolboxError(
             f"The toolbox {name!r} cannot be trusted: {path} belongs to uid {status.st_uid} with "
@@ -133,7 +133,7 @@ def check_operators_own(status: os.stat_result, path: str, name: str) -> None:
 
 
 def parse_manifest(content: bytes, name: str, generation: str, directory: Path) -> Toolbox:
-    """The generation in `directory` that `content` describes. Raises `ToolboxError`."""
+    """Parse the manifest of the generation in `directory`. Raises `ToolboxError`."""
     try:
         raw: dict[str, Any] = json.loads(content)
         return Toolbox(

@@ -1,4 +1,4 @@
-"""Building a toolbox: pip fills an environment, and its packages are tried in a sandbox."""
+"""Build a toolbox: pip fills an environment, and a sandbox tests its packages."""
 
 from __future__ import annotations
 
@@ -30,25 +30,26 @@ from sandbox.toolbox_trial import try_in_sandbox
 
 _NAMES_SHOWN = 8
 _DISTRIBUTION = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?")
-"""Names go into prompts, where a sentence would be read as one."""
+"""Names become part of prompts, where a sentence could act as an instruction."""
 
 
 class IfPresent(Enum):
-    """What becomes of a toolbox that has the name already."""
+    """What happens if a toolbox with this name exists."""
 
     REFUSE = "refuse"
     KEEP = "keep"
-    """Unless this host's Python cannot run it any more: then it is replaced."""
+    """Keep it if this host's Python can run it; otherwise replace it."""
     REPLACE = "replace"
 
 
 @dataclass(frozen=True, slots=True)
 class ToolboxRequest:
-    """`requirements` and the lines of `files` are what pip is asked for.
+    """`requirements` and the lines of `files` are the arguments of pip.
 
     `allow_source` lets pip build packages from source, which runs their code with the rights of
-    this process; else wheels only. `index_url` takes the place of pip's own index. With `impatient`
-    pip soon gives up where no index can be reached, unless the environment says otherwise.
+    this process. Otherwise pip uses only wheels. `index_url` replaces pip's own index. With
+    `impatient`, pip soon gives up if it cannot reach an index, unless the environment says
+    otherwise.
     """
 
     name: str
@@ -65,10 +66,10 @@ def create_toolbox(
     if_present: IfPresent = IfPresent.REFUSE,
     note: Callable[[str], None] = lambda line: None,
 ) -> tuple[Toolbox, bool]:
-    """Build the toolbox in `base`; the bool says whether it was built and not kept.
+    """Build the toolbox in `base`. The bool is true if it was built, and false if it was kept.
 
-    `note` is told what is going on. Raises `ToolboxError`, `SandboxSetupError` or OSError; then
-    nothing has changed.
+    `note` is called with progress messages. Raises `ToolboxError`, `SandboxSetupError` or OSError;
+    in this case nothing has changed.
     """
     check_name(request.name)
     wanted, listed = _checked(request)
@@ -106,7 +107,7 @@ def _checked(request: ToolboxRequest) -> tuple[list[str], list[str]]:
     if not wanted and not listed:
         raise ToolboxError("Name at least one package, as: vel toolbox create data pandas")
     if request.index_url and not request.index_url.startswith(("https://", "http://", "file:///")):
-        raise ToolboxError(f"--index-url {request.index_url!r}: begin it with https://")
+        raise ToolboxError(f"Invalid --index-url {request.index_url!r}: use an https:// address.")
     return wanted, listed
 
 
@@ -115,8 +116,8 @@ def _present(base: Path, name: str, if_present: IfPresent) -> Toolbox | None:
         return None
     if if_present is IfPresent.REFUSE:
         raise ToolboxError(
-            f"There is a toolbox {name!r} already: --replace builds it again, --if-missing keeps "
-            "it."
+            f"The toolbox {name!r} already exists. Use --replace to build it again, or "
+            "--if-missing to keep it."
         )
     found = find_toolbox(base, name)
     return found if mismatch(found) is None else None
@@ -130,26 +131,26 @@ def _try_and_describe(
     facts: PythonFacts,
     note: Callable[[str], None],
 ) -> None:
-    """Settle the rights of all files and write the manifest, which makes a generation complete."""
+    """Set the modes of all files and write the manifest, which completes the generation."""
     installed = {
         normalised(each.metadata["Name"]): each
         for each in distributions(path=[str(environment.site)])
     }
     if odd := [each for each in installed if not _DISTRIBUTION.fullmatch(each)]:
-        raise ToolboxError(f"A package calls itself {odd[0]!r}, which is no name. Leave it out.")
-    # pip marks what it was asked for by name, and leaves what only came along unmarked.
-    asked = {
+        raise ToolboxError(f"A package has the invalid name {odd[0]!r}. Leave it out.")
+    # pip marks the requested packages; their dependencies have no mark.
+    requested = {
         each: found
         for each, found in sorted(installed.items())
         if each != "pip" and found.read_text("REQUESTED") is not None
     }
-    if not asked:
+    if not requested:
         raise ToolboxError(
-            "pip has installed none of this into the toolbox: look for what sends it elsewhere, "
-            "or for markers that leave all of it out (pip config list)."
+            "pip has installed no requested package into the toolbox. Look for settings that "
+            "change its target (pip config list), or for markers that exclude all packages."
         )
     settle(environment.directory)
-    trial = try_in_sandbox(environment.directory, _modules(asked.values()))
+    trial = try_in_sandbox(environment.directory, _modules(requested.values()))
     for line in trial.notes:
         note(line)
     trial.keep_font_caches(environment.directory)
@@ -157,9 +158,9 @@ def _try_and_describe(
     digest, size = measure(environment.directory)
     manifest = {
         "name": name,
-        # Of a wheel its name alone: where it lay on this host is nobody's business.
+        # Only the file name of a wheel: its path on this host is private.
         "requirements": [os.path.basename(each) for each in requirements],
-        "packages": list(asked),
+        "packages": list(requested),
         "distributions": [
             {"name": each, "version": found.version} for each, found in sorted(installed.items())
         ],
@@ -177,7 +178,7 @@ def _try_and_describe(
 
 
 def _modules(found: Iterable[Distribution]) -> list[str]:
-    """The importable names that distributions bring along at the top."""
+    """The top-level modules of the distributions that can be imported."""
     names: dict[str, None] = {}
     for each in found:
         for file in each.files or ():

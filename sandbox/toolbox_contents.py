@@ -1,4 +1,4 @@
-"""What lies in an environment: its digest, its rights, and whether it is still what was built."""
+"""The files of an environment: their digest, their modes, and whether they have changed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _ALLOWED_LINKS = {"bin/python3": PYTHON, "bin/python": "python3", "lib64": "lib"
 
 
 def verify_toolbox(toolbox: Toolbox) -> list[str]:
-    """Everything that is wrong with it, each with what to do; empty when it is as it was built.
+    """Return the problems of a toolbox, each with what to do; empty if it is as it was built.
 
-    Reads every file of it, a second or so for 300 MB.
+    Reads every file, which takes about a second for 300 MB.
     """
     again = f"Build it again: vel toolbox create {toolbox.name} … --replace"
     problems = []
@@ -38,9 +38,9 @@ def verify_toolbox(toolbox: Toolbox) -> list[str]:
 
 
 def settle(environment: Path) -> None:
-    """Give every file the mode it keeps: readable by everybody, writable by the operator alone.
+    """Set the final mode of every file: readable by all, writable only by the operator.
 
-    Raises `ToolboxError` for what does not belong into a toolbox.
+    Raises `ToolboxError` for files that do not belong into a toolbox.
     """
     environment.chmod(0o755)
     for path, status in _walk(environment):
@@ -50,9 +50,9 @@ def settle(environment: Path) -> None:
 
 
 def measure(environment: Path) -> tuple[str, int]:
-    """The digest of all names, modes and contents, and the size in bytes.
+    """Return the digest of all names, modes and contents, and the size in bytes.
 
-    Raises `ToolboxError` for what does not belong into a toolbox, or that others could write.
+    Raises `ToolboxError` for files that do not belong into a toolbox, or that others could write.
     """
     found = hashlib.sha256()
     size = 0
@@ -74,7 +74,7 @@ def measure(environment: Path) -> tuple[str, int]:
 
 
 def _walk(directory: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """All below `directory`, in order. Raises `ToolboxError` for links, devices and the like."""
+    """Yield everything below `directory`, in order. Raises `ToolboxError` for links, devices, …"""
     yield from _walk_below(directory, directory)
 
 
@@ -85,17 +85,17 @@ def _walk_below(directory: Path, root: Path) -> Iterator[tuple[Path, os.stat_res
         if stat.S_ISLNK(status.st_mode):
             _check_link(path, root)
         elif not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-            raise ToolboxError(f"{path} is no file and no directory.")
+            raise ToolboxError(f"{path} is neither a file nor a directory.")
         if status.st_mode & (stat.S_ISUID | stat.S_ISGID):
-            raise ToolboxError(f"{path} would run with the rights of its owner.")
+            raise ToolboxError(f"{path} would run with the rights of its owner (set-id).")
         yield path, status
         if stat.S_ISDIR(status.st_mode):
             yield from _walk_below(path, root)
 
 
 def _check_link(path: Path, root: Path) -> None:
-    """Only the environment's own links lead out of it or to directories."""
+    """Allow only the environment's own links to lead out of it or to directories."""
     name, target = str(path.relative_to(root)), os.readlink(path)
     inside = os.path.normpath(path.parent / target).startswith(f"{root}/")
     if _ALLOWED_LINKS.get(name) != target and (os.path.isabs(target) or not inside):
-        raise ToolboxError(f"{path} is a link to {target}, out of the toolbox.")
+        raise ToolboxError(f"{path} is a link to {target}, which is outside the toolbox.")

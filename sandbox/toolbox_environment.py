@@ -1,4 +1,4 @@
-"""The environment of a toolbox while it is being built, and pip at work in it."""
+"""The environment of a toolbox during its build, and the runs of pip in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sandbox.toolbox_python import PythonFacts
 
 _IMPATIENT = {"PIP_RETRIES": "1", "PIP_TIMEOUT": "10"}
 _NOT_FOR_PIP = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PIP_PYTHON", "PIP_EDITABLE")
-"""Of the operator's pip settings, those that would install somewhere else."""
+"""Settings of the operator's pip that would change the target of an installation."""
 _QUIETLY = (
     *("--no-input", "--disable-pip-version-check", "--progress-bar=off", "--no-compile"),
     *("--no-warn-script-location", "--root-user-action=ignore"),
@@ -24,7 +24,7 @@ _SHOWN_LINES = 15
 
 
 class PipFailed(ToolboxError):
-    """`output` is the end of what pip said."""
+    """`output` is the end of pip's output."""
 
     def __init__(self, message: str, output: str) -> None:
         super().__init__(message)
@@ -32,10 +32,10 @@ class PipFailed(ToolboxError):
 
 
 class Environment:
-    """A Python environment in `directory`, which is made.
+    """A new Python environment in `directory`, which is created.
 
-    Processes that work in it inherit the descriptor `lock`: if this process is killed they may
-    go on for a while, and until then the lock keeps everybody else out.
+    Processes that work in it inherit the descriptor `lock`. If this process is killed, they may
+    continue for a while, and the lock excludes other builds for that time.
     """
 
     def __init__(self, directory: Path, facts: PythonFacts, lock: int) -> None:
@@ -47,8 +47,8 @@ class Environment:
         self._make(facts)
         if not self._copy_pip() and self._run(self._python, "-m", "ensurepip").returncode != 0:
             raise ToolboxError(
-                "There is no pip to build a toolbox with: install it beside Vel "
-                "(python -m ensurepip, or uv pip install pip), or the package python3-venv."
+                "No pip was found to build a toolbox. Install it next to Vel "
+                "(python -m ensurepip, or uv pip install pip), or install the package python3-venv."
             )
 
     def install(
@@ -60,16 +60,16 @@ class Environment:
         allow_source: bool,
         impatient: bool,
     ) -> None:
-        """Let pip install requirements that were checked, and those of the file `listed`.
+        """Let pip install checked requirements, and those of the file `listed`.
 
-        With `impatient` it gives up soon, unless the environment says how long it tries.
+        With `impatient`, pip gives up soon, unless the environment sets its retries or timeout.
 
         Raises `PipFailed`.
         """
         options = [] if allow_source else ["--only-binary=:all:"]
         if listed is not None:
             options.append(f"--requirement={listed}")
-        # In the environment and not among the arguments, which every account can list.
+        # In the environment and not in the arguments, because every account can list arguments.
         index = {"PIP_INDEX_URL": index_url} if index_url else {}
         arguments = (*self._pip, "install", *_QUIETLY, *options, "--", *wanted)
         patience = _IMPATIENT if impatient else {}
@@ -78,15 +78,15 @@ class Environment:
         if pip.returncode != 0:
             lines = [line[:300] for line in pip.stdout.splitlines() if line.strip()]
             raise PipFailed(
-                f"pip could not install this (exit code {pip.returncode}); nothing was changed.",
+                f"pip could not install this (exit code {pip.returncode}); nothing has changed.",
                 "\n".join(lines[-_SHOWN_LINES:]),
             )
 
     def complete(self) -> None:
-        """Make it one that lies at `TARGET`, where nothing of it can be written.
+        """Finish the environment, so that it works read-only at `TARGET`.
 
-        Its own Python is not started any more: that alone would run the code of a package that
-        has brought a .pth file.
+        Do not start its own Python after this step: the start alone would run the code of a
+        package that has a .pth file.
         """
         here = os.fsencode(self.directory)
         for script in (self.directory / "bin").iterdir():
@@ -95,16 +95,16 @@ class Environment:
                 if content.startswith(b"#!"):
                     script.write_bytes(content.replace(here, TARGET.encode()))
         for record in self.site.glob("*.dist-info/direct_url.json"):
-            record.unlink()  # paths of this host, nobody's business in the sandbox
-        # Commands write no bytecode, so that without this each of them would compile it all.
-        # A package may hold files for another Python, whose errors mean nothing.
-        # Agents seldom start pip, and compiling it would take half of the time of a small build.
+            record.unlink()  # paths of this host, which commands must not see
+        # Commands write no bytecode, so without this each command would compile all of it.
+        # A package may contain files for another Python; their errors do not matter.
+        # Agents seldom start pip, and compiling it would take half the time of a small build.
         strip = ("-s", str(self.directory), "-p", TARGET)
         arguments = ("-q", "-j0", *strip, "-x", "/site-packages/pip/", "lib")
         self._run(Path(PYTHON), "-S", "-m", "compileall", *arguments)
 
     def _make(self, facts: PythonFacts) -> None:
-        """What PEP 405 asks for. The module venv, which may be missing, does no more than this."""
+        """Create the layout of PEP 405, like the venv module, which may be missing."""
         self.site.mkdir(parents=True)
         (self.directory / "bin").mkdir()
         self._python.symlink_to(PYTHON)
@@ -116,11 +116,11 @@ class Environment:
         )
 
     def _copy_pip(self) -> bool:
-        """Copy Vel's own pip: no index is asked for it, and `pip list` works for agents.
+        """Copy Vel's own pip, which needs no index, and `pip list` then works for agents.
 
-        The build runs the original, whose bytecode is there. The copy has none, and to compile it
-        takes as long as a small build. The runner is what pip itself uses for its option --python:
-        it imports pip from its directory and nothing else.
+        The build runs the original, which has bytecode. The copy has none, and compiling it takes
+        as long as a small build. pip itself uses the same runner for its option --python: it
+        imports pip only from its own directory.
         """
         try:
             pip = importlib.metadata.distribution("pip")

@@ -1,4 +1,4 @@
-"""Finding toolboxes, and holding them while they are used."""
+"""Find toolboxes, and lock them while they are used."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from sandbox.toolbox import (
 _GENERATION = re.compile(r"[0-9a-f]{16}")
 _MANIFEST_BYTES = 4_000_000
 _TRIES, _PAUSE = 50, 0.02
-"""How long, in seconds a try, a generation is waited for that is being removed."""
+"""How often, and with which pause in seconds, to retry a generation that is being removed."""
 
 
 class HeldToolbox:
-    """A toolbox that stays as long as this object does, whatever the operator removes meanwhile.
+    """A toolbox that exists as long as this object, even if the operator removes it.
 
-    A worker that dies lets go of it by dying.
+    The lock ends when the worker process ends.
     """
 
     def __init__(self, toolbox: Toolbox, lock: int) -> None:
@@ -44,7 +44,7 @@ class HeldToolbox:
 
 
 def toolbox_names(base: Path) -> list[str]:
-    """The names that `base` has a directory for, usable or not, in order."""
+    """The toolbox names in `base` in order, also of unusable toolboxes."""
     try:
         found = sorted(entry.name for entry in os.scandir(base) if is_name(entry.name))
     except FileNotFoundError:
@@ -53,9 +53,9 @@ def toolbox_names(base: Path) -> list[str]:
 
 
 def find_toolbox(base: Path, name: str) -> Toolbox:
-    """The newest generation of `name`, whether or not this host's Python still runs it.
+    """Return the newest generation of `name`, even if this host's Python cannot run it.
 
-    Raises `ToolboxError` when there is none, or when somebody else could have changed it.
+    Raises `ToolboxError` if there is no such toolbox, or if another account could have changed it.
     """
     held = _open(base, name)
     held.release()
@@ -63,7 +63,7 @@ def find_toolbox(base: Path, name: str) -> Toolbox:
 
 
 def hold_toolbox(base: Path, name: str) -> HeldToolbox:
-    """`find_toolbox`, kept from being removed, and certain to fit this host's Python."""
+    """Like `find_toolbox`, but prevent its removal and check that this host's Python can run it."""
     held = _open(base, name)
     problem = mismatch(held.toolbox)
     if problem is not None:
@@ -80,7 +80,7 @@ def _open(base: Path, name: str) -> HeldToolbox:
             with _directory(generation, name, own) as directory:
                 lock = _locked_manifest(directory, name)
                 if lock is None:
-                    time.sleep(_PAUSE)  # it is being removed at this moment: look again
+                    time.sleep(_PAUSE)  # it is currently being removed: retry
                     continue
                 try:
                     content = os.read(lock, _MANIFEST_BYTES)
@@ -92,13 +92,13 @@ def _open(base: Path, name: str) -> HeldToolbox:
                     raise
     raise ToolboxError(
         f"The toolbox {name!r} is locked by another process (lsof {base / name}/*/{MANIFEST}). "
-        "Try again when that has ended."
+        "Try again when that process has ended."
     )
 
 
 @contextmanager
 def _directory(path: str | Path, name: str, parent: int | None = None) -> Iterator[int]:
-    """A directory that only the operator can write."""
+    """Open a directory that only the operator can write."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         descriptor = os.open(
@@ -108,7 +108,7 @@ def _directory(path: str | Path, name: str, parent: int | None = None) -> Iterat
         raise missing(name) from None
     except OSError as error:
         raise ToolboxError(
-            f"The toolbox {name!r} cannot be used: {path} is no plain directory "
+            f"The toolbox {name!r} cannot be used: {path} is not a plain directory "
             f"({error.strerror}). Links are not followed here; remove it and build it again."
         ) from error
     try:
@@ -126,13 +126,13 @@ def _read_file(name: str, directory: int, toolbox: str) -> int:
         raise missing(toolbox) from None
     except OSError as error:
         raise ToolboxError(
-            f"The toolbox {toolbox!r} cannot be used: its {name} is no plain file "
+            f"The toolbox {toolbox!r} cannot be used: its {name} is not a plain file "
             f"({error.strerror}). Build it again: vel toolbox create {toolbox} … --replace"
         ) from error
     status = os.fstat(descriptor)
     try:
         if not stat.S_ISREG(status.st_mode):
-            raise ToolboxError(f"The toolbox {toolbox!r} is damaged: its {name} is no file.")
+            raise ToolboxError(f"The toolbox {toolbox!r} is damaged: its {name} is not a file.")
         check_operators_own(status, name, toolbox)
     except ToolboxError:
         os.close(descriptor)
@@ -148,14 +148,14 @@ def _read_current(own: int, name: str) -> str:
         os.close(descriptor)
     if not _GENERATION.fullmatch(generation):
         raise ToolboxError(
-            f"The toolbox {name!r} is damaged: it names no generation. Build it again: "
+            f"The toolbox {name!r} is damaged: it names no valid generation. Build it again: "
             f"vel toolbox create {name} … --replace"
         )
     return generation
 
 
 def _locked_manifest(directory: int, name: str) -> int | None:
-    """The open manifest under a shared lock; None when the generation is being removed."""
+    """The open manifest under a shared lock; None if the generation is being removed."""
     descriptor = _read_file(MANIFEST, directory, name)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

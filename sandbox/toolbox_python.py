@@ -1,4 +1,4 @@
-"""The interpreter that toolboxes are made for: the one that commands find in the sandbox."""
+"""The interpreter of toolboxes: the one that commands use in the sandbox."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True)
 class PythonFacts:
-    """`short` is as 3.11. `abi` changes exactly when compiled packages no longer fit."""
+    """`short` is for example 3.11. `abi` changes exactly when compiled packages no longer work."""
 
     executable: Path
     version: str
@@ -33,9 +33,9 @@ class PythonFacts:
 
 
 def python_facts() -> PythonFacts:
-    """The system's Python as it is now; asked again only when the file has changed.
+    """Return the facts of the system's current Python. Runs it only if the file has changed.
 
-    Raises `SandboxUnavailable` where there is none.
+    Raises `SandboxUnavailable` if it is missing.
     """
     path = Path(PYTHON)
     try:
@@ -45,12 +45,12 @@ def python_facts() -> PythonFacts:
             f"There is no {PYTHON} ({error.strerror}), which commands and toolboxes need. "
             "Install python3."
         ) from error
-    return _ask(os.path.realpath(path), status.st_ino, status.st_mtime_ns, status.st_size)
+    return _query(os.path.realpath(path), status.st_ino, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=4)
-def _ask(executable: str, inode: int, mtime: int, size: int) -> PythonFacts:
-    asked = subprocess.run(
+def _query(executable: str, inode: int, mtime: int, size: int) -> PythonFacts:
+    result = subprocess.run(
         [executable, "-I", "-S", "-c", _QUESTION],
         capture_output=True,
         text=True,
@@ -59,9 +59,9 @@ def _ask(executable: str, inode: int, mtime: int, size: int) -> PythonFacts:
         timeout=30,
         check=False,
     )
-    if asked.returncode != 0:
+    if result.returncode != 0:
         raise SandboxUnavailable(
-            f"{executable} does not run: {asked.stderr.strip()[-300:]}. Install python3 again."
+            f"{executable} does not run: {result.stderr.strip()[-300:]}. Install python3 again."
         )
-    found = json.loads(asked.stdout)
+    found = json.loads(result.stdout)
     return PythonFacts(Path(PYTHON), found["version"], found["short"], found["abi"])

@@ -1,4 +1,4 @@
-"""What an operator asks pip for, checked before pip sees it: no options, and nothing that runs."""
+"""Check an operator's requirements before pip gets them: no options and no code to run."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _FILE_BYTES = 1_000_000
 
 
 def check_requirement(text: str, *, allow_source: bool = False) -> str:
-    """One requirement as pip may be given it: a name with versions, or a wheel of this host.
+    """Check one requirement for pip: a name with versions, or a wheel on this host.
 
-    With `allow_source` also a URL or a path of something that is built here. Raises
+    With `allow_source`, also a URL or a path of a package that is built here. Raises
     `ToolboxError`.
     """
     wanted = text.strip()
     if not wanted or not wanted.isprintable():
-        raise ToolboxError(f"{text!r} is no requirement: write it as pandas or 'pandas>=2'.")
+        raise ToolboxError(f"{text!r} is not a requirement. Use a form like 'pandas>=2'.")
     if wanted.startswith("-"):
         raise ToolboxError(
-            f"{wanted!r} is an option and no requirement: give it to vel itself, which takes "
+            f"{wanted!r} is an option, not a requirement. Pass options to vel, which accepts "
             "--index-url, --requirement and --allow-source."
         )
     if _NAMED.fullmatch(wanted) and not wanted.endswith(".whl"):
@@ -40,21 +40,23 @@ def check_requirement(text: str, *, allow_source: bool = False) -> str:
     if allow_source:
         return str(path.resolve()) if path.exists() else wanted
     raise ToolboxError(
-        f"{wanted!r} is neither the name of a package with versions, as 'pandas>=2', nor a wheel "
-        "on this host. What is built from source runs its own code as you: if you mean that, say "
-        "--allow-source."
+        f"{wanted!r} is neither a package name with versions, like 'pandas>=2', nor a wheel on "
+        "this host. A package that is built from source runs its own code with your rights. To "
+        "allow this, use --allow-source."
     )
 
 
 def read_requirements(path: Path, *, allow_source: bool = False) -> list[str]:
-    """The requirements of a file, without its comments. Hashes are kept, options are refused."""
+    """Return the requirements of a file without comments. Hashes are kept, options are refused."""
     try:
         with path.open("rb") as file:
             text = file.read(_FILE_BYTES + 1).decode()
     except OSError as error:
         raise ToolboxError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError:
-        raise ToolboxError(f"{path} is no text in UTF-8. Write one requirement a line.") from None
+        raise ToolboxError(
+            f"{path} is not UTF-8 text. Write one requirement on each line."
+        ) from None
     if len(text) > _FILE_BYTES:
         raise ToolboxError(f"{path} is longer than {_FILE_BYTES:,} bytes. Use a shorter file.")
     found = []
@@ -72,5 +74,5 @@ def read_requirements(path: Path, *, allow_source: bool = False) -> list[str]:
 
 
 def normalised(name: str) -> str:
-    """The one spelling of a distribution's name, as the package index has it."""
+    """The canonical spelling of a distribution's name, as in the package index."""
     return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,7 +1,7 @@
-"""Changing the directory of toolboxes: one change at a time, and each of them whole or not at all.
+"""Change the directory of toolboxes: one change at a time, and each change is atomic.
 
-A generation is made under another name, moved into place, and then named by `current`, which is
-replaced in one step. What an interrupted change has left is removed by the next one.
+A generation is built under a temporary name, then moved into place, and then named in `current`,
+which is replaced in one step. The next change removes the remains of an interrupted change.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _REMOVED = ".removed-"
 class ToolboxStore:
     """The right to change `base`, from `open_store` until it is closed.
 
-    `lock` is the descriptor that keeps others out. A process that may outlive this one while it
-    still writes must inherit it: whoever comes next then waits for that one too.
+    `lock` is the descriptor that excludes other builds. A process that may outlive this one while
+    it still writes must inherit it, so that the next build waits for that process too.
     """
 
     def __init__(self, base: Path, lock: int) -> None:
@@ -39,7 +39,7 @@ class ToolboxStore:
 
     @contextmanager
     def staging(self) -> Iterator[Path]:
-        """A new directory on the same file system; what is left of it at the end is removed."""
+        """Yield a new directory on the same file system. It is removed at the end if it is left."""
         directory = Path(tempfile.mkdtemp(prefix=_BUILDING, dir=self.base))
         try:
             directory.chmod(0o755)
@@ -48,7 +48,7 @@ class ToolboxStore:
             remove_tree(directory)
 
     def publish(self, name: str, staged: Path) -> str:
-        """Make `staged`, complete with its manifest, the newest generation; its id."""
+        """Make the complete directory `staged` the newest generation. Return its id."""
         own = self.base / name
         try:
             own.mkdir(mode=0o755)
@@ -69,22 +69,22 @@ class ToolboxStore:
         return generation
 
     def remove(self, name: str) -> bool:
-        """Take the name away at once; False when what is in use stays until it is let go of.
+        """Remove the name immediately. Return False if the files stay until their users end.
 
-        Raises `ToolboxError` when there is no such toolbox.
+        Raises `ToolboxError` if there is no such toolbox.
         """
         if check_name(name) not in toolbox_names(self.base):
             raise missing(name)
         own = self.base / name
         if own.is_symlink():
-            own.unlink()  # not ours; what it leads to stays as it is
+            own.unlink()  # not created here; its target stays unchanged
             return True
         (own / CURRENT).unlink()
         self.prune()
         return not own.exists()
 
     def prune(self) -> None:
-        """Remove the generations that are not the newest of a name and that nobody holds."""
+        """Remove generations that are neither the newest of a name nor in use."""
         for own in self.base.iterdir():
             if own.name.startswith(".") or own.is_symlink() or not own.is_dir():
                 continue
@@ -110,7 +110,7 @@ class ToolboxStore:
                 pass  # never complete, so never used
             except BlockingIOError:
                 return
-            # First out of sight: a removal that is interrupted leaves nothing that looks whole.
+            # Rename first, so that an interrupted removal leaves no apparently complete directory.
             doomed = self.base / f"{_REMOVED}{secrets.token_hex(8)}"
             generation.rename(doomed)
             remove_tree(doomed)
@@ -119,7 +119,7 @@ class ToolboxStore:
                 os.close(lock)
 
     def sweep(self) -> None:
-        """Remove what interrupted changes have left. Only one that holds the lock can do this."""
+        """Remove the remains of interrupted changes. Only the holder of the lock may call this."""
         for entry in self.base.iterdir():
             if entry.name.startswith((_BUILDING, _REMOVED)):
                 if entry.is_dir() and not entry.is_symlink():
@@ -131,22 +131,22 @@ class ToolboxStore:
 
 @contextmanager
 def open_store(base: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[ToolboxStore]:
-    """Wait for the right to change the toolboxes in `base`, which is made if it is missing.
+    """Wait for the right to change the toolboxes in `base`, which is created if it is missing.
 
-    `on_wait` is called when another process has it. Raises `SandboxSetupError` where commands
-    could not walk to `base`, `ToolboxError` where others can write it, and OSError.
+    `on_wait` is called if another process has this right. Raises `SandboxSetupError` if commands
+    could not reach `base`, `ToolboxError` if other accounts can write it, and OSError.
     """
     base = base.resolve()
     if not base.is_dir():
-        base.mkdir(parents=True, exist_ok=True)  # another build may make it at the same time
-        base.chmod(0o755)  # whatever the umask is: sandbox accounts pass through
+        base.mkdir(parents=True, exist_ok=True)  # another build may create it at the same time
+        base.chmod(0o755)  # independent of the umask: sandbox accounts pass through
     _check_own(base, base.name)
     if os.geteuid() == 0:
         closed = unreachable_directory(base, uid_for(0))
         if closed is not None:
             raise SandboxSetupError(
                 f"Toolboxes cannot be kept in {base}: the accounts of sandboxes cannot enter "
-                f"{closed}. Use a data directory that everybody can walk to, such as /var/lib/vel."
+                f"{closed}. Use a data directory that every account can enter, e.g. /var/lib/vel."
             )
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     lock = os.open(base / _LOCK, flags, 0o600)

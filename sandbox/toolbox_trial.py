@@ -1,4 +1,4 @@
-"""Importing a new toolbox's packages once, in a sandbox: their code never runs outside of one."""
+"""Import a new toolbox's packages once, in a sandbox: their code never runs outside a sandbox."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Trial:
     font_caches: dict[str, str] = field(default_factory=dict)
 
     def keep_font_caches(self, environment: Path) -> None:
-        """Put them where `Toolbox.mounts` looks for them."""
+        """Copy them to the directory that `Toolbox.mounts` uses."""
         if self.font_caches:
             directory = environment / FONT_CACHE
             directory.mkdir(parents=True)
@@ -48,9 +48,9 @@ class Trial:
 
 
 def try_in_sandbox(environment: Path, modules: list[str]) -> Trial:
-    """Import `modules` under the default limits. What cannot be imported is only noted.
+    """Import `modules` under the default limits. Failed imports only become notes.
 
-    Raises `SandboxSetupError` where commands could not reach the environment.
+    Raises `SandboxSetupError` if commands could not reach the environment.
     """
     policy = SandboxPolicy(
         mounts=(Mount(environment, TARGET),),
@@ -64,7 +64,7 @@ def try_in_sandbox(environment: Path, modules: list[str]) -> Trial:
     try:
         sandbox = BubblewrapSandbox(policy)
     except SandboxUnavailable:
-        return Trial(["Not tried: this host cannot run a sandbox (vel doctor says why)."])
+        return Trial(["Not tested: this host cannot run a sandbox (vel doctor shows the reason)."])
     result = sandbox.start_python(_PROGRAM, stdin=json.dumps(modules).encode()).wait()
     try:
         failed, fonts = json.loads(result.stdout.splitlines()[-1])

@@ -1,4 +1,4 @@
-"""How much a hostile tree takes on disk, within bounds of time."""
+"""The disk usage of a hostile tree, with limits of time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_ENTRIES = 500_000
 
 @dataclass(slots=True)
 class TreeSize:
-    """`size` in bytes on disk. Not `is_complete`: there is more, or some cannot be read."""
+    """`size` in bytes on disk. If not `is_complete`, there is more, or a part cannot be read."""
 
     size: int = 0
     files: int = 0
@@ -23,7 +23,7 @@ class TreeSize:
 
 
 def tree_size(path: Path, seconds: float = 10.0) -> TreeSize:
-    """The size of what lies below `path`, whose links are not followed. Raises nothing."""
+    """Return the size of everything below `path`. Does not follow links and does not raise."""
     total = TreeSize()
     try:
         descriptor = open_directory(path)

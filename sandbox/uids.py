@@ -1,4 +1,4 @@
-"""The host accounts that a root worker gives to sandboxes."""
+"""The host accounts that a root worker uses for sandboxes."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from sandbox.errors import SandboxSetupError
 
 FIRST_UID = 0x7A000000
 UID_COUNT = 0x01000000
-"""0x7A000000 to 0x7AFFFFFF: above every range that distributions and systemd hand out, and below
-2^31, where some file systems and tools stop. No passwd entry is needed."""
+"""0x7A000000 to 0x7AFFFFFF: above every range that distributions and systemd assign, and below
+2^31, the limit of some file systems and tools. No passwd entry is needed."""
 
 
 def uid_for(number: int) -> int:
-    """The uid, and gid, of the `number`-th sandbox account, from 0.
+    """Return the uid, and gid, of a sandbox account by its number from 0.
 
-    Two threads that must not touch each other's files need different numbers.
+    Two threads that must not access each other's files need different numbers.
     """
     if not 0 <= number < UID_COUNT:
         raise SandboxSetupError(
-            f"Sandbox account {number} was asked for; there are {UID_COUNT:,}, from 0."
+            f"There is no sandbox account {number}: valid numbers are 0 to {UID_COUNT - 1:,}."
         )
     return FIRST_UID + number

@@ -1,4 +1,4 @@
-"""Looking at a running command now and then, for limits that the kernel does not keep itself."""
+"""Check a running command periodically, for limits that the kernel does not enforce itself."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ _CHECK_SECONDS = 0.1
 
 
 class Watch(ABC):
-    """One thing to look at. `due` is when, as `time.monotonic` has it; `look` moves it on."""
+    """One periodic check. `due` is the time of the next check, as `time.monotonic`."""
 
     due: float
 
     @abstractmethod
-    def look(self) -> str | None:
-        """Why the command must be killed, as the rest of "killed: …"; None while it need not."""
+    def check(self) -> str | None:
+        """Check now, and set `due`. Return why the command must be killed, or None."""
 
     def last_word(self) -> str | None:
-        """What to tell once everything of the command is dead; None for nothing."""
+        """A message for after the end of the command, or None."""
         return None
 
     def close(self) -> None:
-        """Free what it holds. Called once, whatever the ending."""
+        """Free all resources. Called once, after every kind of ending."""
         return None
 
 
 class CgroupWatch(Watch):
-    """The kernel kills at the limit, in version 1 one process only; then the others go too."""
+    """Kills the whole command after the kernel has killed a process at the memory limit."""
 
     def __init__(self, group: CommandCgroup, limit: int) -> None:
         self._group = group
         self._limit = limit
         self.due = time.monotonic() + _CHECK_SECONDS
 
-    def look(self) -> str | None:
+    def check(self) -> str | None:
         self.due = time.monotonic() + _CHECK_SECONDS
         return over_memory(self._limit) if self._group.oom_kills() else None
 
@@ -55,9 +55,9 @@ def in_units(size: int) -> str:
 
 
 def processes_of(first: int) -> list[int]:
-    """`first` and all its descendants, as far as they live: everything in its pid namespace.
+    """Return `first` and all its living descendants: all processes in its pid namespace.
 
-    A process whose parent died is the first one's child. What starts meanwhile may be missed.
+    A process whose parent died becomes a child of the first one. New processes may be missed.
     """
     found, pending = [], [first]
     while pending:
@@ -81,10 +81,10 @@ def _children(pid: int, thread: str) -> list[int]:
 
 
 def open_files_of(pids: Iterable[int]) -> Iterator[os.stat_result]:
-    """The status of each file that is open in one of `pids`, without the names.
+    """Yield the status of each open file of the processes `pids`, without the names.
 
-    Of processes that this account may not look into nothing is said: as root that takes
-    CAP_SYS_PTRACE, which containers lack.
+    Processes that this account may not inspect are left out. Root needs CAP_SYS_PTRACE for that,
+    which containers lack.
     """
     for pid in pids:
         directory = f"/proc/{pid}/fd"
@@ -96,4 +96,4 @@ def open_files_of(pids: Iterable[int]) -> Iterator[os.stat_result]:
             try:
                 yield os.stat(f"{directory}/{name}")
             except OSError:
-                continue  # closed meanwhile
+                continue  # closed in the meantime

@@ -1,8 +1,8 @@
-"""Keeping what commands can write within its quota.
+"""Limit the disk use of commands.
 
-Counting a large tree takes seconds. So the file system's free room is looked at often, which
-costs nothing but is everybody's, and the tree is counted in slices: now and then, and at once
-when the room that went could mean that the quota is used up.
+Counting a large tree takes seconds. So this watch often reads the free room of the file system,
+which is cheap but shared by all users. It counts the tree in slices: from time to time, and
+immediately if the loss of free room could mean that the quota is used up.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from sandbox.watchdog import Watch, in_units, open_files_of, processes_of
 
 _FIRST_COUNT = 0.25
 _LAST_COUNT = 2.0
-"""Seconds that counting may take before a command runs, and after it."""
+"""Time limits in seconds for counting, before a command runs and after it."""
 _SLICE = 0.02
 _SHORTEST, _LONGEST = 0.05, 0.5
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 _FASTEST_WRITE = 2 * 1024**3
 """Bytes per second."""
 _SUSPECT = 0.9
 _SLACK = Usage(1024**2, 100)
-"""What a tree over its quota may still grow by: a command that deletes writes a little too."""
+"""How much a tree over its quota may still grow: a command that deletes files writes a little."""
 _UNLIMITED = 1 << 62
 _UNSEEN_GROWTH = 64 * 1024**2
-"""Bytes that may vanish while something cannot be measured."""
+"""How many bytes may disappear while a part cannot be measured."""
 _HOST_RESERVE = 1024**3
 _HOST_RESERVE_PART = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """Bytes and names on the file systems; of names only what they tell."""
+    """Bytes and names on the file systems. Some file systems report no number of names."""
 
     free: int
     free_files: int
@@ -52,9 +52,9 @@ class _Bounds:
 
 @dataclass(slots=True)
 class Base:
-    """What lay in the caller's own directories before the first command, once that is known.
+    """The contents of the caller's own directories before the first command, when counted.
 
-    It is not the commands'. Shared by the commands of one sandbox.
+    They do not count as the commands' use. The commands of one sandbox share this object.
     """
 
     usage: Usage | None = None
@@ -63,7 +63,7 @@ class Base:
 class DiskWatch(Watch):
     """Counts the writable `mounts` for the command whose first process is `first`.
 
-    Made before the command runs: a tree that is over its quota then must only not grow.
+    Create it before the command runs. A tree that is over its quota then only must not grow.
     """
 
     def __init__(
@@ -87,10 +87,10 @@ class DiskWatch(Watch):
         self._count_seconds = 0.0
         self._scan: TreeScan | None = TreeScan(self._directories)
         self._scan_drop = 0
-        self._go_on_counting(_FIRST_COUNT, Usage())
+        self._continue_counting(_FIRST_COUNT, Usage())
         self.due = time.monotonic() + self._pause(Usage())
 
-    def look(self) -> str | None:
+    def check(self) -> str | None:
         dropped = self._dropped()
         reason = self._host_is_full(dropped) or self._grows_unseen(dropped)
         if reason is None:
@@ -98,8 +98,8 @@ class DiskWatch(Watch):
             if self._scan is None and self._should_count(suspect):
                 self._scan, self._scan_drop = TreeScan(self._directories), dropped.size
             if self._scan is not None:
-                reason = self._go_on_counting(_SLICE * 2 if suspect else _SLICE, dropped)
-            # Others may free what the command takes: so not only on suspicion.
+                reason = self._continue_counting(_SLICE * 2 if suspect else _SLICE, dropped)
+            # Not only on suspicion: others may free room that the command uses.
             counted = self._scan is None
             if reason is None and (suspect or counted) and self._before is not None:
                 reason = self._over(Usage(self._known.size + self._deleted(), self._known.files))
@@ -107,7 +107,7 @@ class DiskWatch(Watch):
         return reason
 
     def last_word(self) -> str | None:
-        """Whether the tree is over its quota now, where that can be found out soon."""
+        """Whether the tree is now over its quota, if counting it takes little time."""
         dropped = self._dropped()
         changed = dropped.size > _SLACK.size or dropped.files > _SLACK.files
         if changed or self._before is None or self._over_quota(self._before):
@@ -124,14 +124,14 @@ class DiskWatch(Watch):
             self._scan.close()
             self._scan = None
 
-    def _go_on_counting(self, seconds: float, dropped: Usage) -> str | None:
-        """Count for so long; the reason to kill that it found."""
+    def _continue_counting(self, seconds: float, dropped: Usage) -> str | None:
+        """Count for about `seconds`. Return the reason to kill the command, if any."""
         scan = self._scan
         assert scan is not None
         done = scan.run(seconds)
         if done:
             if self._before is None:
-                # What went from the disk since the start is taken for the command's.
+                # The room that disappeared since the start counts as the command's use.
                 grown = min(scan.usage.size, dropped.size), min(scan.usage.files, dropped.files)
                 self._before = Usage(
                     scan.usage.size - grown[0], scan.usage.files - grown[1], scan.usage.complete
@@ -152,7 +152,7 @@ class DiskWatch(Watch):
         return self._exceeds(usage, self._ceiling())
 
     def _uses_reserve(self, usage: Usage) -> bool:
-        """Whether the tree has grown, and less is free than must stay so."""
+        """Whether the tree has grown, and less is free than the reserve."""
         before = self._before or Usage()
         has_grown = self._before is not None and usage.size > before.size + _SLACK.size
         return has_grown and self._free() < self._limits.reserve
@@ -162,7 +162,7 @@ class DiskWatch(Watch):
         return self._exceeds(usage, _plus(base, self._limits, Usage()))
 
     def _ceiling(self) -> _Bounds:
-        """What the tree may hold at most while this command runs."""
+        """The most that the tree may contain while this command runs."""
         return _plus(self._base.usage or Usage(), self._limits, self._before or Usage())
 
     def _exceeds(self, usage: Usage, bounds: _Bounds) -> str | None:
@@ -173,7 +173,7 @@ class DiskWatch(Watch):
         return None
 
     def _is_suspect(self, dropped: Usage) -> bool:
-        """Whether the quota may be nearly used up, as far as free room tells."""
+        """Whether the quota may be nearly used up, judging from the free room."""
         guessed = Usage(
             self._known.size + max(0, dropped.size - self._known_drop),
             self._known.files + dropped.files,
@@ -199,7 +199,7 @@ class DiskWatch(Watch):
         return min(_LONGEST, max(_SHORTEST, left / _FASTEST_WRITE))
 
     def _deleted(self) -> int:
-        """Bytes of files that are open and have no name any more: no count of the tree has them."""
+        """Bytes of open files that no longer have a name: counting the tree does not find them."""
         return sum(
             {
                 (status.st_dev, status.st_ino): status.st_blocks * 512
@@ -225,7 +225,7 @@ class DiskWatch(Watch):
         return None
 
     def _dropped(self) -> Usage:
-        """What went from the file systems since the start, whoever took it."""
+        """The room that disappeared from the file systems since the start, for any reason."""
         room = self._room()
         return Usage(
             max(0, self._room_before.free - room.free),
@@ -233,7 +233,7 @@ class DiskWatch(Watch):
         )
 
     def _free(self) -> int:
-        """Bytes that this account may write on the fullest of the file systems."""
+        """Bytes that this account may write on the file system with the least room."""
         found = [os.statvfs(path) for path in self._devices.values()]
         return min((status.f_bavail * status.f_frsize for status in found), default=_UNLIMITED)
 

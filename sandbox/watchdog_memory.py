@@ -1,8 +1,8 @@
-"""Counting the memory of all of a command, where no control group does.
+"""Count the memory of a whole command on hosts without a control group.
 
-What it sees: the processes' own and shared memory, open memory files, and the file systems in
+The count includes the processes' own and shared memory, open memory files, and the file systems in
 memory. A memory file in flight in a socket, an unmapped System V segment and the buffers of
-sockets belong to no process; for these it watches what the host has left.
+sockets belong to no process; for these, the watch checks the remaining memory of the host.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from sandbox.watchdog import Watch, in_units, open_files_of, over_memory, proces
 
 _FILE_SYSTEMS = ("/tmp", "/dev/shm", HOME)  # noqa: S108 - the sandbox's own
 _FASTEST_FILL = 8 * 1024**3
-"""Bytes per second that a command can fill at most, roughly."""
+"""An estimate of the bytes per second that a command can fill at most."""
 _SHORTEST, _LONGEST = 0.01, 0.25
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 _SHARE_OF_TIME = 20
-"""A look that takes a millisecond is followed by this many without one."""
+"""A check that takes one millisecond is followed by a pause of this many milliseconds."""
 _INODE = 1024
-"""Bytes of the kernel's memory for a file in a file system in memory, roughly."""
+"""The approximate kernel memory in bytes for one file in a file system in memory."""
 _HOST_RESERVE = 0.03
-"""The part of the host's memory that commands over their limit must leave."""
+"""The part of the host's memory that commands over their limit must leave free."""
 
 
 class MemoryWatch(Watch):
@@ -33,14 +33,14 @@ class MemoryWatch(Watch):
 
     def __init__(self, first: int, limit: int, mounts: tuple[Mount, ...] = ()) -> None:
         self._first = first
-        # A mount of the policy lies over the one in memory, and the disk watch counts it.
+        # A mount of the policy covers the file system in memory, and the disk watch counts it.
         self._in_memory = [at for at in _FILE_SYSTEMS if at not in {m.target for m in mounts}]
         self._limit = limit
         self._files_device = _device_of_memory_files()
         self._host_total, self._host_free_before = _host_memory()
         self.due = time.monotonic() + self._pause(0, 0.0)
 
-    def look(self) -> str | None:
+    def check(self) -> str | None:
         started = time.monotonic()
         used = self.bytes_used()
         now = time.monotonic()
@@ -54,7 +54,7 @@ class MemoryWatch(Watch):
         return None
 
     def _pause(self, used: int, spent: float) -> float:
-        """Until it could be over the limit, but no longer than it takes to notice a low host."""
+        """The time to the limit at full speed, but short enough to notice a low host."""
         needed = max(0, self._limit - used) / _FASTEST_FILL
         return max(min(_LONGEST, max(_SHORTEST, needed)), spent * _SHARE_OF_TIME)
 
@@ -66,14 +66,14 @@ class MemoryWatch(Watch):
             own, shared = _resident(pid)
             private += own
             mapped += shared
-        # What a fork shares with its parent was counted twice, and so was what two map. Most
-        # commands are below the limit even so; the exact count walks the page tables.
+        # This counts memory twice that a fork shares with its parent or that two processes map.
+        # Most commands are below the limit even so; the exact count reads the page tables.
         if private + max(files, mapped) <= self._limit:
             return private + max(files, mapped)
         shares = [_proportional(pid) for pid in pids]
         private = sum(own for own, _ in shares)
         mapped = sum(shared for _, shared in shares)
-        return private + max(files, mapped)  # files may be mapped, so their sum would be too much
+        return private + max(files, mapped)  # files may be mapped, so the sum would be too high
 
     def _memory_files(self, pids: list[int]) -> int:
         return sum(
@@ -90,30 +90,30 @@ class MemoryWatch(Watch):
             try:
                 status = os.statvfs(f"/proc/{self._first}/root{path}")
             except OSError:
-                continue  # ended, or not to be looked into
+                continue  # ended, or not accessible
             total += (status.f_blocks - status.f_bfree) * status.f_frsize
             total += (status.f_files - status.f_ffree) * _INODE
         return total
 
 
 def _resident(pid: int) -> tuple[int, int]:
-    """Bytes of the process's own, with page tables and what was swapped out, and shared ones."""
+    """The process's own bytes, including page tables and swap, and its shared bytes."""
     lines = _sizes(f"/proc/{pid}/status")
     own = lines.get("RssAnon", 0) + lines.get("VmSwap", 0) + lines.get("VmPTE", 0)
     return own, lines.get("RssShmem", 0)
 
 
 def _proportional(pid: int) -> tuple[int, int]:
-    """The same where a page counts in parts for each process that has it."""
+    """Like `_resident`, but each process gets only its share of a shared page."""
     lines = _sizes(f"/proc/{pid}/smaps_rollup")
-    if "Pss_Anon" not in lines:  # a process that this account may not look into
+    if "Pss_Anon" not in lines:  # a process that this account may not inspect
         return _resident(pid)
     tables = _sizes(f"/proc/{pid}/status").get("VmPTE", 0)
     return lines["Pss_Anon"] + lines.get("SwapPss", 0) + tables, lines.get("Pss_Shmem", 0)
 
 
 def _sizes(path: str) -> dict[str, int]:
-    """The lines of a file of /proc that end in kB, in bytes; none of a process that is gone."""
+    """The values in kB of a file of /proc, in bytes; empty for a process that is gone."""
     try:
         text = Path(path).read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError, PermissionError):
@@ -127,7 +127,7 @@ def _sizes(path: str) -> dict[str, int]:
 
 
 def _host_memory() -> tuple[int, int]:
-    """Bytes in all, and bytes that could be had without swapping."""
+    """Total bytes, and bytes that are available without swapping."""
     lines = _sizes("/proc/meminfo")
     return lines["MemTotal"], lines["MemAvailable"]
 

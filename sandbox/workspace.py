@@ -1,4 +1,4 @@
-"""The files of one thread on disk, and the policy that shows them to commands."""
+"""The files of one thread on disk, and the policy that mounts them for commands."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _SUBDIRECTORIES = (*AREAS, "shared/research", "shared/drafts")
 class Workspace:
     """A prepared tree: `root` with the areas of `sandbox.paths` in it, all owned by `uid`.
 
-    Nobody else can enter it (mode 0700). The root itself is never mounted, only the areas, so no
-    command can replace an area by a link. `own_directory` is a directory of the caller's that is
-    the area `workspace` instead; `rules` say what of it commands may change. `family` is the root
-    of the tree whose user_uploads, shared and outputs it has. With `read_only` nothing of it can be
-    changed through this object.
+    No other account can enter it (mode 0700). Only the areas are mounted, never the root itself, so
+    no command can replace an area by a link. `own_directory` is a directory of the caller that
+    replaces the area `workspace`; `rules` say which of its files commands may change. `family` is
+    the root of the tree that provides user_uploads, shared and outputs. With `read_only`, nothing
+    can be changed through this object.
     """
 
     root: Path
@@ -44,14 +44,14 @@ class Workspace:
     gid: int
     own_directory: Path | None = None
     skills: Path | None = None
-    """A directory of packages that is the area `skills`. None: the empty one of the tree."""
+    """A directory of packages that replaces the area `skills`. None: the tree's own empty area."""
     family: Path | None = None
     read_only: bool = False
     rules: FileRules = field(default_factory=FileRules)
 
     @property
     def directories(self) -> dict[str, Path]:
-        """Where each area of `sandbox.paths` lies on the host."""
+        """The directory of each area of `sandbox.paths` on the host."""
         found = {area: self.root / area for area in AREAS}
         if self.family is not None:
             found |= {area: self.family / area for area in FAMILY_AREAS}
@@ -62,9 +62,9 @@ class Workspace:
         return found
 
     def guard(self, keep: Callable[[Inventory], None] | None = None) -> DirectoryGuard | None:
-        """A new guard of the own directory, to be shared by commands and file tools.
+        """Return a new guard of the own directory, for both commands and file tools.
 
-        None where there is nothing to guard. `keep` is as in `DirectoryGuard`.
+        None if there is nothing to guard. `keep` is as in `DirectoryGuard`.
         """
         if self.own_directory is None or self.read_only:
             return None
@@ -80,10 +80,10 @@ class Workspace:
         extra_mounts: tuple[Mount, ...] = (),
         toolbox: Toolbox | None = None,
     ) -> SandboxPolicy:
-        """Commands see the areas below /sandbox, start in /sandbox/workspace, run as the owner.
+        """Commands see the areas below /sandbox, start in /sandbox/workspace, and run as the owner.
 
-        `skills` (also at /skills) and `user_uploads` are read-only. With a `toolbox`, which the
-        caller holds as long as commands run, its Python comes first.
+        `skills` (also at /skills) and `user_uploads` are read-only. With a `toolbox`, its Python
+        comes first; the caller must hold the toolbox as long as commands run.
         """
         areas = tuple(
             Mount(
@@ -106,7 +106,7 @@ class Workspace:
             uid=self.uid,
             gid=self.gid,
             python=PYTHON_IN_IT if toolbox else PYTHON,
-            # Programs of the host listen in neither: only Vel and its commands write there.
+            # Programs of the host listen in none of these: only Vel and its commands write there.
             unix_sockets=self.own_directory is None and not extra_mounts,
         )
 
@@ -119,24 +119,25 @@ def prepare(
     own_directory: Path | None = None,
     family: str = "",
 ) -> Workspace:
-    """The workspace `base/key`, made if it is missing, mended if its making was interrupted.
+    """Return the workspace `base/key`. Create it if it is missing or incomplete.
 
-    `base`, the operator's choice, is made too and may be a link; below it no link is followed.
-    It must be a directory that `uid` can walk to. `uid` owns the tree: for root an unprivileged
-    account (`uid_for(n)`; None keeps the owner of an existing tree), for anyone else None or the
-    own. The gid is the number of the uid for root, else the own.
+    `base` is chosen by the operator. It is created if it is missing and may be a link; below it no
+    link is followed. `uid` must be able to reach it. `uid` owns the tree. For root it is an
+    unprivileged account (`uid_for(n)`), and None keeps the owner of an existing tree. For all
+    other callers it is None or the caller's own. The gid has the number of the uid for root, and
+    is otherwise the caller's own.
 
-    `own_directory` takes the place of the area `workspace`; commands run as its owner, and its
-    mode stays as it is. `family` is the key of another workspace of the same account, made too,
-    whose `FAMILY_AREAS` this one has.
+    `own_directory` replaces the area `workspace`; commands run as its owner, and its mode does not
+    change. `family` is the key of another workspace of the same account, which is created too; its
+    `FAMILY_AREAS` are used for this one.
 
-    Raises `SandboxSetupError`; a tree that belongs to another account is never taken over.
+    Raises `SandboxSetupError`. A tree that belongs to another account is never taken over.
     """
     if own_directory is not None:
         uid = own_directory_account(own_directory)
     if not _KEY.fullmatch(key):
         raise SandboxSetupError(
-            f"The workspace key {key!r} was given; use 1 to 128 letters, digits, '-' or '_'."
+            f"Invalid workspace key {key!r}. Use 1 to 128 letters, digits, '-' or '_'."
         )
     shared = prepare(base, family, uid) if family else None
     base = base.resolve()
@@ -152,17 +153,17 @@ def prepare(
                 _make_below(top, name, owner)
     if shared is not None and shared.uid != owner:
         raise SandboxSetupError(
-            f"The workspaces {key} and {family} belong to two accounts: they cannot share files."
+            f"The workspaces {key} and {family} belong to two accounts, so they cannot share files."
         )
     above = shared.root if shared is not None else None
     return Workspace(root, owner, _group(owner), own_directory, family=above)
 
 
 def own_directory_account(directory: Path) -> int:
-    """The account that commands in a caller's own directory run as.
+    """Return the account that commands in a caller's own directory run as.
 
-    Raises `SandboxSetupError` for what is no directory, belongs to root or the machine, or cannot
-    be entered by that account.
+    Raises `SandboxSetupError` if the path is not a directory, belongs to root or the machine, or
+    cannot be entered by that account.
     """
     writable_directory(directory)
     try:
@@ -182,7 +183,7 @@ def own_directory_account(directory: Path) -> int:
         closed = unreachable_directory(directory, status.st_uid)
         if closed is not None:
             raise SandboxSetupError(
-                f"The workspace {directory} cannot be used: uid {status.st_uid}, who owns it, "
+                f"The workspace {directory} cannot be used: its owner, uid {status.st_uid}, "
                 f"cannot enter {closed}."
             )
     return status.st_uid
@@ -196,11 +197,11 @@ def _make_base(base: Path) -> None:
             if base.is_dir():
                 return
             raise
-        # Whatever the umask is: sandbox accounts pass through, and list nothing.
+        # Independent of the umask: sandbox accounts may pass through but not list it.
         base.chmod(0o711 if os.geteuid() == 0 else 0o700)
     except OSError as error:
         raise SandboxSetupError(
-            f"The directory for workspaces, {base}, cannot be made: {error.strerror}. "
+            f"The directory for workspaces, {base}, cannot be created: {error.strerror}. "
             "Set another data directory; root keeps it under /var/lib/vel."
         ) from error
 
@@ -210,8 +211,8 @@ def _owner(parent: int, key: str, uid: int | None) -> int:
     if own != 0:
         if uid not in (None, own):
             raise SandboxSetupError(
-                f"The workspace {key} was to belong to uid {uid}, but this process is uid {own} "
-                "and only root can give files away. Leave the uid empty."
+                f"The workspace {key} cannot belong to uid {uid}: this process is uid {own}, "
+                "and only root can give files to another account. Leave the uid empty."
             )
         return own
     if uid is None:
@@ -236,7 +237,7 @@ def _check_reachable(base: Path, uid: int) -> None:
     if closed is not None:
         raise SandboxSetupError(
             f"Workspaces cannot be kept in {base}: as root, commands run as uid {uid}, which "
-            f"cannot enter {closed}. Use a data directory that everybody can walk to, such as "
+            f"cannot enter {closed}. Use a data directory that every account can enter, such as "
             "/var/lib/vel."
         )
 
@@ -250,6 +251,6 @@ def _make_below(top: int, name: str, owner: int) -> None:
         try:
             make(parent, second, owner)
         except SandboxSetupError:
-            # Commands can write in `first` and put a file or a link in this place. That is
-            # theirs to mend and must not keep the workspace from being used.
+            # Commands can write in `first` and put a file or a link at this path. It is up to
+            # them to repair it; the workspace must stay usable.
             pass

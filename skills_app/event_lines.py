@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from agents.doors.cli.terminal import one_line
 from skills_app.events import SkillLoaded, SkillsSkipped
-from velproject.cli.terminal import one_line
 
 SKIPPED_SHOWN = 5
 

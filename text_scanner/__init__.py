@@ -1,11 +1,14 @@
-"""Looks through what is to be remembered for what a reviewer should see.
+"""Scan texts for the agent's memory for parts that a reviewer should check.
 
 Pure functions of a text: no files, no network, no Django. Layers: finding, linear, text, concepts →
 lexicon → clauses → rules, intent, mentions; views, decode, characters, structure → scanning.
 
-The rules are imported at the first scan: their expressions cost 70 ms to compile, and most
-processes scan nothing.
+The rules are imported at the first scan: their expressions take 70 ms to compile, and most
+processes never scan.
 """
+
+from importlib import import_module
+from types import ModuleType
 
 from text_scanner.finding import MAX_FINDINGS, Finding, Severity
 
@@ -13,18 +16,20 @@ __all__ = ["MAX_FINDINGS", "Finding", "Severity", "detect_suspicious_patterns", 
 
 
 def scan(content: str) -> list[Finding]:
-    """What a reviewer should look at in `content`, sorted by start; at most MAX_FINDINGS.
+    """Return the parts of `content` to review, sorted by start; at most MAX_FINDINGS.
 
-    Never raises, whatever the text. A help for the reviewer, no boundary: see
+    Never raises, for any text. It helps the reviewer and is not a security boundary: see
     docs/memory-scanner.md.
     """
-    from text_scanner import scanning  # noqa: PLC0415
-
-    return scanning.scan(content)
+    found: list[Finding] = _scanning().scan(content)
+    return found
 
 
 def detect_suspicious_patterns(content: str) -> list[dict[str, str]]:
     """`scan` as dictionaries with `pattern`, `match`, `description` and `severity`."""
-    from text_scanner import scanning  # noqa: PLC0415
+    found: list[dict[str, str]] = _scanning().detect_suspicious_patterns(content)
+    return found
 
-    return scanning.detect_suspicious_patterns(content)
+
+def _scanning() -> ModuleType:
+    return import_module("text_scanner.scanning")

@@ -1,6 +1,6 @@
-"""Addresses of the web and of mail, and which of them look made for collecting."""
+"""Web and mail addresses, and which of them look made for collecting data."""
 
-# Long expressions stay in one line each, where they can be searched for.
+# Long expressions stay on one line each, so that they can be searched for.
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OWN = compile_linear(
 
 
 def addresses(data: bytes) -> list[tuple[int, int, int]]:
-    """(start, end, classes) of each address in `data`, in bytes; they may overlap."""
+    """(start, end, classes) of each address in `data`, in bytes; addresses may overlap."""
     found: list[tuple[int, int, int]] = []
     if b"://" in data:
         for match in URL.finditer(data):
@@ -59,14 +59,14 @@ def addresses(data: bytes) -> list[tuple[int, int, int]]:
         for match in HOST.finditer(data):
             start, end = match.span()
             looks = _looks(data[start : min(end, start + 200)])
-            # A host without a path hides its words ("docs.partner.example" gives no example).
+            # A host without a path hides its words: "docs.partner.example" is not an "example".
             named = b"/" in data[start:end] or data[start:end].endswith(_COMMON)
             found.append((start, end, (_URL if looks or named else 0) | looks))
     return found
 
 
 def _shape(data: bytes, start: int, end: int) -> int:
-    # An address that ends in "=" waits for data to be added.
+    # An address that ends in "=" is ready for data to be appended.
     waits = _SHADY_BIT if data[end - 1 : end] == b"=" else 0
     open_to_all = data.startswith(b"http://", start) and not _OWN.search(
         data[start : min(end, start + 200)]

@@ -1,4 +1,4 @@
-"""Characters that nobody sees or that pretend to be others."""
+"""Characters that are invisible or that imitate other characters."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _LOOKALIKE = re.compile(f"[{''.join(LOOKALIKES)}]")
 _MAX_WORD = 64
 
 
-# Whether there is anything to look at: cheap, for the usual text has nothing of it.
+# A cheap first check, because an ordinary text has none of these characters.
 _ANY = compile_linear(f"[{INVISIBLE_CLASS}{''.join(LOOKALIKES)}]".encode())
 
 
 def character_hits(content: str) -> Iterator[Hit]:
-    """What is hidden or disguised in `content`, character by character."""
+    """Yield hidden and disguised characters in `content`."""
     if content.isascii() or not _ANY.search(content.encode("utf-8", "replace")):
         return
     rtl = _RTL.search(content) is not None
@@ -49,7 +49,7 @@ def character_hits(content: str) -> Iterator[Hit]:
             yield _hit(
                 found,
                 "bidi-control",
-                "Changes the direction of writing: the text reads otherwise than it stands",
+                "Changes the direction of writing: the visible order differs from the stored order",
                 "danger" if override else "warning",
             )
     for found in _limited(_SELECTORS, content):
@@ -91,7 +91,7 @@ def _zero_width(content: str, found: re.Match[str], *, rtl: bool) -> Hit | None:
 
 
 def _needs_joiners(character: str) -> bool:
-    """Whether it belongs to a script or to emoji which zero-width characters are written with."""
+    """Whether its script, or emoji, normally uses zero-width characters."""
     if not character:
         return False
     code = ord(character)
@@ -122,7 +122,7 @@ def _mixed_scripts(content: str) -> Iterator[Hit]:
         if disguised(content[start:end]):
             yield Hit(
                 "mixed-scripts",
-                "Letters of another script stand in for Latin ones",
+                "Letters of another script imitate Latin letters",
                 "warning",
                 start,
                 end,
@@ -133,7 +133,7 @@ def _mixed_scripts(content: str) -> Iterator[Hit]:
 
 
 def disguised(word: str) -> bool:
-    """Whether letters of another script stand within a Latin word (pаypal), to look like it."""
+    """Whether a Latin word contains letters of another script that imitate it (pаypal)."""
     latin = sum(1 for character in word if "a" <= character.lower() <= "z")
     others = [c for c in word if ord(c) >= 0x370 and c.isalpha()]
     if latin < 2 or not others or any(c not in LOOKALIKES for c in others):

@@ -1,4 +1,4 @@
-"""A text as sentences of known words, each word with its classes and whether it is negated."""
+"""Split a text into sentences of known words, each with its classes and its negation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_GAP = 260
 _NEGATION_REACH = 70
 _BACKWARD_REACH = 32
 
-# Between two known words: does a sentence end here? Hard-wrapped lines go on.
+# Whether a sentence ends between two known words. Hard-wrapped lines continue a sentence.
 _BOUNDARY = re.compile(
     r"[.!?;]['\")\]*_`]{0,3}\s|[。！？]|\n[ \t]*\n|\n[ \t]*(?:[-*+•#>|]|\d{1,3}[.)])[ \t]"
     r"|<!--|-->|\n[ \t]*[\[<]"
@@ -32,7 +32,7 @@ _LIST = re.compile(r" (?:or|nor|oder|ou|o|of|ni|y|e|et|und|and) ")
 
 @dataclass(slots=True, eq=False)
 class Word:
-    """A known word: character offsets in its view, classes, and whether it is denied."""
+    """A known word: character offsets in its view, classes, and whether it is negated."""
 
     start: int
     end: int
@@ -41,7 +41,7 @@ class Word:
 
 
 def sentences(text: str, *, joined: bool = False) -> Iterator[list[Word]]:
-    """The sentences of `text` (folded) which hold known words, at most MAX_WORDS in each."""
+    """Yield the sentences of `text` (folded) with known words, at most MAX_WORDS in each."""
     sentence: list[Word] = []
     for word in _words(text, joined=joined):
         if sentence:
@@ -86,7 +86,7 @@ def _words(text: str, *, joined: bool) -> Iterator[Word]:
 
 
 def _negated(text: str, words: list[Word]) -> list[Word]:
-    """Mark what `never`, `without` and their like deny, up to the end of the clause."""
+    """Mark the words that `never`, `without` and so on negate, up to the end of the clause."""
     for index, word in enumerate(words):
         if not word.classes & NEG:
             continue

@@ -1,4 +1,4 @@
-"""Classes of words that rules are composed of: who, does what, with what, unseen by whom."""
+"""The classes of words that rules consist of, such as actors, actions, objects and secrecy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stretches of a text that are encoded, and what they say."""
+"""Find encoded parts of a text and decode them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _REVERSED = compile_linear(r"\b(?:" + "|".join(w[::-1] for w in _KNOWN) + r")\b"
 
 
 def decoded_views(content: str) -> Iterator[View]:
-    """One view for each encoding that `content` holds readable text in."""
+    """Yield one view for each encoding with readable text in `content`."""
     data = content.encode("utf-8", "replace")
     if _ANY_BASE64.search(data):
         yield from _view(
@@ -89,7 +89,7 @@ def decoded_views(content: str) -> Iterator[View]:
 
 
 def turned_views(folded: View) -> Iterator[View]:
-    """ROT13 and reversed lines, where a few of their words look like it."""
+    """Yield views of ROT13 and reversed lines, if some of their words look like it."""
     for kind, pattern, turn in (
         ("ROT13", _ROT13, lambda line: codecs.encode(line, "rot13")),
         ("reversed text", _REVERSED, lambda line: line[::-1]),
@@ -132,7 +132,7 @@ def _each(
 
 
 def readable(text: str) -> bool:
-    """Whether decoded text is language rather than noise."""
+    """Whether decoded text is language and not noise."""
     sample = text[:4000]
     good = sum(character.isprintable() or character in "\n\t\r" for character in sample)
     return (
@@ -159,7 +159,7 @@ def _base64(content: str, *, wrapped: bool) -> Iterator[tuple[int, int, str]]:
 
 def _from_base64(digits: str) -> str:
     body = digits.rstrip("=").replace("-", "+").replace("_", "/")
-    # Words and paths are made of these letters too: text in base64 mixes cases or has digits.
+    # Words and paths have the same letters, but text in base64 mixes cases or has digits.
     if body.islower() or (body.isalpha() and body[1:].islower()) or len(body) % 4 == 1:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""What the scanner reports: findings, merged and bounded."""
+"""The findings of the scanner, merged and limited in number."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Severity = Literal["note", "warning", "danger"]
 RANK: dict[str, int] = {"note": 0, "warning": 1, "danger": 2}
 MAX_FINDINGS = 200
 MAX_MATCH = 2_000
-"""Characters of one finding: longer stretches (a whole page of base64) are cut there."""
+"""The maximum length of one finding in characters; a longer part, such as base64, is cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One stretch of the content, `content[start:end] == match`, and why it is shown."""
+    """One part of the content, `content[start:end] == match`, and why it is shown."""
 
     pattern: str
     match: str
@@ -27,7 +27,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A finding before its text is cut out of the content."""
+    """A finding without its text."""
 
     pattern: str
     description: str
@@ -37,9 +37,9 @@ class Hit:
 
 
 def findings_of(content: str, hits: list[Hit]) -> list[Finding]:
-    """`hits` as findings sorted by start: overlapping ones of a rule as one, at most MAX_FINDINGS.
+    """Return `hits` as findings sorted by start, at most MAX_FINDINGS. Merge overlaps of a rule.
 
-    Alarms come before notes when something has to be left out; the last finding says how many.
+    If there are too many, notes are dropped before alarms, and the last finding has their number.
     """
     merged = _merge(hits)
     left_out: list[Hit] = []

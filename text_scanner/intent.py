@@ -1,4 +1,4 @@
-"""Applies the rules of intent to a text."""
+"""Apply the rules of intent to a text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RULES_BY_MASK_MAX = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A rule that holds, from the first to the last word that it needs (offsets in its text)."""
+    """A matching rule, from the first to the last word that it needs (offsets in its text)."""
 
     rule: Rule
     start: int
@@ -29,7 +29,7 @@ _candidates: dict[tuple[int, bool], tuple[Rule, ...]] = {}
 
 
 def matches(text: str, *, joined: bool = False) -> Iterator[tuple[Match, list[Word]]]:
-    """Each rule that holds in a sentence of `text` (folded), with the sentence."""
+    """Yield each rule that matches a sentence of `text` (folded), with the sentence."""
     count = 0
     previous: list[Word] = []
     for sentence in sentences(text, joined=joined):

@@ -1,7 +1,7 @@
-"""The same classes of words in other languages: the core of override, conceal, send, approve.
+"""The same classes of words in other languages, for the main rules: override, conceal, send, approve.
 
-Latin scripts are matched as whole words, others as stems anywhere (Chinese and Japanese do not
-put spaces between words).
+Latin scripts are matched as whole words, other scripts as stems anywhere, because Chinese and
+Japanese have no spaces between words.
 """
 
 # ruff: noqa: E501

@@ -1,4 +1,4 @@
-"""Finds the words of all classes in one pass over a text."""
+"""Find the words of all classes in one pass over a text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Trie:
 
 
 class Lexicon:
-    """The words as one expression, and which classes each belongs to."""
+    """All words as one expression, and the classes of each word."""
 
     def __init__(self) -> None:
         self._exact: dict[str, int] = {}
@@ -78,7 +78,7 @@ class Lexicon:
                 yield start, end, self._plain.get(text[start:end].decode(), 0)
 
     def joined(self, text: bytes) -> Iterator[tuple[int, int, int]]:
-        """The same for letters that run together, as in `ignorepreviousrules`."""
+        """Like `words`, for letters without spaces, as in `ignorepreviousrules`."""
         for match in self._joined.finditer(text):
             start, end = match.span()
             yield start, end, self._classes(text[start:end])
@@ -97,21 +97,21 @@ class Lexicon:
 
 
 def _entries(block: str) -> Iterator[str]:
-    """The entries of a block; `(no|without) (asking|approval)` stands for each combination."""
+    """Yield the entries of a block. `(no|without) (asking|approval)` means each combination."""
     for entry in re.sub(r"\|\s+", "|", block).replace("\n", " ").split(","):
         choices = [part.strip("()").split("|") for part in re.findall(r"\([^)]*\)|[^()]+", entry)]
         yield from ("".join(parts) for parts in itertools.product(*choices))
 
 
 def _bits(concept: C, foreign: bool) -> int:
-    # Other languages do not tell "must not" from "not" by the word.
+    # In other languages, the word alone does not distinguish "must not" from "not".
     if foreign and concept is C.NEG:
         return int(C.NEG | C.PROHIBIT)
     return int(C.PRIOR | C.PRIOR_STRONG) if foreign and concept is C.PRIOR else int(concept)
 
 
 def _key(entry: str) -> str:
-    """`entry` with single spaces between its parts; marks before it (.env, --registry) stay."""
+    """`entry` with single spaces between its parts. Marks before it (.env, --registry) are kept."""
     body = entry.lstrip(_MARKS)
     return entry[: len(entry) - len(body)] + " ".join(_NOT_WORD.sub(" ", body).split())
 
@@ -121,7 +121,7 @@ def _longest_first(entry: str) -> tuple[int, str]:
 
 
 def _trie(entries: list[str]) -> _Trie:
-    """The entries word by word, so that those with the same beginning share it."""
+    """Build a trie of the entries by words, so that entries with the same start share it."""
     root = _Trie()
     for entry in entries:
         mark = entry[: len(entry) - len(entry.lstrip(_MARKS))]
@@ -139,7 +139,7 @@ def _trie(entries: list[str]) -> _Trie:
 
 
 def _trie_source(node: _Trie, *, first: bool = True) -> str:
-    # Whole words before stems, longer ones before shorter: RE2 takes the first that fits.
+    # Whole words before stems and longer before shorter words: RE2 takes the first match.
     branches = []
     for word in sorted(node.words, key=lambda word: (word.endswith("*"), -len(word), word)):
         source = re.escape(word.rstrip("*")) + ("[a-z]*" if word.endswith("*") else "")
@@ -158,5 +158,5 @@ def _trie_source(node: _Trie, *, first: bool = True) -> str:
 
 @cache
 def lexicon() -> Lexicon:
-    """The one lexicon, made when the first text is scanned: it takes a tenth of a second."""
+    """Return the single lexicon, built at the first scan, which takes a tenth of a second."""
     return Lexicon()

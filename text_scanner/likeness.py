@@ -1,9 +1,10 @@
-"""How much a passage reads like an attack: a linear model over words, learned from labelled texts.
+"""Estimate how much a passage reads like an attack, with a linear model that was trained on texts.
 
-It finds what no list of phrases foresees: standing orders, claims of consent and quiet exceptions
-in everyday words. `likeness.tsv` holds its weights, which `tests/text_scanner/train.py` makes of
-the labelled texts beside it. A sentence's features are its words, cut to six letters, its pairs of
-neighbours and of words with one between; three sentences in a row are judged together.
+It finds attacks that no list of phrases can predict: standing orders, claims of consent and hidden
+exceptions in everyday words. `likeness.tsv` contains its weights, which
+`tests/text_scanner/train.py` computes from the labelled texts in its directory. The features of a
+sentence are its words, cut to six letters, and pairs of words that are neighbours or have one word
+between them. Three consecutive sentences are judged together.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from pathlib import Path
 from text_scanner.finding import Hit, Severity
 
 CUT = 6
-"""Letters of a word that count: what follows is mostly grammar."""
+"""How many letters of a word are used; the rest is mostly grammar."""
 TOGETHER = 3
-"""Sentences that are judged at once."""
+"""How many sentences are judged together."""
 LEAST = 5
-"""Known features without which a passage says too little to be judged."""
+"""The minimum number of known features; with fewer, a passage cannot be judged."""
 FLOOR = 200.0
-"""The least norm (squared) of a passage: few words say little."""
+"""The minimum norm (squared) of a passage, because few words are weak evidence."""
 MAX_WORDS = 120
-"""Words of a sentence that count: lists and tables have no full stop."""
+"""How many words of a sentence are used, because lists and tables have no full stop."""
 PATTERN = "reads-like-an-attack"
 DESCRIPTION = "Reads like text that steers an agent against its user"
 ALARM = 0.42
@@ -38,10 +39,10 @@ FEW = 4
 """A text of FEW passages alarms above ALARM; each doubling adds ALARM_STEP, up to ALARM_MOST."""
 DANGER = 0.8
 MOST = 40
-"""Passages of one text that are reported, those that read worst."""
+"""How many passages of one text are reported, with the highest scores first."""
 DOUBT = 0.1
-"""Below it no rule is tried. Of 520 attacks that a rule finds one in two hundred lies there, of
-ordinary passages nine in ten."""
+"""Below this score no rule is tried. This is the case for one in two hundred of 520 attacks that a
+rule finds, and for nine in ten ordinary passages."""
 _DOUBT_LOGIT = math.log(DOUBT / (1 - DOUBT))
 WEIGHTS = Path(__file__).with_name("likeness.tsv")
 SCALE = 1000
@@ -64,7 +65,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """text[start:end] reads like an attack with the probability `score`; `worst`: its sentence."""
+    """text[start:end] reads like an attack with probability `score`; `worst` is its sentence."""
 
     start: int
     end: int
@@ -73,9 +74,9 @@ class Likeness:
 
 
 def like_attacks(found: list[Likeness], count: int) -> Iterator[Hit]:
-    """Those of a text's `count` passages that read like an attack.
+    """Yield those of a text's `count` passages that read like an attack.
 
-    A long text has more passages that do so by chance: the more there are, the surer one must be.
+    A long text has more such passages by chance, so the limit rises with `count`.
     """
     alarm = min(ALARM_MOST, ALARM + ALARM_STEP * math.log2(max(1.0, count / FEW)))
     alarming = sorted((p for p in found if p.score > alarm), key=lambda p: -p.score)
@@ -85,7 +86,7 @@ def like_attacks(found: list[Likeness], count: int) -> Iterator[Hit]:
 
 
 def only_doubtful(text: str, found: list[Likeness]) -> str:
-    """`text` with blanks for all but the passages `found`."""
+    """Return `text` with blanks instead of all characters outside the passages `found`."""
     parts, at = [], 0
     for passage in found:
         start = max(at, passage.start)
@@ -106,7 +107,7 @@ def sentence_features(text: str) -> set[str]:
 
 
 def sentences_of(text: str) -> Iterator[Sentence]:
-    """The sentences of a folded text that have words."""
+    """Yield the sentences of a folded text that have words."""
     for found in _SENTENCE.finditer(text):
         features = sentence_features(found[0])
         if features:
@@ -115,8 +116,10 @@ def sentences_of(text: str) -> Iterator[Sentence]:
 
 
 def doubtful_passages(text: str) -> tuple[list[Likeness], int]:
-    """Of each TOGETHER sentences in a row of a folded text (all of a shorter one), those that are
-    above DOUBT; and of how many."""
+    """Return the passages of a folded text with a score above DOUBT, and the number of passages.
+
+    A passage is TOGETHER consecutive sentences, or the whole of a shorter text.
+    """
     weigh = _model().weigh
     window: list[_Weighed] = []
     found: list[Likeness] = []
@@ -140,7 +143,7 @@ def doubtful_passages(text: str) -> tuple[list[Likeness], int]:
 
 
 _Weighed = tuple[int, int, float, float, int]
-"""A sentence: start, end, the sum of its weights and of their squares, and how many it has."""
+"""A sentence: start, end, the sum of its weights, the sum of their squares, and their number."""
 
 
 def _judge(window: list[_Weighed], found: list[Likeness]) -> None:
@@ -160,7 +163,7 @@ def _judge(window: list[_Weighed], found: list[Likeness]) -> None:
 
 
 class _Model:
-    """The weights, with words as numbers: a pair is one number, not a new string."""
+    """The weights, with words as numbers, so that a pair is one number and not a new string."""
 
     def __init__(self, lines: list[str]) -> None:
         first, *rest = lines
@@ -181,10 +184,10 @@ class _Model:
         return pair if len(others) == 1 else -pair
 
     def weigh(self, words: list[str]) -> tuple[float, float, int]:
-        """The sum of the weights of a sentence's features, of their squares, and how many."""
+        """Return the sum of a sentence's weights, the sum of their squares, and their number."""
         number_of = self._words.get
         numbers = [number_of(word[:CUT], _UNKNOWN) for word in words[:MAX_WORDS]]
-        # Pairs with an unknown word are looked up in vain: cheaper than to leave them out.
+        # Pairs with an unknown word are never found; a look-up is cheaper than skipping them.
         pairs = [_SPAN * first + second for first, second in pairwise(numbers)]
         apart = zip(numbers, numbers[2:], strict=False)
         gaps = [-_SPAN * first - second for first, second in apart]

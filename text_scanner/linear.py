@@ -1,4 +1,4 @@
-"""Regular expressions of the scanner: RE2 over UTF-8 bytes, linear in the text by construction."""
+"""The scanner's regular expressions: RE2 for UTF-8 bytes, with time linear in the text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MAX_MEMORY = 64 * 1024**2
 
 
 def compile_linear(source: str | bytes, *, any_case: bool = False) -> Any:
-    """`source` as an RE2 object that takes bytes. `.` does not match a line break."""
+    """Compile `source` to an RE2 object for bytes. `.` does not match a line break."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _MAX_MEMORY
@@ -22,7 +22,7 @@ def compile_linear(source: str | bytes, *, any_case: bool = False) -> Any:
 def spans(
     expression: Any, data: bytes, *, ascii_only: bool, limit: int
 ) -> Iterator[tuple[int, int]]:
-    """The first `limit` matches in UTF-8 `data`, as character offsets."""
+    """Yield the first `limit` matches in UTF-8 `data`, as character offsets."""
     at_byte = at_character = 0
     for count, match in enumerate(expression.finditer(data)):
         if count >= limit:

@@ -1,10 +1,10 @@
-"""Tells an attack from text that quotes one for people: the latter is shown as a note.
+"""Distinguish an attack from a text that only quotes one for people, which becomes a note.
 
-Only the stretch itself is looked at, never the whole document: the match stands within quotation
-marks beside words of teaching or testing, or the sentence says what attackers do.
+Only the part itself is examined, not the whole document: either the match is in quotation marks
+next to words of teaching or testing, or the sentence describes what attackers do.
 """
 
-# Long expressions stay in one line each, where they can be searched for.
+# Long expressions stay on one line each, so that they can be searched for.
 # ruff: noqa: E501
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _REFUSE = int(C.REFUSE)
 _MODAL = int(C.MODAL)
 _REACH = 300
 _LEAD_REACH = 700
-# What makes the reader act on the quoted words after all.
+# Words that tell the reader to act on the quoted text after all.
 _COMPLY = re.compile(
     r"\b(?:do so|do it|do this|follow (?:it|them|this|that|these)|obey|comply|execute (?:it|this|them)|"
     r"apply (?:it|this|them)|act on (?:it|this)|carry (?:it|this|them) out|is your|is now|are now in force|"
@@ -40,7 +40,7 @@ _TEACH_LINE = re.compile(
 
 
 def mentioned(text: str, match: Match, sentence: list[Word]) -> bool:
-    """Whether `match` in the folded `text` is only spoken about."""
+    """Whether the folded `text` only describes `match`."""
     quote = _quote_around(text, match.start, match.end)
     if quote is not None:
         return _taught(text, quote, sentence)
@@ -62,7 +62,7 @@ def _taught(text: str, quote: tuple[int, int], sentence: list[Word]) -> bool:
 
 
 def _lead(text: str, at: int) -> str:
-    """The nearest line above that ends in a colon or is a heading: what a list is a list of."""
+    """The nearest line above that ends in a colon or is a heading: the title of a list."""
     for line in reversed(text[max(0, at - _LEAD_REACH) : at].split("\n")[:-1]):
         stripped = line.strip()
         if stripped.startswith("#") or stripped.endswith((":", ":**")):
@@ -86,7 +86,7 @@ def _attackers_do(text: str, match: Match, sentence: list[Word]) -> bool:
             and word.start <= match.end
             and not _THEREFORE.search(text, subject.end, max(subject.end, match.start))
         ):
-            # "a message" may stand for anything; who refuses it afterwards, means it.
+            # "a message" is ambiguous; it counts as an attacker if the sentence then refuses it.
             strong = text[subject.start : subject.end] not in _WEAK
             if strong or refused:
                 return True
@@ -126,7 +126,7 @@ _SINGLE_CLOSE = re.compile(r"(?<=\S)'(?:$|[\s.,;:)!?\]])")
 
 
 def _quote_around(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """(start, end) of the quotation which holds text[start:end], within its paragraph."""
+    """(start, end) of the quotation that contains text[start:end], within its paragraph."""
     low = max(text.rfind("\n\n", max(0, start - _REACH), start), start - _REACH, 0)
     high = text.find("\n\n", end, end + _REACH)
     high = min(len(text), end + _REACH) if high < 0 else high

@@ -1,4 +1,4 @@
-"""The specification's five patterns: worth a look, no alarm by themselves."""
+"""The five patterns of the specification: worth a check, but not an alarm on their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts the readings of a text and the checks together."""
+"""Combine the views of a text and the checks."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from text_scanner.structure import shape_hits
 from text_scanner.views import View, derived_views, plain_view
 
 _DEPTH = 2
-"""Encodings within encodings that are opened."""
+"""How many levels of nested encodings are decoded."""
 
 
 def scan(content: str) -> list[Finding]:
-    """What a reviewer should look at in `content`, sorted by start; at most MAX_FINDINGS.
+    """Return the parts of `content` to review, sorted by start; at most MAX_FINDINGS.
 
-    Never raises, whatever the text. A help for the reviewer, no boundary: see
+    Never raises, for any text. It helps the reviewer and is not a security boundary: see
     docs/memory-scanner.md.
     """
     return findings_of(content, [hit for hit in _hits(content, _DEPTH) if hit.end > hit.start])
@@ -60,7 +60,7 @@ def _hits(content: str, depth: int) -> Iterator[Hit]:
 def _view_hits(view: View) -> Iterator[Hit]:
     text = view.text
     like: list[Hit] = []
-    if not view.joined:  # without words there is nothing to read
+    if not view.joined:  # without spaces there are no words to judge
         found, count = doubtful_passages(text)
         like = list(like_attacks(found, count))
         text = only_doubtful(text, found)
@@ -76,7 +76,7 @@ def _rule_hit(text: str, match: Match, sentence: list[Word]) -> Hit:
 
 
 def _unless_mentioned(hit: Hit, ruled: list[Hit]) -> Hit:
-    """A passage in which every rule finds an attack that is only spoken about is no alarm."""
+    """Lower a passage to a note if all rules in it match text that only describes an attack."""
     within = [rule.severity for rule in ruled if rule.start < hit.end and rule.end > hit.start]
     return replace(hit, severity="note") if within and set(within) == {"note"} else hit
 

@@ -1,6 +1,6 @@
-"""Shapes that carry orders or data: comments, images, role marks, commands."""
+"""Patterns that can contain instructions or data: comments, images, role marks, commands."""
 
-# Long expressions stay in one line each, where they can be searched for.
+# Long expressions stay on one line each, so that they can be searched for.
 # ruff: noqa: E501
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MAX_HITS = 300
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """An expression over the folded text, with a substring that any match must hold."""
+    """An expression for the folded text. Every match contains one of the substrings `hints`."""
 
     pattern: str
     description: str
@@ -48,7 +48,7 @@ _CARRIER = (
 SHAPES: tuple[Shape, ...] = (
     _shape(
         "hidden-comment",
-        "A comment that readers do not see speaks to the agent",
+        "A comment that readers do not see gives instructions to the agent",
         "danger",
         r"<!--[^>]{0,400}?\b(?:ai|llm|agents?|assistants?|model|claude|gpt|copilot|bot)s?\b[^>]{0,300}?\b(?:must|should|always|never|ignore|send|forward|upload|execute|run|fetch|approve|do not|don't|include|append|post)\b[^>]{0,400}?-->",
         "<!--",
@@ -69,7 +69,7 @@ SHAPES: tuple[Shape, ...] = (
     ),
     _shape(
         "image-exfiltration",
-        "An image whose address carries data away",
+        "An image whose address sends data away",
         "danger",
         r"!\[[^\]\n]{0,200}\]\(\s*<?(?:https?:)?//[^)\s]{1,300}[?&/=][^)\n]{0,200}(?:\{\{?[^}\n]{1,80}\}|<[a-z _-]{3,60}>|%7b|\$\{?[a-z_]{2,}|\[[a-z _-]{3,60}\]|=(?:conversation|history|context|secret|data|base64|summary|token|prompt|message|chat)[a-z_-]*|=\s*\))",
         "![",
@@ -83,7 +83,7 @@ SHAPES: tuple[Shape, ...] = (
     ),
     _shape(
         "image-exfiltration",
-        "An image whose address carries data away",
+        "An image whose address sends data away",
         "danger",
         r"<img\b[^>]{0,300}\bsrc\s*=\s*[\"']?https?://[^\"'>\s]{1,300}[?&][a-z_]{1,20}=(?:\{|\$|<|%7b|\"\s*\+|'\s*\+|\[|[\"'>\s]|conversation|history|context|secret|data|token)",
         "<img",
@@ -116,7 +116,7 @@ SHAPES: tuple[Shape, ...] = (
     ),
     _shape(
         "role-tag",
-        "Closes a block that the agent was given",
+        "Closes a block of the agent's input",
         "danger",
         r"</(?:system|tool_result|tool_response|function_results?|memory|user_message|untrusted[a-z_-]*)>\s{0,4}[^`]{0,200}?"
         + _ORDER,
@@ -175,7 +175,7 @@ SHAPES: tuple[Shape, ...] = (
     ),
     _shape(
         "reverse-shell",
-        "Opens a shell to elsewhere",
+        "Opens a shell to another machine",
         "danger",
         r"/dev/tcp/[a-z0-9.$-]{3,}/\d|\bnc(?:at)?\b[^\n]{0,40}\s-[a-z]{0,3}e[a-z]{0,2}\s+/?(?:bin/)?(?:ba)?sh|\bbash -i\b[^\n]{0,20}>&|\bmkfifo\b[^\n]{0,80}\bnc\b",
         "/dev/tcp",
@@ -243,7 +243,7 @@ SHAPES: tuple[Shape, ...] = (
 
 
 def shape_hits(text: str, shapes: tuple[Shape, ...] = SHAPES) -> Iterator[Hit]:
-    """The shapes in the folded `text`."""
+    """Yield the shapes in the folded `text`."""
     data: bytes | None = None
     for shape in shapes:
         if not any(hint in text for hint in shape.hints):

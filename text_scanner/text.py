@@ -1,7 +1,7 @@
-"""One character as the matcher sees it: lower case, without accents, width and style variants.
+"""Fold each character for the matcher: lower case, without accents, width and style variants.
 
-Almost every character becomes exactly one, so that offsets stay; the few that vanish (invisible
-ones) or become several (ligatures) are handled in views.py.
+Almost every character becomes exactly one character, so that offsets stay the same. `views.py`
+handles characters that disappear (invisible ones) or become several (ligatures).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _STYLE |= {"\u00a0": " ", "\u3000": " ", "‐": "-", "‑": "-", "–": "-", "�
 
 
 class _Fold(dict[int, int]):
-    """A table for str.translate that fills itself; it never holds more than Unicode has."""
+    """A table for str.translate that fills itself, with at most one entry per character."""
 
     def __missing__(self, code: int) -> int:
         folded = self[code] = _fold_one(code)
@@ -33,7 +33,7 @@ def _fold_one(code: int) -> int:
     lower = character.lower()
     character = lower if len(lower) == 1 else character
     parts = unicodedata.normalize("NFKD", character)
-    # Only Latin letters lose their accents: elsewhere the mark makes another letter (й, が).
+    # Only Latin letters lose their accents; in other scripts the result is another letter (й, が).
     if parts and "a" <= parts[0].lower() <= "z" and len(parts) <= 3:
         return ord(parts[0].lower())
     return ord(_STYLE.get(character, character))
@@ -43,5 +43,5 @@ _TABLE = _Fold()
 
 
 def fold(text: str) -> str:
-    """`text` for matching; as long as `text`, character by character."""
+    """Fold `text` for matching. The result has the same length, character by character."""
     return text.lower() if text.isascii() else text.translate(_TABLE)

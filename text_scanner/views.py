@@ -1,7 +1,7 @@
-"""Other ways to read a text: without invisible characters, in Latin letters, decoded.
+"""Other forms of a text: without invisible characters, in Latin letters, decoded.
 
-A view knows which stretch of the content each of its characters comes from, so that what is found
-in a view can be shown in the content.
+A view records which part of the content each of its characters comes from, so that a finding in a
+view can be shown in the content.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Piece(NamedTuple):
 
 @dataclass(slots=True)
 class View:
-    """A folded text, how it was come by ("" for the content itself), and where from."""
+    """A folded text, its kind ("" for the content itself), and its origin in the content."""
 
     text: str
     kind: str = ""
@@ -48,7 +48,7 @@ class View:
         return self._data
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
-        """The stretch of the content that text[start:end] comes from."""
+        """The part of the content that text[start:end] comes from."""
         if not self.pieces:
             return start, end
         if not self._starts:
@@ -62,7 +62,7 @@ class View:
 
 
 class Builder:
-    """Puts a view together from pieces."""
+    """Builds a view from pieces."""
 
     def __init__(self, kind: str, *, joined: bool = False) -> None:
         self._kind = kind
@@ -131,7 +131,7 @@ def plain_view(content: str) -> View:
 
 
 def derived_views(plain: View) -> Iterator[View]:
-    """Further readings of the lines of a folded view in which letters are disguised."""
+    """Yield further forms of the lines of a folded view that contain disguised letters."""
     text, data = plain.text, plain.data
     if not text.isascii() and _LOOKALIKE.search(text):
         yield from _lines(
@@ -165,7 +165,7 @@ def _read_leet_l(line: str) -> str:
 
 
 def _leet(text: str) -> bool:
-    """Whether two words become known ones when digits are read as letters."""
+    """Whether three known words appear when digits are read as letters."""
     known = set()
     for found in _LEET.finditer(text):
         word = found[0]
@@ -183,7 +183,7 @@ def _leet(text: str) -> bool:
 def _lines(
     plain: View, kind: str, pattern: re.Pattern[str], change: Callable[[str], str]
 ) -> Iterator[View]:
-    """A view of the lines in which `pattern` is found, changed."""
+    """Yield a view of the changed lines, if any, in which `pattern` is found."""
     builder = Builder(kind)
     text = plain.text
     reached = 0
@@ -205,7 +205,7 @@ def _lines(
 
 
 def _spaced(plain: View) -> Iterator[View]:
-    """`i g n o r e`: the letters of a stretch together, to find known words among them."""
+    """`i g n o r e`: join the letters of a part, to find known words in it."""
     builder = Builder("spaced-out letters", joined=True)
     for found in _SPACED.finditer(plain.text):
         letters = re.sub(r"[^a-z0-9]", "", found[0])

@@ -150,10 +150,10 @@ def run_web(listen_fd: int, life: Life | None = None) -> None:
     """Daphne on a socket that the supervisor has bound, so that a restart loses no connection."""
     with imports_without_collection():
         # The reactor must be there before anything else imports Twisted.
-        server = import_module("velproject.web_server").PatientServer
-        import_module("velproject.connection_pool").pool_connections()
+        server = import_module("velproject.web.server").PatientServer
+        import_module("velproject.web.connection_pool").pool_connections()
         application = import_module("velproject.asgi").application
-        slow_requests = import_module("velproject.slow_requests")
+        slow_requests = import_module("velproject.web.slow_requests")
         # The first request would import these otherwise.
         _ = import_module("django.urls").get_resolver().url_patterns
     wanted = import_module("django.conf").settings.CONNECTIONS

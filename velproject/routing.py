@@ -4,8 +4,8 @@ from channels.routing import ProtocolTypeRouter
 from django.core.handlers.asgi import ASGIHandler
 
 from agents.routing import websocket_application
-from velproject.health import HealthFirst
-from velproject.web_heartbeat import start_web_heartbeat
+from velproject.monitoring.health import HealthFirst
+from velproject.web.heartbeat import start_web_heartbeat
 
 # Whoever routes has set Django up: `velproject.asgi` does.
 application = ProtocolTypeRouter(

@@ -15,8 +15,8 @@ import sys
 from importlib import import_module
 from typing import NoReturn
 
+from agents.doors.cli.errors import INTERRUPTED
 from velproject.child import imports_without_collection, set_up_without_admin
-from velproject.cli.errors import INTERRUPTED
 
 
 def become_supervisor(bound: socket.socket, grace: float) -> NoReturn:

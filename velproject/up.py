@@ -24,10 +24,10 @@ from typing import Any, TypeVar
 
 from django.db import connection
 
+from agents.doors.cli.terminal import visible
 from agents.ids import own_executor
 from agents.services.dead_workers import settle_dead
 from agents.services.processes import try_to_leave_counts
-from velproject.cli.terminal import visible
 from velproject.lives import KEPT, new_life
 from velproject.signals import handling
 from velproject.stalled import Due, StallWatch, read_due_work

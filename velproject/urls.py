@@ -7,9 +7,9 @@ from django.views.generic import RedirectView
 
 from agents.kernel.features import collect
 from agents.web.login import limited_password_change, limited_sign_in, login, logout
-from velproject.health import healthz, readyz
-from velproject.metrics import metrics
-from velproject.status_page import status_page
+from velproject.monitoring.health import healthz, readyz
+from velproject.monitoring.metrics import metrics
+from velproject.monitoring.status_page import status_page
 
 handler500 = "agents.web.server_error.server_error"
 

@@ -14,11 +14,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import get_text_list, slugify
 
-from agents.admin.bulk import Bulk, carry_out
-from agents.admin.journal import person
 from agents.admin.subagents import copies_of
+from agents.doors.admin.bulk import Bulk, carry_out
+from agents.doors.admin.journal import person
 from agents.hidden_text import visible
-from agents.kernel.options import option_permissions
+from agents.kernel.options import option_classes, option_fields
 from agents.kernel.relations import relations
 from agents.models import Agent
 from agents.services.agent_files import export_agent
@@ -26,18 +26,18 @@ from agents.services.agent_rights import guarded_fields
 from agents.services.agents import save_agent, set_active
 from agents.services.errors import ServiceError
 from agents.services.script_files import check_script
+from agents.spec import OPTIONS
 
 if TYPE_CHECKING:
     _Base = admin.ModelAdmin[Agent]
 else:
     _Base = object
 
-_OWN_TO_A_ROW = {"id", "slug", "name", "owner", "everyone", "mcp_tool", "version"}
+_OWN_TO_A_ROW = {"id", "slug", "name", "owner", "everyone", "mcp_tool", "version", "definition"}
 _OWN_TO_A_ROW |= {"created_at", "updated_at"}
 _PARTS = {
     "sandbox": "sandbox",
     "approval": "interrupt_on",
-    "MCP servers": "mcp_servers",
 }
 """What a person is told was left out, by one of its fields."""
 MOST_EXPORTED = 500
@@ -62,14 +62,12 @@ class AgentActions(_Base):
                 continue
             self.log_addition(request, copy, f"Duplicated from {agent.slug}.")
             left_out_fields = not_to_change(request)
-            left_out = [
-                part
-                for part, field in _PARTS.items()
-                if field in left_out_fields
-                if part != "MCP servers" or agent.mcp_servers
-            ]
+            left_out = [part for part, field in _PARTS.items() if field in left_out_fields]
             left_out += [
-                name.replace("_", " ") for name in option_permissions() if name in left_out_fields
+                kind.title or kind.__name__
+                for kind in option_classes()
+                if kind not in OPTIONS
+                and kind.model_fields.keys() & agent.definition.keys() & set(left_out_fields)
             ]
             left_out += [
                 relation.title.lower()
@@ -148,17 +146,14 @@ def download(name: str, data: bytes, content_type: str) -> HttpResponse:
 def _duplicate(request: HttpRequest, agent: Agent) -> Agent:
     """A copy that belongs to the person and is shared with nobody.
 
-    What the person could not have typed is not copied: sandbox, approval and relations, each
-    without the permission to configure it. Raises `InvalidRequest` for one that plays a file.
+    What the person could not have typed is not copied: sandbox, approval, relations and options,
+    each without the permission to configure it. Raises `InvalidRequest` for one that plays a file.
     """
     left_out = {*_OWN_TO_A_ROW, *not_to_change(request)}
     copied = {
-        field.name: getattr(agent, field.name)
-        for field in Agent._meta.concrete_fields
-        if field.name not in left_out
-    }
-    copied["options"] = {
-        name: value for name, value in agent.options.items() if name not in left_out
+        name: getattr(agent, name)
+        for name in (*(field.name for field in Agent._meta.concrete_fields), *option_fields())
+        if name not in left_out
     }
     name = f"{agent.name[:90]} (copy)"
     slug = _free_slug(slugify(f"{agent.slug[:90]}-copy"))

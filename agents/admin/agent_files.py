@@ -12,9 +12,9 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from agents.admin.agent_actions import download
-from agents.admin.journal import person
-from agents.admin.strict_pages import STYLES, strict
 from agents.agent_files.reading import MAX_BYTES
+from agents.doors.admin.journal import person
+from agents.doors.admin.strict_pages import STYLES, strict
 from agents.hidden_text import visible
 from agents.middleware.registry import known_tool_names
 from agents.services.agent_files import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import Any, ClassVar
 
@@ -15,9 +14,7 @@ from django.urls import path, reverse
 from agents.admin.agent_actions import AgentActions, not_to_change
 from agents.admin.agent_files import export_file, import_page
 from agents.admin.agent_form import AgentForm
-from agents.admin.agent_pages import agent_pages, with_links
-from agents.admin.approval_fields import APPROVAL_FIELDS
-from agents.admin.option_fields import option_fieldsets, option_form_fields, option_values
+from agents.admin.option_fields import option_fieldsets, option_form_fields, options_shown
 from agents.admin.rehearsal import rehearsal_page
 from agents.admin.relation_fields import (
     relation_fieldsets,
@@ -25,25 +22,26 @@ from agents.admin.relation_fields import (
     relations_shown,
 )
 from agents.admin.subagents import (
-    SUBAGENT_FIELDS,
     SubagentFormSet,
     SubagentInline,
     rows_of,
 )
-from agents.admin.text import shown_input
 from agents.admin.try_agent import try_page
-from agents.admin.version_diff import changes
+from agents.doors.admin.agent_pages import agent_pages, with_links
+from agents.doors.admin.text import shown_input
+from agents.doors.admin.version_diff import changes
 from agents.hidden_text import visible
-from agents.kernel.options import option_classes, option_fields, option_permissions
+from agents.kernel.options import option_fields
 from agents.kernel.relations import relations
 from agents.models import Agent, AgentVersion, Run
 from agents.prompt_variables import left_as_text
-from agents.services.agent_rights import SANDBOX_FIELDS
 from agents.services.agents import build_spec, delete_agent, save_agent
 from agents.services.errors import InvalidRequest
+from agents.spec import AgentSpec
 from sandbox.probe import check_host
 
-MODEL_FIELDS = ["provider", "model", "fallbacks", "max_output_tokens", "thinking", "effort"]
+WITH_OPTIONS = {"Approval": ["approver_groups"], "Sandbox and network": ["limits_of_commands"]}
+"""Fields that are no options, below the heading of options."""
 VERSIONS_SHOWN = 30
 BRACES_NAMED = 10
 
@@ -88,7 +86,11 @@ class VersionInline(admin.TabularInline):
             "admin/agents/agent/version_changes.html",
             {
                 "spec": shown_input(version.spec),
-                "changes": [] if first else changes(version.spec_before, version.spec),
+                "changes": []
+                if first
+                else changes(
+                    AgentSpec.completed(version.spec_before), AgentSpec.completed(version.spec)
+                ),
                 "is_first": first,
             },
         )
@@ -123,7 +125,6 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         "created_at",
         "updated_at",
         "limits_of_commands",
-        "shown_options",
     ]
     save_on_top = True
     show_full_result_count = False
@@ -131,16 +132,6 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
     actions = ["duplicate_selected", "activate_selected", "deactivate_selected", "export_selected"]
     fieldsets = [
         (None, {"fields": ["name", "slug", "description", "is_active"]}),
-        ("Prompt", {"fields": ["system_prompt"]}),
-        ("Model", {"fields": [*MODEL_FIELDS]}),
-        ("Tools", {"fields": ["profile", "tools"]}),
-        ("Skills", {"fields": ["builtin_skills", "skill_mode"]}),
-        ("Approval", {"fields": [*APPROVAL_FIELDS]}),
-        ("Sandbox and network", {"fields": [*SANDBOX_FIELDS, "limits_of_commands"]}),
-        ("Other services", {"fields": ["integrations", "mcp_servers"]}),
-        ("Subagents", {"fields": [*SUBAGENT_FIELDS]}),
-        ("Form of answers", {"fields": ["output_schema", "output_repairs"]}),
-        ("Limits of a run", {"fields": ["max_turns", "max_tokens", "max_cost", "max_seconds"]}),
         ("Sharing", {"fields": ["owner", "everyone", "groups", "mcp_tool"]}),
         ("Record", {"fields": ["version", "created_at", "updated_at"]}),
     ]
@@ -167,47 +158,41 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         kept = (f"{limit.limit}: {limit.by}" for limit in report.limits)
         return "On this host: " + ("; ".join(kept) or "no commands can run")
 
-    @admin.display(description="options")
-    def shown_options(self, agent: Agent) -> str:
-        """Those of features, for people who may only look."""
-        return visible(json.dumps(option_values(agent), indent=2, ensure_ascii=False))
-
     def get_form(
         self, request: HttpRequest, obj: Agent | None = None, change: bool = False, **kwargs: Any
     ) -> Any:
-        of_relations = relation_form_fields(partial(self._may_relate, request, obj))
-        of_options = option_form_fields(obj or Agent(), without=not_to_change(request))
-        form = type("AgentForm", (AgentForm,), {**of_options, **of_relations})
+        may_change = partial(self._may_change, request, obj)
+        fields = {
+            **option_form_fields(obj or Agent(), may_change),
+            **relation_form_fields(may_change),
+        }
+        form = type("AgentForm", (AgentForm,), fields)
         return super().get_form(request, obj, change, **{**kwargs, "form": form})
 
     def get_fieldsets(self, request: HttpRequest, obj: Agent | None = None) -> Any:
-        *before, sharing, history = super().get_fieldsets(request, obj)
-        before = with_links(before)
-        refused = not_to_change(request)
-        options = option_fieldsets(without=refused)
-        may_change = (
-            self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
-        )
-        if not may_change:
-            options = []
-        if option_classes() and (not may_change or option_permissions().keys() & refused):
-            options.append(("Options of features", {"fields": ["shown_options"]}))
-        at = [title for title, _ in before].index("Other services")
-        related = relation_fieldsets(partial(self._may_relate, request, obj))
-        return [*before[:at], *related, *before[at:], *options, sharing, history]
+        identity, sharing, record = super().get_fieldsets(request, obj)
+        may_change = partial(self._may_change, request, obj)
+        of_options = [
+            (title, {"fields": [*fields, *WITH_OPTIONS.get(title, ())]})
+            for title, fields in option_fieldsets(may_change)
+        ]
+        at = [title for title, _ in of_options].index("Other services")
+        of_options[at:at] = relation_fieldsets(may_change)
+        return [*with_links([identity, *of_options]), sharing, record]
 
-    def _may_relate(self, request: HttpRequest, obj: Agent | None, name: str) -> bool:
-        """Whether the person may change the relation `name` of this agent."""
+    def _may_change(self, request: HttpRequest, obj: Agent | None, name: str) -> bool:
+        """Whether the person may change the option or relation `name` of this agent."""
         may_change = (
             self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
         )
         return may_change and name not in not_to_change(request)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> list[Any]:
-        names = {*(relation.name for relation in relations()), *option_fields()}
+        own = {*option_fields(), *(relation.name for relation in relations())}
         return [
             *super().get_readonly_fields(request, obj),
-            *(name for name in not_to_change(request) if name not in names),
+            *(name for name in not_to_change(request) if name not in own),
+            *options_shown(),
             *relations_shown(),
             *(page.field for page in agent_pages()),
         ]

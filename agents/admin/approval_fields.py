@@ -8,18 +8,8 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from agents.services.agent_rights import APPROVAL_FIELDS, CONFIGURE_APPROVAL
 from agents.spec import InterruptRule, PolicyRule
 from agents.states import Decision
-
-__all__ = [
-    "APPROVAL_FIELDS",
-    "CONFIGURE_APPROVAL",
-    "at_its_field",
-    "check_interrupt_on",
-    "check_rules",
-    "check_tool_name",
-]
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_.:-]{1,200}")
 _KEYS = tuple(InterruptRule.model_fields)

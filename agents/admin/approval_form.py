@@ -8,7 +8,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
-from agents.admin.json_input import parse_json
+from agents.doors.admin.json_input import parse_json
 from agents.hidden_text import unescaped_text
 from agents.kernel.proposals import proposal_kind
 from agents.models import ApprovalRequest

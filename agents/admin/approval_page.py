@@ -12,17 +12,16 @@ from typing import Any
 
 from django.utils import timezone
 
-from agents.admin.numbers import span
-from agents.admin.text import ShownText, decided_input, shown, typed
+from agents.doors.admin.numbers import span
+from agents.doors.admin.text import ShownText, decided_input, shown, typed
 from agents.hidden_text import escaped_json, escaped_text, visible
-from agents.kernel.proposals import proposal_kind
-from agents.models import ApprovalKind, ApprovalRequest
+from agents.kernel.proposals import proposal_kind, run_request_kind
+from agents.models import ApprovalRequest
 from agents.review.excerpts import is_editable
 from agents.review.json_text import size_of, text_of
 from agents.review.room import CHARACTERS
 from agents.selectors.queue import paths_of_runs
 from agents.services.agents import SCRIPTED
-from agents.services.budget_answers import editable_part
 from agents.services.edited_review import edited_review
 from agents.services.request_review import review_of_request
 from agents.states import ApprovalStatus, Decision
@@ -96,8 +95,8 @@ def text_to_edit(approval: ApprovalRequest) -> str | None:
     that the person sees what would be kept.
     """
     kind = proposal_kind(approval)
-    if approval.kind == ApprovalKind.BUDGET:
-        return typed(editable_part(approval))
+    if (about_run := run_request_kind(approval)) is not None:
+        return typed(about_run.editable(approval))
     if kind is not None:
         content = kind.text(approval)
         return escaped_text(content) if is_editable(content) else None

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from agents.admin import approval_page
-from agents.admin.journal import JournalAdmin, person
+from agents.doors.admin.journal import JournalAdmin, person
 from agents.hidden_text import visible
 from agents.kernel.proposals import request_relations
 from agents.models import ApprovalRequest
@@ -131,7 +131,6 @@ def with_rows() -> QuerySet[ApprovalRequest]:
         "run__thread",
         "tool_call",
         *request_relations(),
-        "allowance",
         "first_approver",
         "decided_by",
     ).order_by("id")

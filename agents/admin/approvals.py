@@ -18,9 +18,9 @@ from agents.admin import approval_page
 from agents.admin.approval_filters import AgentFilter, ExpiryFilter
 from agents.admin.approval_form import DecisionForm
 from agents.admin.approval_several import DecideSeveral, with_rows
-from agents.admin.journal import person, tag
+from agents.doors.admin.journal import person, tag
 from agents.hidden_text import visible
-from agents.kernel.proposals import proposal_kind
+from agents.kernel.proposals import proposal_kind, run_request_kind, run_request_kinds
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run
 from agents.review.excerpts import TOO_LONG_TO_EDIT
@@ -32,9 +32,7 @@ from agents.selectors.visible import (
     approvals_for,
     approved_agents,
     is_approver,
-    may_change_budgets,
 )
-from agents.services.approval_rights import is_of_window
 from agents.services.approvals import DecisionRequest
 from agents.services.errors import ServiceError
 from agents.services.pending_responses import pending_responses
@@ -107,7 +105,7 @@ class ApprovalRequestAdmin(DecideSeveral):
         """Whether there can be requests that the person decides here."""
         return (
             request.user.has_perm(APPROVE)
-            or may_change_budgets(request.user)
+            or any(kind.may_decide(request.user) for kind in run_request_kinds().values())
             or approved_agents(request.user).exists()
         )
 
@@ -199,7 +197,8 @@ class ApprovalRequestAdmin(DecideSeveral):
         return HttpResponseRedirect(request.path)
 
     def may_decide(self, request: HttpRequest, approval: ApprovalRequest) -> bool:
-        if is_of_window(approval) and may_change_budgets(request.user):
+        kind = run_request_kind(approval)
+        if kind is not None and kind.may_decide(request.user, approval):
             return True
         return is_approver(request.user, approval.run.agent_version.agent_id)
 

@@ -12,18 +12,17 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
-from agents.admin.charts import bars
-from agents.admin.dashboard_boxes import dashboard_boxes
-from agents.admin.journal import person
-from agents.admin.numbers import span
+from agents.doors.admin.charts import bars
+from agents.doors.admin.dashboard_boxes import dashboard_boxes
+from agents.doors.admin.journal import person
+from agents.doors.admin.numbers import span
 from agents.hidden_text import visible
 from agents.models import Agent, ApprovalRequest, AuditEntry, Run
+from agents.providers.prices import dollars
 from agents.selectors.dashboard import count_runs, failing_agents, work_state
 from agents.selectors.queue import pending_for
-from agents.selectors.usage import usage_by_day
+from agents.selectors.usage import usage_by_day, zone_of
 from agents.selectors.visible import VIEW_ALL, Person, audit_for
-from agents.services.budget_scope import zone_of
-from agents.services.reservations import dollars
 from agents.states import RunStatus
 
 DAYS = 14

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from agents.admin.journal import SealedAdmin, person, tag
+from agents.doors.admin.journal import SealedAdmin, person, tag
 from agents.hidden_text import visible
 from agents.models import ApprovalGrant
 from agents.selectors.visible import APPROVE, VIEW_ALL, grants_for

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Left, Length
 from django.http import Http404, HttpResponse
 
-from agents.admin.text import shown
+from agents.doors.admin.text import shown
 from agents.models import Message, Run, RunEvent, ToolCall
 
 EVENTS_PER_PAGE = 200

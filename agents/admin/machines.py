@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from agents.admin.journal import SealedAdmin, person, tag
+from agents.doors.admin.journal import SealedAdmin, person, tag
 from agents.hidden_text import visible
 from agents.models import Machine, Thread
 from agents.models.database_clock import DatabaseNow

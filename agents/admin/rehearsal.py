@@ -10,8 +10,8 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from agents.admin.json_input import parse_json
-from agents.admin.text import typed
+from agents.doors.admin.json_input import parse_json
+from agents.doors.admin.text import typed
 from agents.hidden_text import visible
 from agents.middleware.rehearsal import MAX_DAYS, Rehearsal, rehearse, with_policy
 from agents.models import Agent, Run

@@ -17,12 +17,12 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from agents.admin.bulk import Bulk, carry_out
-from agents.admin.journal import JournalAdmin, person, tag
 from agents.admin.log import events_page, whole_text_response
-from agents.admin.numbers import cost, run_duration, span
-from agents.admin.text import shown
 from agents.admin.timeline import TURNS_PER_PAGE, last_turn, turns_of
+from agents.doors.admin.bulk import Bulk, carry_out
+from agents.doors.admin.journal import JournalAdmin, person, tag
+from agents.doors.admin.numbers import cost, run_duration, span
+from agents.doors.admin.text import shown
 from agents.hidden_text import visible
 from agents.kernel.triggers import trigger_kinds
 from agents.models import ApprovalRequest, Run, RunClock, Thread

@@ -10,21 +10,13 @@ from django.core.exceptions import ValidationError
 from django.forms.models import BaseInlineFormSet
 from django.http import HttpRequest
 
-from agents.admin.agent_form import checked_tools
 from agents.admin.approval_fields import at_its_field
-from agents.admin.json_input import JsonText
+from agents.admin.option_fields import checked_tools
+from agents.doors.admin.json_input import JsonText
 from agents.models import Agent, Subagent
 from agents.services.errors import InvalidRequest
 from agents.services.script_files import check_script
 from agents.services.subagents import subagent_specs
-
-SUBAGENT_FIELDS = [
-    "general_subagent",
-    "background_subagents",
-    "max_concurrent_subagents",
-    "subagent_depth",
-]
-"""What of an agent is about them."""
 
 
 class SubagentForm(forms.ModelForm):

@@ -12,11 +12,11 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
-from agents.admin.bulk import Bulk, carry_out
-from agents.admin.journal import JournalAdmin, person
 from agents.admin.runs import run_tag
-from agents.admin.text import shown
 from agents.admin.timeline import TURNS_PER_PAGE, Turn, turns_of
+from agents.doors.admin.bulk import Bulk, carry_out
+from agents.doors.admin.journal import JournalAdmin, person
+from agents.doors.admin.text import shown
 from agents.hidden_text import visible
 from agents.models import Run, Thread, WorkspaceSnapshot
 from agents.selectors.steps import step_of

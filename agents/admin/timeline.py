@@ -10,8 +10,8 @@ from typing import Any
 from django.db.models import Max, Q
 from django.db.models.functions import Left, Length
 
-from agents.admin.numbers import between
-from agents.admin.text import (
+from agents.doors.admin.numbers import between
+from agents.doors.admin.text import (
     INLINE_CHARACTERS,
     ShownInput,
     ShownText,

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from agents.admin.journal import SealedAdmin, person, tag
+from agents.doors.admin.journal import SealedAdmin, person, tag
 from agents.models import ApiToken, TokenScope
 from agents.services.errors import InvalidRequest
 from agents.services.tokens import check_name, create_token, revoke_token

@@ -10,8 +10,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, reverse
 
-from agents.admin.journal import person
-from agents.admin.strict_pages import STYLES, strict
+from agents.doors.admin.journal import person
+from agents.doors.admin.strict_pages import STYLES, strict
 from agents.hidden_text import visible
 from agents.selectors.visible import agents_for
 from agents.services.errors import NoSpace, ServiceError

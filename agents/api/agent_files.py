@@ -9,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.agent_files.reading import MAX_BYTES
-from agents.api.base import ApiView, person
-from agents.api.operations import operation
-from agents.api.serializers.strict import Flag, StrictSerializer, Text, read_body
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.operations import operation
+from agents.doors.rest.serializers import Flag, StrictSerializer, Text, read_body
 from agents.middleware.registry import known_tool_names
 from agents.models import Agent, TokenScope
 from agents.selectors.visible import agents_for

@@ -9,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.agent_templates.catalogue import AgentTemplate, agent_templates
-from agents.api.base import ApiView
-from agents.api.operations import operation
-from agents.api.serializers.strict import StrictSerializer, Text, read_query
+from agents.doors.rest.base import ApiView
+from agents.doors.rest.operations import operation
+from agents.doors.rest.serializers import StrictSerializer, Text, read_query
 from agents.models import TokenScope
 
 

@@ -8,16 +8,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.api.agent_templates import NewAgentBody
-from agents.api.base import ApiView, person
-from agents.api.operations import Page, operation
-from agents.api.pages import ordered_page
 from agents.api.serializers.agents import (
     AGENT_ORDER,
     AgentDetailShape,
     AgentListQuery,
     AgentShape,
 )
-from agents.api.serializers.strict import read_body, read_query
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.operations import Page, operation
+from agents.doors.rest.pagination import ordered_page
+from agents.doors.rest.serializers import read_body, read_query
 from agents.middleware.registry import known_tool_names
 from agents.models import TokenScope
 from agents.selectors.visible import agents_for

@@ -8,9 +8,6 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
-from agents.api.operations import Page, operation
-from agents.api.pages import PAGE_BYTES, ordered_page
 from agents.api.serializers.approvals import (
     APPROVAL_ORDER,
     ApprovalListQuery,
@@ -18,8 +15,11 @@ from agents.api.serializers.approvals import (
     DecisionBody,
     with_approval_columns,
 )
-from agents.api.serializers.lists import created_between
-from agents.api.serializers.strict import read_body, read_query
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.list_queries import created_between
+from agents.doors.rest.operations import Page, operation
+from agents.doors.rest.pagination import PAGE_BYTES, ordered_page
+from agents.doors.rest.serializers import read_body, read_query
 from agents.kernel.proposals import proposal_kind
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, TokenScope

@@ -8,10 +8,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
-from agents.api.operations import Page, operation
-from agents.api.pages import page_of
-from agents.api.serializers.strict import JsonObject, PageQuery, read_query
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.operations import Page, operation
+from agents.doors.rest.pagination import page_of
+from agents.doors.rest.serializers import JsonObject, PageQuery, read_query
 from agents.models import AuditEntry, Door, TokenScope
 from agents.selectors.audit import search_entries
 from agents.selectors.visible import VIEW_AUDIT, audit_for

@@ -14,11 +14,8 @@ from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
 from agents.api.chat_acts import answer, chat_of, check_chat_id, own_runs, try_again
 from agents.api.chat_stream import chat_frames
-from agents.api.operations import Content, Header, operation
-from agents.api.permissions import require_scope
 from agents.api.serializers.chat import (
     Answers,
     ChatBody,
@@ -29,8 +26,11 @@ from agents.api.serializers.chat import (
 )
 from agents.api.serializers.chat_shapes import CancelledChatShape, ChatShape
 from agents.api.serializers.runs import CancelBody
-from agents.api.serializers.strict import read_body, read_query
-from agents.api.streaming import Access, event_stream, take_slot
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.operations import Content, Header, operation
+from agents.doors.rest.permissions import require_scope
+from agents.doors.rest.serializers import read_body, read_query
+from agents.doors.rest.streaming import Access, event_stream, take_slot
 from agents.events.projections.ui import DEFAULT_VERSION, DIALECTS, ui_message
 from agents.events.projections.ui_message import UiMessage
 from agents.events.projections.ui_stream import VERSION_HEADER

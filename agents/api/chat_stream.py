@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 from channels.db import database_sync_to_async
 
-from agents.api.streaming import Access, RightEnded, free_connection, lasting
+from agents.doors.rest.streaming import Access, RightEnded, free_connection, lasting
 from agents.events.append import dump
 from agents.events.catalogue.runs import RunSuspended
 from agents.events.projections.ui import DIALECTS

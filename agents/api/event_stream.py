@@ -11,12 +11,12 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
-from agents.api.base import ApiView, person
-from agents.api.operations import Content, Header, operation
 from agents.api.runs import run_not_found
 from agents.api.serializers.event_stream import EventStreamQuery
-from agents.api.serializers.strict import read_query
-from agents.api.streaming import Access, RightEnded, event_stream, lasting, take_slot
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.operations import Content, Header, operation
+from agents.doors.rest.serializers import read_query
+from agents.doors.rest.streaming import Access, RightEnded, event_stream, lasting, take_slot
 from agents.events.read import MAX_SEQ, RunNotFound, StoredEvent
 from agents.events.tail import tail
 from agents.events.tree import follow_tree

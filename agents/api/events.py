@@ -7,11 +7,11 @@ from typing import ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
-from agents.api.operations import operation
 from agents.api.runs import run_not_found
 from agents.api.serializers.events import EventsQuery, EventsShape
-from agents.api.serializers.strict import read_query
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.operations import operation
+from agents.doors.rest.serializers import read_query
 from agents.events.read import read_events
 from agents.models import TokenScope
 from agents.selectors.visible import watchable_runs_for

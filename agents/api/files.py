@@ -12,10 +12,6 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
-from agents.api.idempotency import idempotent
-from agents.api.operations import IDEMPOTENCY_KEY, Content, OneOf, Page, operation
-from agents.api.pages import page_of
 from agents.api.serializers.file_shapes import (
     ChangedFilesShape,
     ChangesPageQuery,
@@ -33,9 +29,13 @@ from agents.api.serializers.files import (
     show_changed_file,
     show_step,
 )
-from agents.api.serializers.strict import PageQuery, read_body, read_query
-from agents.api.streaming import take_slot
-from agents.downloads import attachment
+from agents.doors.downloads import attachment
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.idempotency import idempotent
+from agents.doors.rest.operations import IDEMPOTENCY_KEY, Content, OneOf, Page, operation
+from agents.doors.rest.pagination import page_of
+from agents.doors.rest.serializers import PageQuery, read_body, read_query
+from agents.doors.rest.streaming import take_slot
 from agents.models import Thread, TokenScope, WorkspaceSnapshot
 from agents.selectors.visible import threads_for
 from agents.services.errors import Conflict, NotFound

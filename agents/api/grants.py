@@ -7,9 +7,6 @@ from typing import ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
-from agents.api.operations import Page, operation
-from agents.api.pages import ordered_page
 from agents.api.serializers.grants import (
     GRANT_ORDER,
     GrantListQuery,
@@ -18,8 +15,11 @@ from agents.api.serializers.grants import (
     RehearsalShape,
     with_grant_columns,
 )
-from agents.api.serializers.lists import created_between
-from agents.api.serializers.strict import StrictSerializer, read_body, read_query
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.list_queries import created_between
+from agents.doors.rest.operations import Page, operation
+from agents.doors.rest.pagination import ordered_page
+from agents.doors.rest.serializers import StrictSerializer, read_body, read_query
 from agents.middleware.rehearsal import rehearse, with_policy
 from agents.models import Agent, TokenScope
 from agents.selectors.visible import grants_for, runs_for

@@ -8,14 +8,14 @@ from django.urls import reverse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
-from agents.api.idempotency import idempotent
-from agents.api.operations import IDEMPOTENCY_KEY, LOCATION, operation
 from agents.api.runs import show_run
 from agents.api.serializers.resume import ResumeBody
 from agents.api.serializers.runs import RunShape
-from agents.api.serializers.strict import read_body
 from agents.api.transcript import run_of
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.idempotency import idempotent
+from agents.doors.rest.operations import IDEMPOTENCY_KEY, LOCATION, operation
+from agents.doors.rest.serializers import read_body
 from agents.models import TokenScope
 from agents.services.resume_ended_runs import resume_as_new_run
 

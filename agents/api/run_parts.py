@@ -10,8 +10,6 @@ from django.urls import reverse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
-from agents.api.operations import operation
 from agents.api.serializers.run_parts import (
     ArtifactsShape,
     SubagentShape,
@@ -19,8 +17,10 @@ from agents.api.serializers.run_parts import (
     TodosShape,
 )
 from agents.api.serializers.runs import with_run_columns
-from agents.api.serializers.strict import StrictSerializer, read_query
 from agents.api.transcript import run_of
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.operations import operation
+from agents.doors.rest.serializers import StrictSerializer, read_query
 from agents.models import Run, TokenScope
 from agents.selectors.family import MAX_SHOWN, descendants_of
 from agents.selectors.todos import todos_after

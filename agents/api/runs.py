@@ -9,12 +9,6 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
-from agents.api.forms import UploadsView, files_of, is_form
-from agents.api.idempotency import idempotent
-from agents.api.operations import IDEMPOTENCY_KEY, LOCATION, Page, operation
-from agents.api.pages import ordered_page
-from agents.api.serializers.lists import created_between
 from agents.api.serializers.runs import (
     RUN_ORDER,
     CancelBody,
@@ -23,9 +17,15 @@ from agents.api.serializers.runs import (
     RunShape,
     with_run_columns,
 )
-from agents.api.serializers.strict import read_body, read_query
 from agents.api.serializers.uploads import RunForm, run_body_of
-from agents.api.wire import StrictJSONParser
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.forms import UploadsView, files_of, is_form
+from agents.doors.rest.idempotency import idempotent
+from agents.doors.rest.list_queries import created_between
+from agents.doors.rest.operations import IDEMPOTENCY_KEY, LOCATION, Page, operation
+from agents.doors.rest.pagination import ordered_page
+from agents.doors.rest.serializers import read_body, read_query
+from agents.doors.rest.wire import StrictJSONParser
 from agents.kernel.triggers import trigger_kinds
 from agents.models import ApiToken, Run, TokenScope
 from agents.selectors.starters import of_starter

@@ -16,9 +16,9 @@ from django.conf import settings
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.settings import SPECTACULAR_DEFAULTS, patched_settings
 
-from agents.api.schema_examples import with_examples
-from agents.api.schema_inspector import VelSchemaGenerator, problem_responses
 from agents.api.urls import urlpatterns
+from agents.doors.openapi.examples import with_examples
+from agents.doors.openapi.inspector import VelSchemaGenerator, problem_responses
 from agents.models import TokenScope
 
 INTRODUCTION = """\

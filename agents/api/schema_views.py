@@ -15,10 +15,10 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView
-from agents.api.operations import Content, operation
-from agents.api.permissions import SESSION_ONLY
-from agents.api.serializers.strict import StrictSerializer, read_query
+from agents.doors.rest.base import ApiView
+from agents.doors.rest.operations import Content, operation
+from agents.doors.rest.permissions import SESSION_ONLY
+from agents.doors.rest.serializers import StrictSerializer, read_query
 from agents.models import TokenScope
 
 JSON, YAML = "application/vnd.oai.openapi+json", "application/vnd.oai.openapi"
@@ -63,7 +63,7 @@ class Docs(ApiView):
         description="Who has not signed in is sent to do so.",
     )
     def get(self, request: Request) -> HttpResponse:
-        page = import_module("agents.api.schema_page")
+        page = import_module("agents.doors.openapi.page")
         docs = page.docs_page(document_for(request))
         response = render(request, "agents/api_docs.html", {"docs": docs})
         response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY

@@ -9,12 +9,7 @@ from django.db.models import Q
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
 from agents.api.files import thread_of
-from agents.api.operations import Page, operation
-from agents.api.pages import ordered_page
-from agents.api.serializers.lists import created_between
-from agents.api.serializers.strict import read_body, read_query
 from agents.api.serializers.threads import (
     THREAD_ORDER,
     ThreadBody,
@@ -22,6 +17,11 @@ from agents.api.serializers.threads import (
     ThreadShape,
     with_thread_columns,
 )
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.list_queries import created_between
+from agents.doors.rest.operations import Page, operation
+from agents.doors.rest.pagination import ordered_page
+from agents.doors.rest.serializers import read_body, read_query
 from agents.models import TokenScope
 from agents.selectors.visible import threads_for
 from agents.services.erasure import erase_thread

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
-from agents.api.operations import operation
-from agents.api.serializers.strict import StrictSerializer, read_query
 from agents.api.serializers.toolboxes import ToolboxesShape
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.operations import operation
+from agents.doors.rest.serializers import StrictSerializer, read_query
 from agents.models import TokenScope
 from agents.selectors.visible import agents_for
 from agents.settings import DataSettings

@@ -9,12 +9,8 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
 from agents.api.files import thread_of
-from agents.api.operations import Page, operation
-from agents.api.pages import ordered_page, read_cursor, write_cursor
 from agents.api.runs import run_not_found
-from agents.api.serializers.strict import read_query
 from agents.api.serializers.transcript import (
     CALL_ORDER,
     MessageShape,
@@ -25,6 +21,10 @@ from agents.api.serializers.transcript import (
     WholeToolCallShape,
     show_turn,
 )
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.operations import Page, operation
+from agents.doors.rest.pagination import ordered_page, read_cursor, write_cursor
+from agents.doors.rest.serializers import read_query
 from agents.models import Run, TokenScope, ToolCall
 from agents.selectors.conversation import turns_after
 from agents.selectors.visible import runs_for

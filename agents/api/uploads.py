@@ -8,13 +8,13 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
 from agents.api.files import thread_of
-from agents.api.forms import UploadsView, files_of
-from agents.api.idempotency import idempotent
-from agents.api.operations import IDEMPOTENCY_KEY, operation
 from agents.api.serializers.file_shapes import UploadsForm
 from agents.api.serializers.uploads import StoredUploadsShape, show_uploads
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.forms import UploadsView, files_of
+from agents.doors.rest.idempotency import idempotent
+from agents.doors.rest.operations import IDEMPOTENCY_KEY, operation
 from agents.models import TokenScope, Upload
 from agents.services.errors import Conflict
 from agents.services.uploads import delete_upload, store_uploads

@@ -9,13 +9,11 @@ from agents.api.agent_templates import AgentTemplates
 from agents.api.agents import Agents, OneAgent
 from agents.api.approvals import Approvals, DecideApproval, OneApproval
 from agents.api.audit import Audit
-from agents.api.base import UnknownUrl
 from agents.api.chat import CancelChat, Chat, ChatHistory, ChatStream
 from agents.api.event_stream import RunEventStream
 from agents.api.events import RunEvents
 from agents.api.files import Changes, FileContent, Files, Restore
 from agents.api.grants import Grants, RehearsePolicy, RevokeGrant
-from agents.api.mcp_servers import AcceptMcpTools, FetchMcpTools, McpServers, OneMcpServer
 from agents.api.resume import ResumeRun
 from agents.api.run_parts import Artifacts, Subagents, Todos
 from agents.api.runs import CancelRun, OneRun, Runs
@@ -26,6 +24,7 @@ from agents.api.toolboxes import Toolboxes
 from agents.api.transcript import OneToolCall, RunTranscript, ThreadTranscript, ToolCalls
 from agents.api.uploads import OneUpload, Uploads
 from agents.api.usage import Usage
+from agents.doors.rest.base import UnknownUrl
 from agents.kernel.features import collect
 
 app_name = "api"
@@ -80,10 +79,6 @@ urlpatterns = [
         RehearsePolicy.as_view(),
         name="policy-rehearse",
     ),
-    path("mcp-servers", McpServers.as_view(), name="mcp-servers"),
-    path("mcp-servers/<opaque_id:server_id>", OneMcpServer.as_view(), name="mcp-server"),
-    path("mcp-servers/<opaque_id:server_id>/fetch", FetchMcpTools.as_view(), name="mcp-fetch"),
-    path("mcp-servers/<opaque_id:server_id>/accept", AcceptMcpTools.as_view(), name="mcp-accept"),
     path("toolboxes", Toolboxes.as_view(), name="toolboxes"),
     path("threads", Threads.as_view(), name="threads"),
     path("threads/<opaque_id:thread_id>", OneThread.as_view(), name="thread"),

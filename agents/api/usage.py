@@ -10,13 +10,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
-from agents.api.operations import operation
-from agents.api.serializers.strict import StrictSerializer, read_query
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.operations import operation
+from agents.doors.rest.serializers import StrictSerializer, read_query
 from agents.models import TokenScope
-from agents.selectors.usage import usage_by_day
-from agents.services.budget_scope import zone_of
-from agents.services.reservations import dollars
+from agents.providers.prices import dollars
+from agents.selectors.usage import usage_by_day, zone_of
 
 MAX_DAYS = 366
 

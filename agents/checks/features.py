@@ -10,6 +10,13 @@ from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.kernel.features import feature_modules, features
+from agents.kernel.lazy_modules import lazy_modules
+from agents.models import Agent
+
+with lazy_modules:
+    # pydantic costs 0.2 s, and the supervisor and most commands check nothing.
+    from agents.agent_files import shape
+
 
 MODULES = (
     "options",
@@ -33,9 +40,6 @@ MODULES = (
 @register()
 def check_features(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Each feature has the apps that it needs, modules that work, and places for its hooks."""
-    # Imported here: pydantic costs 0.2 s, and the supervisor and most commands check nothing.
-    from agents.agent_files.shape import ambiguous_options  # noqa: PLC0415
-
     found: list[CheckMessage] = []
     for feature in features():
         found += [
@@ -50,7 +54,7 @@ def check_features(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if found:
         return found  # its modules could not be imported without it
     try:
-        taken = ambiguous_options()
+        taken = shape.ambiguous_options(dir(Agent))
     except ImproperlyConfigured as error:
         return [Error(str(error), id="vel.E029")]
     found += [

@@ -7,26 +7,25 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
 
+from agents.kernel.lazy_modules import lazy_modules
 from agents.settings import ModelSettings, ScriptSettings
+
+with lazy_modules:
+    # Models can be imported once Django is set up.
+    from agents.services import settings_places
 
 
 @register()
 def check_places(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """The provider, the model and the directories of the settings can be there."""
-    # Imported here: models can be imported once Django is set up.
-    from agents.services.settings_places import (  # noqa: PLC0415
-        default_model_problem,
-        scripts_directory_problem,
-    )
-
     found: list[CheckMessage] = []
     try:
         ModelSettings.now()
         ScriptSettings.now()
     except ImproperlyConfigured:
         return []  # which `check_vel_settings` says
-    if problem := default_model_problem():
+    if problem := settings_places.default_model_problem():
         found.append(Error(problem, id="vel.E015"))
-    if problem := scripts_directory_problem():
+    if problem := settings_places.scripts_directory_problem():
         found.append(Error(problem, id="vel.E017"))
     return found

@@ -7,8 +7,14 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.mcp.names import PREFIX
+from agents.kernel.lazy_modules import lazy_modules
 from agents.settings import ToolSettings
+
+with lazy_modules:
+    # The tools cost 0.25 s, and most commands of `vel` check nothing.
+    from agents.middleware import registry
+    from agents.middleware.custom import registered
+
 
 _HINT = 'VEL["TOOLS"] is a list of dotted paths (VEL_TOOLS: with commas); see docs/embedding.md.'
 
@@ -16,26 +22,24 @@ _HINT = 'VEL["TOOLS"] is a list of dotted paths (VEL_TOOLS: with commas); see do
 @register(Tags.security)
 def check_tools(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Each path of `VEL["TOOLS"]` leads to a tool, under a name that no other has."""
-    # Imported here: the tools cost 0.25 s, and most commands of `vel` check nothing.
-    from agents.middleware.custom.registered import registered_tools  # noqa: PLC0415
-    from agents.middleware.registry import built_in_tools  # noqa: PLC0415
-
     try:
         ToolSettings.now()
     except ImproperlyConfigured:
         return []  # which `check_vel_settings` says
     try:
-        names = registered_tools().keys()
-        taken = sorted(names & built_in_tools().keys())
+        names = registered.registered_tools().keys()
+        taken = sorted(names & registry.built_in_tools().keys())
     except ImproperlyConfigured as error:
         return [Error(str(error), hint=_HINT, id="vel.E014")]
     if taken:
         message = f'settings.VEL["TOOLS"]: {taken[0]!r} is the name of one of Vel\'s own tools.'
         return [Error(message, hint=_HINT, id="vel.E014")]
-    if reserved := sorted(name for name in names if name.startswith(PREFIX)):
-        message = (
-            f'settings.VEL["TOOLS"]: {reserved[0]!r} begins as the tools of MCP servers do: '
-            "give it another name with @tool(name=…)."
-        )
-        return [Error(message, hint=_HINT, id="vel.E014")]
+    for item in registry.installed_middleware():
+        reserved = sorted(name for name in names if name.startswith(item.tool_prefix))
+        if item.tool_prefix and reserved:
+            message = (
+                f'settings.VEL["TOOLS"]: {reserved[0]!r} begins as the tools of {item.tool_source} '
+                "do: give it another name with @tool(name=…)."
+            )
+            return [Error(message, hint=_HINT, id="vel.E014")]
     return []

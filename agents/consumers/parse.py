@@ -7,8 +7,8 @@ from typing import Annotated, Any, Union
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from agents.consumers.frames import Frame
 from agents.consumers.run_frames import FRAMES
+from agents.doors.websockets.frames import Frame
 from agents.kernel.features import collect
 from agents.services.errors import InvalidRequest
 

@@ -6,8 +6,8 @@ import asyncio
 import json
 import logging
 
-from agents.consumers.base import INTERNAL_ERROR, Consumer, Refused
 from agents.consumers.queue_watch import Watcher, queue_watch
+from agents.doors.websockets.base import INTERNAL_ERROR, Consumer, Refused
 
 log = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary
 from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
-from agents.consumers.base import INTERNAL_ERROR, Refused, reader_of
-from agents.consumers.credentials import Credentials
+from agents.doors.websockets.base import INTERNAL_ERROR, Refused, reader_of
+from agents.doors.websockets.credentials import Credentials
 from agents.selectors.queue import Waiting, waiting_for, waiting_for_all
 
 log = logging.getLogger(__name__)

@@ -17,7 +17,9 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import DatabaseError
 
 from agents.client_address import client_address
-from agents.consumers.base import (
+from agents.consumers.parse import parse_frame
+from agents.disk_space import full_disk
+from agents.doors.websockets.base import (
     BAD_REQUEST,
     INTERNAL_ERROR,
     NOT_FOUND,
@@ -26,10 +28,8 @@ from agents.consumers.base import (
     Refused,
     reader_of,
 )
-from agents.consumers.credentials import Credentials, person_of
-from agents.consumers.frames import Frame, accepted, after_events, refused
-from agents.consumers.parse import parse_frame
-from agents.disk_space import full_disk
+from agents.doors.websockets.credentials import Credentials, person_of
+from agents.doors.websockets.frames import Frame, accepted, after_events, refused
 from agents.events.read import MAX_SEQ, RunNotFound, StoredEvent
 from agents.events.tail import tail
 from agents.events.tree import follow_tree

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from django.contrib.auth.base_user import AbstractBaseUser
 from pydantic import Field, model_validator
 
-from agents.consumers.frames import Frame, Json, Text
+from agents.doors.websockets.frames import Frame, Json, Text
 from agents.middleware.decisions import decide
 from agents.models import Run, TokenScope
 from agents.selectors.visible import approvals_for

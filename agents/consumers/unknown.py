@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.consumers.origin import Receive, Scope, Send
+from agents.doors.websockets.origin import Receive, Scope, Send
 
 
 async def refuse_unknown_path(scope: Scope, receive: Receive, send: Send) -> None:

@@ -11,7 +11,13 @@ from pydantic import BaseModel
 
 from agents.custom.docstrings import describe
 from agents.custom.signature import Signature, read_signature
+from agents.kernel.lazy_modules import lazy_modules
 from sandbox.policy import MAX_TIMEOUT
+
+with lazy_modules:
+    # jsonschema costs 40 ms, and most tools are read from type hints.
+    from agents.custom import json_schema
+
 
 EffectName = Literal["read", "write", "external"]
 EFFECTS = ("read", "write", "external")
@@ -74,10 +80,7 @@ class ToolSpec:
         if isinstance(given, type) and issubclass(given, BaseModel):
             model = given
         else:
-            # Imported here: jsonschema costs 40 ms, and most tools are read from type hints.
-            from agents.custom.json_schema import model_of_schema  # noqa: PLC0415
-
-            model = model_of_schema(self.name, given)
+            model = json_schema.model_of_schema(self.name, given)
         return Signature(model, tuple(model.model_fields), (), "")
 
     @classmethod

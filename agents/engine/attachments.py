@@ -23,12 +23,12 @@ from agents.engine.conversation import stored_image, takes_images
 from agents.engine.handle import RunHandle
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Writer
-from agents.engine.model_choice import provider_of
 from agents.engine.resources import Resources
 from agents.events.append import append_events, dump
 from agents.events.catalogue.files import UploadedFile, UploadsReady
 from agents.ids import new_id, run_marker
 from agents.models import MessageImage, Run, Upload
+from agents.providers.absent import provider_or_absent
 from agents.providers.base import Block
 from agents.services.upload_contents import keep_rendition
 from agents.services.upload_files import UploadFiles, directory_uploads, row_uploads
@@ -83,7 +83,8 @@ async def look_at_uploads(worker: Resources, handle: RunHandle, writer: Writer, 
     shows = False
     if pictures:
         with handle.interruptible():  # a server may be asked
-            shows = await takes_images(provider_of(worker.provider, spec), spec.model)
+            provider = provider_or_absent(worker.provider, spec.provider)
+            shows = await takes_images(provider, spec.model)
     desk = _Desk(worker, writer, run, spec, begun, shows)
     for upload in begun.uploads:
         await desk.look(handle, upload)

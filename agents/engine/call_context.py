@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from agents.engine.conversation import takes_images
 from agents.engine.delegation import CallSubagents
 from agents.engine.journal_rows import Call
 from agents.engine.session import Session
@@ -15,6 +16,7 @@ from agents.ids import run_marker
 from agents.middleware.run_parts import Part
 from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
+from sandbox.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
@@ -43,10 +45,18 @@ class CallContext:
         self.subagents = CallSubagents(session, call)
         self.approved = session.approved.get((call.turn, call.position))
         self.marker = run_marker(self.run_id)
-        self.mcp = session.mcp
 
     def part(self, kind: type[Part]) -> Part:
         return self._session.parts.get(kind)
+
+    def state(self, kind: type[T]) -> T:
+        return self._session.context.state(kind)
+
+    def workspace(self) -> Workspace:
+        return self._session.files.workspace()
+
+    async def takes_images(self) -> bool:
+        return await takes_images(self._session.provider, self._session.spec.model)
 
     def files(self) -> FileBackend:
         return self._session.files.backend()

@@ -1,6 +1,6 @@
-"""Content blocks made shorter, always in the same way: the same bytes for the same limit.
+"""Cutting content blocks. The same limit always results in the same bytes.
 
-Blocks stay what they are and keep their ids, so that calls and results stay pairs.
+Blocks keep their types and ids, so that calls and results stay pairs.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from agents.providers.base import Block
 
 IMAGE_LEFT_OUT = "[image left out]"
 INPUT_SHARE = 4
-"""A call's whole input may be so many times as long as one of its strings."""
+"""The limit for the whole input of a call, as a multiple of the limit for one of its strings."""
 
 
 def cut_middle(text: str, limit: int, note: str = "") -> str:
-    """`text` in about `limit` bytes: its head, what is missing, and its tail."""
+    """Return the head and the tail of `text`, in about `limit` bytes, with the size of the rest."""
     data = text.encode("utf-8")
     if len(data) <= limit:
         return text
@@ -31,10 +31,10 @@ def cut_middle(text: str, limit: int, note: str = "") -> str:
 
 
 def clip_blocks(content: str, limit: int, note: str = "") -> tuple[str, int]:
-    """A JSON array of blocks with no text of more than about `limit` bytes.
+    """Cut the texts in a JSON array of blocks to about `limit` bytes.
 
-    Returns it with the number of blocks that became shorter. What is short enough stays byte for
-    byte as it is.
+    Returns the array and the number of blocks that became shorter. An array without long texts
+    keeps all its bytes.
     """
     if _is_short(content, limit) and '"image"' not in content:
         return content, 0
@@ -45,7 +45,7 @@ def clip_blocks(content: str, limit: int, note: str = "") -> tuple[str, int]:
 
 
 def clip_result(result: str, limit: int) -> str:
-    """A tool's result: the JSON text of a string or of a list of blocks."""
+    """Cut a tool's result, which is the JSON text of a string or of a list of blocks."""
     if _is_short(result, limit) and '"image"' not in result:
         return result
     content = json.loads(result)
@@ -71,8 +71,8 @@ def _clip_block(block: Block, limit: int, note: str) -> Block:
     return block
 
 
-def _clip_input(given: Block, limit: int) -> Block:
-    shorter = _shorten(given, limit)
+def _clip_input(arguments: Block, limit: int) -> Block:
+    shorter = _shorten(arguments, limit)
     text = dump(shorter)
     if len(text.encode()) <= limit * INPUT_SHARE:
         return shorter  # type: ignore[no-any-return]

@@ -14,10 +14,10 @@ class CrashPoint(StrEnum):
     TOOL_DONE = "tool_done"  # the tool has run; its result is not stored
     RESULTS_WRITTEN = "results_written"
     BLOCKED = "blocked"  # a middleware has refused a call; that is not stored
-    SUMMARISED = "summarised"  # what was said is summed up; nothing of it is stored
-    COMPACTED = "compacted"  # it is stored; the conversation is the old one still
-    MODEL_DOWN = "model_down"  # another model is about to go on; nothing of it is stored
-    FELL_BACK = "fell_back"  # it is stored; the other model has not been asked yet
+    SUMMARISED = "summarised"  # a summary is written; nothing of it is stored
+    COMPACTED = "compacted"  # it is stored; no request has used it yet
+    MODEL_DOWN = "model_down"  # another model is about to continue; nothing of it is stored
+    FELL_BACK = "fell_back"  # it is stored; the other model has not been called yet
 
 
 _hook: Callable[[CrashPoint], None] | None = None

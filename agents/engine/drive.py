@@ -126,7 +126,7 @@ async def _drive_claimed(worker: Resources, handle: RunHandle, claimed: Claimed)
         assert claimed.failure is not None
         raise claimed.failure
     writer = Writer(claim.run.id, claim.run.thread_id, claim.fence, claim.run.parent_id)
-    context = DrivenRun(claim, spec, writer, loaded, worker.database, worker.threads)
+    context = DrivenRun(claim, spec, writer, loaded, worker, handle)
     try:
         await _drive_loaded(worker, handle, claim, context, loaded.end)
         if context.chain.after_agent:
@@ -165,10 +165,6 @@ async def _drive_loaded(
             if fault := await worker.database.run(last_fault, run):
                 message += f" The last time: {fault}."
             await worker.database.run(_fail, writer, "workers_lost", message, None, 0, False)
-            return
-        if claim.clock.refusal:
-            refusal = (claim.clock.refusal_code, claim.clock.refusal)
-            await worker.database.run(_fail, writer, *refusal, None, spent(), False)
             return
         with handle.interruptible():
             for item in context.chain.before_agent:

@@ -1,8 +1,7 @@
 """The prompt's fixed beginning.
 
-Invariant 5: within an epoch the first bytes of every request are the same. The head is built once,
-stored, and read back ever after, so that neither a new date nor a new version of this code changes
-it in the middle of a conversation.
+Invariant 5: within an epoch, the first bytes of every request are the same. The head is built once
+and stored. So neither a new date nor a new version of this code changes it during a conversation.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from django.db.models import Max
 
-from agents.engine.window import Window
+from agents.kernel.window import Window
 from agents.middleware.registry import toolset_of
 from agents.middleware.run_parts import RunParts
 from agents.models import Compaction, Epoch, Message, MessageRole, Run
@@ -33,11 +32,10 @@ def current_epoch(
     window: Window | None = None,
     output_format: str = "",
 ) -> Epoch:
-    """The thread's epoch for this run: the last one, or a new one for another agent version.
+    """Return the thread's last epoch, or begin a new one for this run.
 
-    So is another model: a run begins with its agent's first, whatever answered the one before it.
-    Other content of a part is a new one, too; while calls are open it waits for their end
-    (`RunPart.prompt_is_old`).
+    Another version of the agent begins one, and so do another model and other content of a part.
+    If calls are open, the new content waits until they have ended (`RunPart.prompt_is_old`).
     """
     last = _last_epoch(run)
     if last is None or last.agent_version_id != run.agent_version_id:
@@ -61,10 +59,11 @@ def begin_epoch(
     window: Window | None = None,
     output_format: str | None = None,
 ) -> Epoch:
-    """A new epoch from `run` on. Never while calls are open.
+    """Begin a new epoch with the next turn of `run`. Never while calls are open.
 
-    `window`: no reply may be longer than it says. `output_format`: how the provider is asked for
-    `spec.output_schema`; if empty, the prompt says it. None: as in the epoch before.
+    `window` limits the length of replies. `output_format` is how the provider gets
+    `spec.output_schema`. If it is empty, the schema is in the prompt; None keeps the format of the
+    last epoch.
     """
     return _epoch_after(_last_epoch(run), run, spec, parts, window, output_format)
 
@@ -118,18 +117,18 @@ def _epoch_after(
 
 
 def model_of(epoch: Epoch) -> tuple[str, str]:
-    """The provider and the model that an epoch's prompt is for."""
+    """Return the provider and the model of an epoch."""
     return epoch.provider, epoch.head["model"]
 
 
 def next_turn(run: Run) -> int:
-    """The run's next model call: thoughts of those before it belong to the prompt they had."""
+    """Return the number of the run's next turn. Earlier turns have thoughts of earlier prompts."""
     turns = Message.objects.filter(run=run, role=MessageRole.ASSISTANT)
     return (turns.aggregate(last=Max("turn"))["last"] or 0) + 1
 
 
 def _thinking(spec: AgentSpec) -> Block | None:
-    """What the agent says, else what shows most of the model that it has."""
+    """Return the agent's choice, else the default of the model."""
     if spec.thinking == "adaptive":
         return {"type": "adaptive", "display": "summarized"}
     if spec.thinking == "disabled":
@@ -138,6 +137,6 @@ def _thinking(spec: AgentSpec) -> Block | None:
 
 
 def head_of(epoch: Epoch) -> PromptHead:
-    """The prompt's head, with a hint for caches that tells the thread from others, and no more."""
+    """Return the head of the prompt. Its key for caches is unique for the thread."""
     key = hashlib.sha256(b"vel-prompt-cache:" + str(epoch.thread_id).encode()).hexdigest()[:32]
     return PromptHead(**{**epoch.head, "tools": tuple(epoch.head["tools"]), "cache_key": key})

@@ -1,8 +1,8 @@
-"""Long results of tools: whole in a file of the thread, head and tail for the model.
+"""Long results of tools go to files of the thread, and the model gets their head and tail.
 
-The file is there before the result's row commits, and has the same name however often the call is
-made, so that after a crash there is one file and one result. Its name cannot be guessed: an agent
-cannot put something in its place beforehand.
+The file is written before the result is stored, and its name is the same for each attempt of the
+call. So a crash leaves one file and one result. An agent cannot guess the name and create the file
+first.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from agents.engine.result_files import call_place, paths_for
 from agents.engine.results import clean_text
 from agents.engine.session import Session
 from agents.engine.snapshots import to_its_end
+from agents.engine.window import longest_result
 from agents.events.append import dump
 from agents.middleware.base import ToolResult
 from agents.providers.base import Block
@@ -27,30 +28,30 @@ from sandbox.backends.protocol import FileBackend
 from sandbox.errors import FileError, ReadOnlyPath, SandboxError, StorageFull
 
 PAGED = frozenset({"read_file", "grep", "glob", "ls", "search_transcript"})
-"""Tools whose results are parts of what lies somewhere: they are cut, never put into files, or
-reading a file would make another one."""
+"""Tools whose results are parts of something that is stored already. They are cut, and get no file;
+otherwise reading a file would write another one."""
 NOTE_BYTES = 400
 BULK = 0.4
-"""Of a result that is an object: a text with so much of it is written as text, not as JSON."""
+"""If one text is this part of a result that is an object, the file has it as text, not as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Where a long text lies whole, or why it does not."""
+    """The file with a long text, or why there is none."""
 
     path: str = ""
     problem: str = ""
     size: int = 0
+    """Bytes of the text."""
     cut: int = 0
-    """Bytes that were over what a file may hold."""
+    """Bytes of the text that do not fit into a file."""
 
 
 async def within_bounds(session: Session, call: Call, result: ToolResult) -> ToolResult:
-    """`result` if it is short, else a shorter one that says where the whole is."""
-    window = session.window
+    """Return `result` if it is short, else its head and tail with the path of its file."""
     tool = session.toolset.tools.get(call.tool)
     is_whole = tool is not None and tool.is_whole
-    limit = window.whole_bytes if is_whole else window.result_bytes
+    limit = longest_result(session.window, is_whole=is_whole)
     if result.blocks:
         return await _blocks(session, call, result, limit)
     content = result.content
@@ -60,8 +61,8 @@ async def within_bounds(session: Session, call: Call, result: ToolResult) -> Too
     if call.tool in PAGED:
         return replace(result, content=_page(call.tool, content, limit))
     text = clean_text(readable_text(content))
-    kept = await keep(session, call.tool, _place(session, call), text)
-    return replace(result, content=_shown(session, kept, text, limit))
+    kept = await _keep(session, call, text)
+    return replace(result, content=_excerpt(session, kept, text, limit))
 
 
 async def _blocks(session: Session, call: Call, result: ToolResult, limit: int) -> ToolResult:
@@ -69,34 +70,35 @@ async def _blocks(session: Session, call: Call, result: ToolResult, limit: int) 
     whole = clean_text("\n\n".join(texts))
     if len(whole.encode()) <= limit:
         return result
-    kept = await keep(session, call.tool, _place(session, call), whole)
+    kept = await _keep(session, call, whole)
     blocks: list[Block] = [
-        {"type": "text", "text": _shown(session, kept, whole, limit)},
+        {"type": "text", "text": _excerpt(session, kept, whole, limit)},
         *(block for block in result.content if block["type"] != "text"),
     ]
     return replace(result, content=blocks)
 
 
-def _place(session: Session, call: Call) -> str:
-    return call_place(session.writer.run_id, call.turn, call.position)
+async def _keep(session: Session, call: Call, text: str) -> Kept:
+    place = call_place(session.writer.run_id, call.turn, call.position)
+    keep = partial(keep_text, session.files.backend, call.tool, place, text)
+    return await to_its_end(session.threads, keep)
 
 
-async def keep(session: Session, kind: str, place: str, text: str) -> Kept:
-    """Write a text into the thread's shared files, by the backend that tools use."""
+def keep_text(files: Callable[[], FileBackend], kind: str, place: str, text: str) -> Kept:
+    """Write a text into the thread's shared files, with the backend of tools. It blocks."""
     data = text.encode("utf-8")
     limit = MessageSettings.now().RESULT_BYTES
     cut = max(0, len(data) - limit)
     if cut:
         data = cut_middle(data.decode("utf-8"), limit).encode("utf-8")
-    write = partial(_write, session.files.backend, paths_for(kind, place), data)
-    path, problem = await to_its_end(session.threads, write)
+    path, problem = _write(files, paths_for(kind, place), data)
     return Kept(path, problem, len(data), cut)
 
 
 def _write(
     backend: Callable[[], FileBackend], paths: Sequence[str], data: bytes
 ) -> tuple[str, str]:
-    """The path that was written, or the problem that kept it from being so."""
+    """Write the first path that is possible. Return the path and "", or "" and the problem."""
     problem = ""
     try:
         files = backend()
@@ -114,13 +116,13 @@ def _write(
     return "", problem
 
 
-def _shown(session: Session, kept: Kept, text: str, limit: int) -> str:
-    """What the model gets: how to read on, and the head and tail of `text`."""
+def _excerpt(session: Session, kept: Kept, text: str, limit: int) -> str:
+    """Return a note on how to read on, and the head and tail of `text`."""
     room = max(limit - NOTE_BYTES, limit // 2)
-    return f"[{_told(session, kept)}]\n{cut_middle(text, room)}"
+    return f"[{_note(session, kept)}]\n{cut_middle(text, room)}"
 
 
-def _told(session: Session, kept: Kept) -> str:
+def _note(session: Session, kept: Kept) -> str:
     if not kept.path:
         return (
             f"This result is too long: here are its head and tail. The rest was not kept "
@@ -129,11 +131,11 @@ def _told(session: Session, kept: Kept) -> str:
     lost = f", of which {kept.cut:,} bytes in the middle were too many for a file" * bool(kept.cut)
     return (
         f"This result is too long: here are its head and tail. The whole is in {kept.path} "
-        f"({kept.size:,} bytes{lost}). {_how(session.toolset.tools, kept.path)}"
+        f"({kept.size:,} bytes{lost}). {_how_to_read(session.toolset.tools, kept.path)}"
     )
 
 
-def _how(tools: Container[str], path: str) -> str:
+def _how_to_read(tools: Container[str], path: str) -> str:
     if "read_file" in tools:
         more = " or search it with grep" if "grep" in tools else ""
         return f"Read on with read_file (path, offset, limit){more}; do not read all of it at once."
@@ -144,7 +146,7 @@ def _how(tools: Container[str], path: str) -> str:
 
 
 def readable_text(content: Any) -> str:
-    """A result as a file that can be read in pages of lines."""
+    """Return a result as the text of a file that can be read in pages of lines."""
     if isinstance(content, str):
         return content
     if isinstance(content, dict):
@@ -157,7 +159,7 @@ def readable_text(content: Any) -> str:
 
 
 def _page(tool: str, content: Any, limit: int) -> Any:
-    """A part of a page that is too long for the model's window, which says how to go on."""
+    """Return a part of a page that is too long, with a note on how to continue."""
     if tool == "read_file" and isinstance(content, dict) and "content" in content:
         return _shorter_page(content, limit)
     text = content if isinstance(content, str) else dump(content)
@@ -169,7 +171,7 @@ def _page(tool: str, content: Any, limit: int) -> Any:
 
 
 def _shorter_page(page: dict[str, Any], limit: int) -> dict[str, Any]:
-    """The first lines of a read_file that fit, at least a part of the first."""
+    """Return the first lines of a read_file that fit, at least a part of the first line."""
     lines: Sequence[str] = page["content"].split("\n")
     room = limit - NOTE_BYTES
     fitting: list[str] = []

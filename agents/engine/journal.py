@@ -86,10 +86,7 @@ def _touch(writer: Writer, events: int) -> int:
 
 
 def _touch_with_totals(writer: Writer, events: int, totals: Totals) -> tuple[int, bool]:
-    """`_touch` for a reply; also whether a budget was made that the run's calls count in.
-
-    What was reserved for the call is no longer on the clock: the caller settles it.
-    """
+    """`_touch` for a reply; also return `RunClock.noticed`."""
     usage = totals.usage
     with connection.cursor() as cursor:
         cursor.execute(
@@ -98,10 +95,9 @@ def _touch_with_totals(writer: Writer, events: int, totals: Totals) -> tuple[int
             " cache_read_tokens = cache_read_tokens + %s,"
             " cache_write_tokens = cache_write_tokens + %s,"
             " cost_microusd = cost_microusd + %s, cost_known = cost_known AND %s,"
-            " active_ms = active_ms + %s,"
-            " reserved_tokens = 0, reserved_microusd = 0, reserved_from = ''"
+            " active_ms = active_ms + %s"
             f" WHERE run_id = %s AND fence = %s AND lease_until > {now_sql()}"
-            " RETURNING seq, budgeted",
+            " RETURNING seq, noticed",
             [
                 events,
                 usage.input,
@@ -158,10 +154,10 @@ def write_reply(
 ) -> bool:
     """The model's reply with its calls. Calls that only read are `started` by this commit.
 
-    `content` is the JSON text of `reply.blocks`, as it will be sent back. Returns whether a budget
-    was made, since the run was claimed or before, that its calls count in.
+    `content` is the JSON text of `reply.blocks`, as it will be sent back. Returns
+    `RunClock.noticed`.
     """
-    last, budgeted = _touch_with_totals(writer, len(drafts), totals)
+    last, noticed = _touch_with_totals(writer, len(drafts), totals)
     now = timestamp()
     usage = totals.usage
     insert_rows(
@@ -212,7 +208,7 @@ def write_reply(
             ],
         )
     _insert_events(writer, last, drafts, now)
-    return budgeted
+    return noticed
 
 
 def write_started(writer: Writer, call: Call, drafts: Sequence[EventDraft]) -> None:

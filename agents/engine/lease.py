@@ -69,10 +69,10 @@ def claim_run(
     with connection.cursor() as cursor:
         cursor.execute(
             f'UPDATE "{CLOCK}" SET fence = fence + 1, lease_until = {now_sql()} + %s,'
-            " lease_holder = %s, lost_drivers = lost_drivers + %s"
+            " lease_holder = %s, lost_drivers = lost_drivers + %s, noticed = %s"
             f" WHERE run_id = %s AND (lease_until IS NULL OR lease_until < {now_sql()})"
             " RETURNING fence",
-            [WorkerSettings.now().LEASE_SECONDS, holder, int(recovered), run_id],
+            [WorkerSettings.now().LEASE_SECONDS, holder, int(recovered), False, run_id],
         )
         row = cursor.fetchone()
     if row is None:

@@ -1,6 +1,6 @@
 """The limits that end a run, with a clear reason: turns and wall time.
 
-Tokens and cost park it and ask for more: `agents.engine.budget`.
+Limits of tokens and cost are not here: a feature parks the run and asks for more.
 """
 
 from __future__ import annotations

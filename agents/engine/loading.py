@@ -13,7 +13,6 @@ from typing import Any
 
 from agents.engine.conversation import conversation_of
 from agents.engine.epoch import current_epoch, head_of
-from agents.engine.fallback import output_format_of
 from agents.engine.handle import RunHandle
 from agents.engine.history import (
     history_since,
@@ -25,17 +24,16 @@ from agents.engine.history import (
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import Claim
-from agents.engine.mcp_servers import RunMcpServers
-from agents.engine.model_choice import provider_of, spec_in_force
+from agents.engine.model_call import output_format_of
 from agents.engine.resources import Resources
 from agents.engine.run_context import DrivenRun
 from agents.engine.session import Session
 from agents.engine.token_count import Meter, measured
-from agents.engine.window import Window, window_of
+from agents.engine.window import window_of
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import append_events, dump
 from agents.events.catalogue.messages import StepCompleted, StepReset, StepStarted
-from agents.ids import run_marker
+from agents.kernel.window import Window
 from agents.middleware.registry import toolset_of
 from agents.middleware.run_parts import (
     RunPart,
@@ -45,8 +43,8 @@ from agents.middleware.run_parts import (
     prepare_parts,
 )
 from agents.models import Run, RunEvent
+from agents.providers.absent import provider_or_absent
 from agents.providers.base import PromptHead, Provider, Role
-from agents.services.budget_scope import Scope, open_budget
 from agents.services.workspaces import WorkspaceLocation, assign_sandbox_uid, run_location
 from agents.spec import AgentSpec
 from agents.structured_output.wording import message_note
@@ -63,7 +61,6 @@ class Loaded:
     last_step: str
     parts: RunParts
     location: WorkspaceLocation
-    budget: Scope | None
     has_left_out: bool
     late_notes: list[str] = field(default_factory=list)
 
@@ -108,7 +105,6 @@ def load_run(
         last_step=last or "",
         parts=parts,
         location=run_location(run),
-        budget=open_budget(run, spec),
         has_left_out=shorter is not None,
         late_notes=late_notes(run, calls),
     )
@@ -136,11 +132,9 @@ async def _load(
 async def open_session(
     worker: Resources, handle: RunHandle, claim: Claim, context: DrivenRun
 ) -> Session:
-    """What a driver works with. Raises `ProviderError` and `ToolkitMissing`."""
+    """Return what a driver works with. Raises `ToolkitMissing`."""
     run, clock, writer, spec = claim.run, claim.clock, context.writer, context.spec
-    if spec.fallbacks:
-        spec = await worker.database.run(spec_in_force, run, spec)
-    provider = provider_of(worker.provider, spec)
+    provider = provider_or_absent(worker.provider, spec.provider)
     with handle.interruptible():  # a server may be asked
         window = await window_of(provider, spec)
     loaded = await _load(worker, writer, run, spec, provider, window)
@@ -158,7 +152,6 @@ async def open_session(
         database=worker.database,
         threads=worker.threads,
         provider=provider,
-        provider_named=worker.provider,
         head=loaded.head,
         conversation=conversation,
         window=window,
@@ -178,12 +171,8 @@ async def open_session(
         tokens=clock.total_tokens,
         cost_microusd=clock.cost_microusd,
         active_ms_before=clock.active_ms,
-        budget=loaded.budget,
     )
     context.session = session
-    servers = RunMcpServers(session, run_marker(run.pk))
-    session.mcp = servers
-    session.on_close.append(servers.close)
     session.open_calls, session.late_notes = loaded.calls, loaded.late_notes
     if loaded.last_step == StepStarted.type:
         session.stream.put(StepReset(step=session.turn + 1, reason="the model call is made again"))

@@ -1,9 +1,20 @@
-"""One reply of the model, with its stream to the watchers."""
+"""One reply of the model: the request, with its stream to the watchers, and a new prompt for it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from agents.engine.conversation import conversation_of
+from agents.engine.epoch import begin_epoch, head_of
+from agents.engine.history import latest_compaction, thread_history
+from agents.engine.journal import check_fence
 from agents.engine.reply_limits import ReplyLimits, check_reply
 from agents.engine.session import Session
+from agents.engine.side_calls import count_side_call
+from agents.engine.token_count import measured
+from agents.engine.window import window_of
+from agents.events.append import EventDraft, append_events
 from agents.events.catalogue.messages import (
     ReasoningDelta,
     ReasoningStarted,
@@ -14,12 +25,124 @@ from agents.events.catalogue.messages import (
 )
 from agents.events.catalogue.tool_calls import ToolInputDelta, ToolInputStarted
 from agents.kernel.middleware import ModelRequest
-from agents.providers.base import PartDelta, PartStarted, ProviderError, Reply
+from agents.kernel.window import Window
+from agents.middleware.registry import toolset_of
+from agents.providers.absent import provider_or_absent
+from agents.providers.base import (
+    PartDelta,
+    PartStarted,
+    PromptHead,
+    Provider,
+    ProviderError,
+    Reply,
+    Role,
+)
+from agents.spec import AgentSpec
+from agents.structured_output.schema import check_schema
 from agents.telemetry.model_watch import watched_model_call
 
 
 def part_id(turn: int, index: int) -> str:
     return f"{turn}.{index}"
+
+
+@dataclass
+class StepRequest(ModelRequest):
+    """The model call of a turn."""
+
+    session: Session = field(kw_only=True)
+
+    @classmethod
+    def of(cls, session: Session) -> StepRequest:
+        """Return the request for the next turn of a run."""
+        return cls(
+            purpose="step",
+            turn=session.turn + 1,
+            model=session.spec.model,
+            max_output=session.spec.max_output_tokens,
+            provider=session.provider,
+            conversation=session.conversation,
+            stream=session.stream,
+            session=session,
+        )
+
+    async def begin_epoch(
+        self,
+        events: Sequence[EventDraft] = (),
+        *,
+        write: Callable[[], None] | None = None,
+        spec: AgentSpec | None = None,
+    ) -> None:
+        """See `ModelRequest.begin_epoch`."""
+        session = self.session
+        await renew_prompt(session, events, write=write, spec=spec)
+        self.model, self.provider = session.spec.model, session.provider
+        self.max_output = session.spec.max_output_tokens
+        self.conversation = session.conversation
+
+    async def discard(self, reply: Reply) -> None:
+        """See `ModelRequest.discard`."""
+        await count_side_call(self.session, self, reply.usage)
+        self.commits = []
+
+
+async def renew_prompt(
+    session: Session,
+    events: Sequence[EventDraft] = (),
+    *,
+    write: Callable[[], None] | None = None,
+    spec: AgentSpec | None = None,
+) -> None:
+    """Begin an epoch, and make the conversation again under its head. Raises `FenceLost`.
+
+    The next request sends all of the conversation again, and no cache of the model helps. The
+    arguments are those of `ModelRequest.begin_epoch`. Never while calls are open.
+    """
+    assert not session.open_calls
+    provider, window, output_format = session.provider, session.window, None
+    if spec is not None:
+        provider = provider_or_absent(session.context.provider_named, spec.provider)
+        with session.handle.interruptible():  # the server may be asked
+            window = await window_of(provider, spec)
+            output_format = await output_format_of(provider, spec)
+    spec = spec or session.spec
+    drafts = [*session.drafts(), *events]
+    head, history, has_left_out = await session.database.run(
+        _store_epoch, session, spec, window, output_format, drafts, write
+    )
+    session.spec, session.provider, session.window = spec, provider, window
+    session.toolset = toolset_of(session.run, spec, has_left_out=has_left_out)
+    session.head = head
+    session.meter = measured(head, history, session.meter.scale)
+    session.conversation = await conversation_of(
+        session.database, provider, session.run, head, history
+    )
+
+
+def _store_epoch(
+    session: Session,
+    spec: AgentSpec,
+    window: Window,
+    output_format: str | None,
+    drafts: Sequence[EventDraft],
+    write: Callable[[], None] | None,
+) -> tuple[PromptHead, list[tuple[Role, str]], bool]:
+    """Store an epoch. Return its head, the history, and whether the history leaves turns out."""
+    check_fence(session.writer)
+    if write is not None:
+        write()
+    epoch = begin_epoch(session.run, spec, session.parts, window, output_format)
+    append_events(session.writer.run_id, drafts)
+    has_left_out = latest_compaction(session.run.thread_id) is not None
+    return head_of(epoch), list(thread_history(session.run)), has_left_out
+
+
+async def output_format_of(provider: Provider, spec: AgentSpec) -> str:
+    """Return how the model of `spec` is asked for the form of answers. Empty: it has no form."""
+    schema = spec.output_schema_value
+    if schema is None:
+        return ""
+    return await provider.output_format(spec.model, check_schema(schema))
 
 
 async def call_model(session: Session, request: ModelRequest) -> Reply:
@@ -29,9 +152,9 @@ async def call_model(session: Session, request: ModelRequest) -> Reply:
 
 
 async def attempt_call(request: ModelRequest) -> Reply:
-    """Make one attempt: what wraps have as their handler.
+    """Make one attempt: the handler of the innermost wrap.
 
-    Nothing of a failed attempt reaches the transcript; watchers are told to forget it.
+    A failed attempt leaves nothing in the transcript, and watchers forget its parts.
     """
     if request.has_parts:
         request.reset(StepReset(step=request.turn, reason="the model call is made again"))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from agents.engine.database import Database
 from agents.engine.errors import StopReason
 from agents.engine.journal import write_results
 from agents.engine.journal_rows import Call, Outcome
@@ -13,7 +14,7 @@ from agents.engine.results import finished_event, render_result
 from agents.engine.session import Session
 from agents.events.append import EventDraft, dump
 from agents.events.preview import preview
-from agents.kernel.middleware import Commit
+from agents.kernel.middleware import Commit, CommitAgain
 from agents.middleware.base import ToolResult
 from agents.settings import MessageSettings
 from agents.states import ToolCallStatus
@@ -38,6 +39,27 @@ async def store_outcomes(
         call.code = outcome.code
     for outcome in outcomes:
         committed(outcome.commits)
+
+
+async def commit_with(
+    database: Database, write: Callable[[], None], commits: Sequence[Commit], *, alone: bool
+) -> None:
+    """Run `write`, which runs the writes of `commits`, and tell middleware."""
+    alone = alone or any(commit.alone for commit in commits)
+    try:
+        await (database.run(write) if alone else database.share(write))
+    except CommitAgain as again:
+        await _commit_again(database, write, again)
+    committed(commits)
+
+
+async def _commit_again(database: Database, write: Callable[[], None], again: CommitAgain) -> None:
+    while True:
+        await again.prepare()
+        try:
+            return await database.run(write)
+        except CommitAgain as another:
+            again = another
 
 
 def committed(commits: Sequence[Commit]) -> None:

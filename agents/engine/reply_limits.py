@@ -43,7 +43,7 @@ class ReplyLimits:
 def check_reply(reply: Reply) -> None:
     """Raises `ProviderError` for figures that are no counts, and for words that no row takes.
 
-    A negative count would give a budget back what others have used.
+    A negative count would give a limit back what others have used.
     """
     usage = reply.usage
     figures = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning)

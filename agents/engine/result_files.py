@@ -1,4 +1,4 @@
-"""What the files are called in which long results and messages lie whole."""
+"""The names of the files that hold long results and messages."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from django.utils.crypto import salted_hmac
 
 DIRECTORY = "/sandbox/shared/results"
 ASIDE = "/sandbox/shared/result-"
-"""Where a file goes if an agent has put something else in the place of the directory."""
+"""The beginning of the path if the agent has something else at the path of the directory."""
 
 _UNUSUAL = re.compile(r"[^a-z0-9_]")
 _PATH = re.compile(rf"(?:{DIRECTORY}/|{ASIDE})[a-z0-9_]{{1,40}}-[0-9a-f]{{24}}\.txt")
 
 
 def file_name(kind: str, place: str) -> str:
-    """The same for the same place, and known to nobody before the file is there."""
+    """Return the name for a place. It is always the same, and nobody can guess it."""
     digest = salted_hmac("agents.engine.result_files", place, algorithm="sha256").hexdigest()
     return f"{_UNUSUAL.sub('_', kind.lower())[:40]}-{digest[:24]}.txt"
 
 
 def paths_for(kind: str, place: str) -> tuple[str, str]:
-    """Where the file may be: in the directory, or beside it."""
+    """Return the two possible paths: in the directory, and next to it."""
     name = file_name(kind, place)
     return f"{DIRECTORY}/{name}", f"{ASIDE}{name}"
 
@@ -31,10 +31,10 @@ def call_place(run_id: str, turn: int, position: int) -> str:
 
 
 def message_place(thread_id: str, number: int) -> str:
-    """Of the message of a thread's run `number`."""
+    """Return the place of a person's message. `number` is its run's number in the thread."""
     return f"{thread_id}:{number}:message"
 
 
 def without_paths(result: str) -> str:
-    """A result that is compared with another call's: its file has a name of its own."""
+    """Return a result without the paths of its file, to compare it with another call's."""
     return _PATH.sub("", result)

@@ -5,22 +5,27 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import DatabaseError
 
-from agents.engine.database import Database
+from agents.engine.errors import Stopped, StopReason
+from agents.engine.handle import RunHandle
 from agents.engine.journal import write_events
 from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import Claim, claim_run
+from agents.engine.resources import Resources
+from agents.engine.side_calls import ask_aside
+from agents.engine.window import note_overflow, window_of
 from agents.events.append import EventDraft
 from agents.kernel.chain import Loaded, load
 from agents.kernel.middleware import LoadContext, RunContext
-from agents.providers.base import PromptHead
+from agents.kernel.window import Window
+from agents.providers.base import PromptHead, Provider, ProviderError, Reply
 from agents.services.placement import Member
 from agents.spec import AgentSpec
+from sandbox.backends.protocol import FileBackend
 
 if TYPE_CHECKING:
     from agents.engine.session import Session
@@ -49,8 +54,7 @@ def claim_and_load(
         return None
     try:
         spec = AgentSpec.model_validate(claim.run.spec)
-        has_form = claim.run.output_schema is not None or bool(spec.output_schema)
-        needs = spec.needed_middleware(has_form=has_form)
+        needs = spec.needs_of_run(claim.run.output_schema)
         return Claimed(claim, spec, load(LoadContext(claim.run, spec, claim.clock.turn, needs)))
     except DatabaseError:
         raise
@@ -74,8 +78,8 @@ class DrivenRun(RunContext):
         spec: AgentSpec,
         writer: Writer,
         loaded: Loaded,
-        database: Database,
-        threads: Executor,
+        worker: Resources,
+        handle: RunHandle,
     ) -> None:
         self.row = claim.run
         self.writer = writer
@@ -84,8 +88,10 @@ class DrivenRun(RunContext):
         self._states = loaded.states
         self._spec = spec
         self._turn = claim.clock.turn
-        self._database = database
-        self._threads = threads
+        self._database = worker.database
+        self._threads = worker.threads
+        self._provider_named = worker.provider
+        self._handle = handle
 
     @property
     def spec(self) -> AgentSpec:
@@ -101,8 +107,57 @@ class DrivenRun(RunContext):
         return self.session.head
 
     @property
+    def provider(self) -> Provider:
+        assert self.session is not None
+        return self.session.provider
+
+    @property
+    def window(self) -> Window:
+        assert self.session is not None
+        return self.session.window
+
+    @property
+    def prompt_tokens(self) -> int:
+        assert self.session is not None
+        return self.session.meter.total
+
+    @property
+    def token_scale(self) -> float:
+        assert self.session is not None
+        return self.session.meter.scale
+
+    @property
     def calls(self) -> Sequence[Call]:
         return () if self.session is None else self.session.last_calls
+
+    def use_spec(self, spec: AgentSpec) -> None:
+        if self.session is not None:
+            raise RuntimeError(
+                "The conversation is read already: use `request.begin_epoch(spec=…)` to continue "
+                "with another model."
+            )
+        self._spec = spec
+
+    def provider_named(self, name: str) -> Provider:
+        return self._provider_named(name)
+
+    async def learn_window(self, error: ProviderError) -> None:
+        session = self.session
+        assert session is not None
+        note_overflow(session.provider, session.spec.model, error)
+        session.window = await window_of(session.provider, session.spec)
+
+    def reminders(self) -> list[str]:
+        assert self.session is not None
+        return [part.reminder() for part in self.session.parts]
+
+    def files(self) -> FileBackend:
+        assert self.session is not None
+        return self.session.files.backend()
+
+    async def ask_aside(self, head: PromptHead, text: str) -> Reply:
+        assert self.session is not None
+        return await ask_aside(self.session, head, text)
 
     async def in_database(self, function: Callable[..., T], *arguments: Any) -> T:
         return await self._database.run(function, *arguments)
@@ -115,6 +170,12 @@ class DrivenRun(RunContext):
             await asyncio.wait([future])
             raise
 
+    async def pause(self, seconds: float) -> None:
+        if self._handle.draining:
+            raise Stopped(StopReason.DRAIN)
+        with self._handle.interruptible():
+            await asyncio.sleep(seconds)
+
     async def write_events(
         self, events: Sequence[EventDraft], write: Callable[[], None] | None = None
     ) -> None:
@@ -124,12 +185,10 @@ class DrivenRun(RunContext):
             await self._database.run(_write_events_and_rows, self.writer, events, write)
 
     async def close(self) -> None:
-        """Close the middleware and the session. Writes no rows."""
+        """Close the middleware."""
         for item in self.chain.close:
             try:
                 await item.close(self)
             except Exception:
                 extra = {"run_id": self.writer.run_id, "middleware": item.name}
                 logger.exception("a middleware could not be closed", extra=extra)
-        if self.session is not None:
-            await self.session.close()

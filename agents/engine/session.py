@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
@@ -12,32 +11,17 @@ from agents.engine.deltas import DeltaStream
 from agents.engine.handle import RunHandle
 from agents.engine.journal_rows import Call, Waiting, Writer
 from agents.engine.token_count import Meter
-from agents.engine.window import Window
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import EventDraft
 from agents.kernel.chain import Chain
 from agents.kernel.middleware import Leave, ModelHandler, RunContext, ToolHandler
-from agents.middleware.context import McpServers, Preview
+from agents.kernel.window import Window
+from agents.middleware.context import Preview
 from agents.middleware.registry import Toolset, known_tool_names
 from agents.middleware.run_parts import RunParts
 from agents.models import Run
-from agents.providers.base import Conversation, PromptHead, Provider, ProviderError, Role
-from agents.services.budget_scope import Scope
-from agents.services.reservations import Reserved
+from agents.providers.base import Conversation, PromptHead, Provider, Role
 from agents.spec import AgentSpec
-
-
-@dataclass(slots=True)
-class Prompt:
-    """How long a prompt was: of which conversation, in bytes, and in the server's tokens."""
-
-    conversation: Conversation
-    size: int
-    tokens: int
-
-
-def _no_provider(name: str) -> Provider:
-    raise ProviderError(f"no provider {name!r} here", code="unknown_provider")
 
 
 @dataclass
@@ -84,21 +68,8 @@ class Session:
     """A model call with all wraps."""
     call_tool: ToolHandler = field(init=False, repr=False)
     """An attempt of a tool call with all wraps."""
-    overflows: int = 0
-    """How often in a row the model's server said that the prompt is too long."""
-    budget: Scope | None = None
-    """What its calls count in; None for a run that nothing limits."""
-    reserved: Reserved | None = None
-    """For the model call under way, or one that failed."""
-    prompt_size: int = 0
-    last_prompt: Prompt | None = None
     approved: dict[tuple[int, int], Preview] = field(default_factory=dict)
     """Of calls about to be made: what a person approved, and a new trial has shown again."""
-    provider_named: Callable[[str], Provider] = field(default=_no_provider, repr=False)
-    """This loop's client of another model API, for the agent's fallbacks."""
-    mcp: McpServers = field(init=False)
-    on_close: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
-    """What the driver has to end before it lets go of the run."""
     claimed_at: float = field(default_factory=time.monotonic)
     _billed_ms: int = 0
 
@@ -128,11 +99,6 @@ class Session:
         """Add to the conversation what is stored already. The model's replies are counted apart."""
         self.conversation.append(role, blocks_json)
         self.meter.append(blocks_json)
-
-    async def close(self) -> None:
-        """End what lives as long as this claim, such as connections to MCP servers."""
-        for close in self.on_close:
-            await close()
 
     def drafts(self) -> list[EventDraft]:
         """Streamed output that has not been written yet."""

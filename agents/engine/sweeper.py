@@ -18,7 +18,6 @@ from agents.ids import run_marker
 from agents.kernel.jobs import Job, feature_jobs
 from agents.models import POOL, ProcessKind
 from agents.services.approval_expiry import expire_approval
-from agents.services.budget_answers import wake_for_window
 from agents.services.dead_workers import (
     FINDS_SANDBOXES,
     inherit_lease,
@@ -43,7 +42,6 @@ Measured: of 24 runs that were queued at once one of two workers took 23, and us
 JOBS = (
     Job("requests that have expired", expire_approval, workers_only=False),
     Job("runs to wake", wake_due, workers_only=False),
-    Job("runs that wait for a budget", wake_for_window, workers_only=False),
 )
 """Done before runs are looked for."""
 COUNT_USE = Job("runs to count", count_ended_runs, parts=4)

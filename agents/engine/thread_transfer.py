@@ -15,10 +15,9 @@ from agents.engine.notes import add_note
 from agents.engine.resources import Resources
 from agents.events.append import append_events, dump
 from agents.events.catalogue.files import WorkspaceMoved
-from agents.events.event import OMITTED
+from agents.kernel.thread_state import ThreadState, thread_states
 from agents.models import Run, Thread, Upload, UploadContent, WorkspaceSnapshot
 from agents.services.file_changes import shown_path
-from agents.services.mcp_state_rows import forget_state, last_state
 from agents.services.placement import is_current, machine_name
 from agents.services.snapshots import last_stored, latest_manifest
 from agents.services.stored_snapshots import StorageFailed
@@ -51,8 +50,8 @@ class _Move:
     is_last: bool
     """Whether that is the last state there ever was."""
     lost_host: str
-    programs: str | None
-    """What is stored of its MCP programs, as `last_state` has it."""
+    states: list[tuple[ThreadState, str]]
+    """The states of features that are stored."""
 
 
 @dataclass(slots=True)
@@ -76,7 +75,7 @@ async def settle_files(worker: Resources, handle: RunHandle, writer: Writer, run
             if await _in_thread(worker, handle, partial(_is_here, move)):
                 continue
             state = move.state.manifest if move.state is not None else None
-            receiving = partial(receive_thread, move.location, move.placement, state, move.programs)
+            receiving = partial(receive_thread, move.location, move.placement, state, move.states)
             received = await _in_thread(worker, handle, receiving)
             await worker.database.run(_tell, writer, run, move, received)
         call = partial(_call, worker, asyncio.get_running_loop())
@@ -120,8 +119,9 @@ def _plan(writer: Writer, run: Run) -> _Plan:
         last = latest_manifest(member.pk)
         is_last = last is None or (state is not None and state.manifest == last)
         where = workspace_location(member)
-        programs = last_state(member.pk)
-        moves.append(_Move(where, first.placement, state, is_last, member.lost_host, programs))
+        last_states = [(kind, kind.last(member.pk)) for kind in thread_states()]
+        states = [(kind, stored) for kind, stored in last_states if stored is not None]
+        moves.append(_Move(where, first.placement, state, is_last, member.lost_host, states))
     names: dict[str, tuple[str, bool]] = {}
     for upload in Upload.objects.filter(thread=first):
         names[upload.name] = (upload.pk, False)
@@ -165,13 +165,15 @@ def _tell(writer: Writer, run: Run, move: _Move, received: ReceivedFiles) -> Non
     check_fence(writer)
     thread_id = move.location.thread_id
     Thread.objects.filter(pk=thread_id).update(lost_host="")
-    if received.lost_programs:
-        forget_state(thread_id)
-    if move.state is None and not move.lost_host and move.programs is None:
+    for kind in received.lost:
+        kind.forget(thread_id)
+    if move.state is None and not move.lost_host and not move.states:
         return  # it had none
     state = move.state
     missing = _shown(received.missing)
-    mcp_state = "lost" if received.lost_programs else "kept"
+    states: dict[str, Any] = {
+        kind.field: "lost" if kind in received.lost else "kept" for kind, _ in move.states
+    }
     event = WorkspaceMoved(
         host=machine_name(),
         lost_host=move.lost_host,
@@ -181,7 +183,7 @@ def _tell(writer: Writer, run: Run, move: _Move, received: ReceivedFiles) -> Non
         is_last_kept=move.is_last,
         missing=missing[:MAX_TOLD],
         missing_count=len(missing),
-        mcp_state=mcp_state if move.programs is not None else OMITTED,
+        **states,
     )
     append_events(run.pk, [event])
     if text := _note(move, missing, received):
@@ -212,11 +214,9 @@ def _note(move: _Move, missing: list[str], received: ReceivedFiles) -> str:
     if left_out:
         names = ", ".join(left_out[:MAX_TOLD])
         parts.append(f"Directories that only hold what can be installed again are empty: {names}.")
-    if received.lost_programs:
-        parts.append("What the programs of MCP servers had kept is lost: they begin anew.")
-    elif move.programs and move.lost_host:
-        parts.append(
-            "What the programs of MCP servers had kept is as it was at the last end or wait of a "
-            "run."
-        )
+    for kind, _ in move.states:
+        if kind in received.lost:
+            parts.append(kind.lost)
+        elif move.lost_host:
+            parts.append(kind.restored)
     return " ".join(parts)

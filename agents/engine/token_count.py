@@ -1,7 +1,7 @@
-"""How many tokens a conversation has, without asking anybody.
+"""The number of tokens in a conversation, without a request to the server.
 
-What the model's last reply reported, plus an estimate of what was appended since. The estimate is
-meant to be too high rather than too low, in every language, and costs one look at the length.
+It is the number that the model's last reply reported, plus an estimate for later messages. The
+estimate should be too high rather than too low in every language, and needs only the length.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from agents.providers.base import PromptHead, Role, Usage
 from agents.providers.pictures import image_tokens
 
 DISTRUST = 8
-"""A server that reports less than the eighth part of the estimate reports nothing of use."""
+"""A report of less than an eighth of the estimate is ignored."""
 MAX_SCALE = 3.0
 
 
 def estimate_tokens(text: str) -> int:
-    """Three characters to a token, and two more tokens for each three bytes beyond ASCII."""
+    """Count a token for three characters, and two for each three additional bytes of UTF-8."""
     if text.isascii():
         return len(text) // 3 + 1
     beyond = len(text.encode("utf-8", "surrogatepass")) - len(text)
@@ -28,7 +28,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def estimate_blocks(blocks_json: str) -> int:
-    """`estimate_tokens` of content blocks as JSON text. Images count as images."""
+    """Estimate the tokens of content blocks as JSON text. Images have their own estimate."""
     if '"type":"image"' not in blocks_json:
         return estimate_tokens(blocks_json)
     return _without_images(json.loads(blocks_json))
@@ -46,31 +46,32 @@ def _without_images(value: object) -> int:
 
 @dataclass(slots=True)
 class Meter:
-    """The tokens of one conversation as it grows.
-
-    `estimated` is all of it, prompt and tools included; `reported` what the last reply said, 0
-    where nobody has; `appended` the estimate of what came after that.
-    """
+    """The tokens of one conversation, which grows."""
 
     estimated: int = 0
+    """The estimate for all of it, with the prompt and the tools."""
     reported: int = 0
+    """The number in the last reply, 0 without one."""
     appended: int = 0
+    """The estimate for the messages after that."""
     scale: float = 1.0
-    """How much too low the estimate was the last time; text of digits and codes is dense."""
+    """The factor by which the estimate was too low the last time. Digits and codes are dense."""
 
     @property
     def total(self) -> int:
+        """The tokens of the next prompt."""
         if not self.reported:
             return int(self.estimated * self.scale)
         return self.reported + int(self.appended * self.scale)
 
     def append(self, blocks_json: str) -> None:
+        """Add a message to the conversation."""
         tokens = estimate_blocks(blocks_json)
         self.estimated += tokens
         self.appended += tokens
 
     def replied(self, usage: Usage, content: str) -> None:
-        """The model has answered with `content`, which is part of the conversation now."""
+        """Add a reply of the model to the conversation."""
         tokens = estimate_blocks(content)
         self.estimated += tokens
         if usage.total * DISTRUST < self.estimated:
@@ -81,6 +82,7 @@ class Meter:
 
 
 def head_tokens(head: PromptHead) -> int:
+    """Estimate the tokens of the system prompt and the tools."""
     return estimate_tokens(head.system) + estimate_tokens(dump(list(head.tools)))
 
 
@@ -90,7 +92,7 @@ def measured(
     scale: float = 1.0,
     last: Usage | None = None,
 ) -> Meter:
-    """The meter of a conversation that is read anew. `last` is what its last reply reported."""
+    """Return the meter of a conversation. `last` is the usage that its last reply reported."""
     meter = Meter(estimated=head_tokens(head), scale=scale)
     replies = [index for index, (role, _) in enumerate(history) if role == "assistant"]
     for index, (_, blocks) in enumerate(history):

@@ -6,41 +6,24 @@ from functools import partial
 
 from agents.disk_space import is_used_up
 from agents.engine.admission import check_call, judge_call
-from agents.engine.budget import (
-    BudgetAppeared,
-    note_settled,
-    notice_budget,
-    reserve_call,
-    settle_call,
-)
-from agents.engine.compaction import (
-    OVERFLOWS,
-    after_overflow,
-    make_room,
-    refuse_torn_reply,
-)
-from agents.engine.conversation import conversation_of
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.delegation import wait_for_children
 from agents.engine.dispatch import attempt_tool, failed_wrap, run_open_calls
-from agents.engine.epoch import begin_epoch, head_of
 from agents.engine.errors import Stopped, StopReason
-from agents.engine.fallback import fall_back
 from agents.engine.family_state import family_state
 from agents.engine.finish import complete_run, end_run, fail_run
-from agents.engine.history import BAD_ENDINGS, calls_of_turn, results_json, thread_history
-from agents.engine.journal import check_fence, write_reply
+from agents.engine.history import BAD_ENDINGS, calls_of_turn, results_json
+from agents.engine.journal import write_reply
 from agents.engine.journal_rows import Call, Totals
 from agents.engine.limits import limit_reached
-from agents.engine.model_call import attempt_call, call_model, part_id
+from agents.engine.model_call import StepRequest, attempt_call, call_model, part_id, renew_prompt
 from agents.engine.notes import insert_note, note_json, write_note
-from agents.engine.outcomes import committed
+from agents.engine.outcomes import commit_with
 from agents.engine.outside import report, report_drafts, reported
 from agents.engine.park import park_run, wait_for_people
 from agents.engine.results import called_event
 from agents.engine.review import review_reply
 from agents.engine.session import Session
-from agents.engine.token_count import measured
 from agents.events.append import EventDraft, dump
 from agents.events.catalogue.messages import (
     ReasoningCompleted,
@@ -49,10 +32,10 @@ from agents.events.catalogue.messages import (
 )
 from agents.events.catalogue.runs import Usage
 from agents.events.catalogue.tool_calls import ToolStarted
-from agents.kernel.middleware import Leave, ModelRequest, Tell
+from agents.kernel.middleware import Leave, Tell
 from agents.kernel.park import End, Park
 from agents.models import Effect
-from agents.providers.base import PromptHead, ProviderError, Reply, Role
+from agents.providers.base import ProviderError, Reply
 from agents.providers.prices import cost_microusd
 from agents.services.wake import lock_with_parent
 from agents.states import ToolCallStatus
@@ -109,7 +92,7 @@ async def _take_turn(session: Session) -> bool:
 async def _ask(session: Session) -> bool:
     """Ask the model for the next turn. False: the run has ended or is parked."""
     if session.parts.prompt_is_old:
-        await _renew_prompt(session)
+        await renew_prompt(session)
     if session.handle.draining:
         raise Stopped(StopReason.DRAIN)
     if is_used_up():
@@ -117,20 +100,7 @@ async def _ask(session: Session) -> bool:
     limit = limit_reached(session)
     if limit is not None:
         return not await _let_go(session, End(*limit))
-    if session.meter.total > session.window.threshold:
-        try:
-            await make_room(session)
-        except ProviderError as error:  # of a summary, too
-            if not await fall_back(session, error):
-                raise
-            return True
-    if not await reserve_call(session):
-        return False
-    try:
-        return await _step(session)
-    except ProviderError as error:
-        await _after_failure(session, error)
-        return True
+    return await _step(session)
 
 
 async def _tell_model(session: Session, author: str, told: Tell) -> None:
@@ -149,56 +119,12 @@ async def _let_go(session: Session, reason: Park | End) -> bool:
     return True
 
 
-async def _renew_prompt(session: Session) -> None:
-    """Begin an epoch with the parts as they are, and a conversation under it.
-
-    The whole conversation is sent anew, so that no cache of the model's helps: this is what
-    a changing system prompt costs.
-    """
-    head, history = await session.database.run(_renewed, session)
-    session.conversation = await conversation_of(
-        session.database, session.provider, session.run, head, history
-    )
-    session.head = head
-    session.meter = measured(head, history, session.meter.scale)
-
-
-def _renewed(session: Session) -> tuple[PromptHead, list[tuple[Role, str]]]:
-    check_fence(session.writer)
-    epoch = begin_epoch(session.run, session.spec, session.parts, session.window)
-    return head_of(epoch), list(thread_history(session.run))
-
-
-async def _after_failure(session: Session, error: ProviderError) -> None:
-    """Make the conversation shorter, or let another model go on. Raises `error` if neither helps.
-
-    While it is made shorter the model may turn out to be down, too.
-    """
-    if error.code not in OVERFLOWS:
-        if not await fall_back(session, error):
-            raise error
-        return
-    try:
-        await after_overflow(session, error)
-    except ProviderError as second:
-        if not await fall_back(session, second):
-            raise
-
-
 async def _step(session: Session) -> bool:
     """One model call with what follows from it at once. False: the run has ended."""
     turn = session.turn + 1
-    request = ModelRequest(
-        purpose="step",
-        turn=turn,
-        model=session.spec.model,
-        provider=session.provider,
-        conversation=session.conversation,
-        stream=session.stream,
-    )
+    request = StepRequest.of(session)
     reply = await call_model(session, request)
     reached(CrashPoint.REPLIED)
-    await refuse_torn_reply(session, reply)
     _check_reply(reply)
     review = await review_reply(session, turn, reply)
     reply = review.reply
@@ -220,8 +146,7 @@ async def _step(session: Session) -> bool:
         # The last reply and the run's end are one: a crash between them would ask the model again.
         if ends:
             lock_with_parent(session.writer.run_id, session.writer.parent_id)
-        budgeted = write_reply(session.writer, turn, content, reply, calls, drafts, totals)
-        settle_call(session, usage, cost, budgeted=budgeted)
+        request.noticed = write_reply(session.writer, turn, content, reply, calls, drafts, totals)
         if review.note:
             insert_note(session.writer, turn, review.note, review.author)
         for commit in commits:
@@ -233,15 +158,8 @@ async def _step(session: Session) -> bool:
         elif ends:
             complete_run(session.writer, reply.stop_reason, 0, review.completed)
 
-    try:
-        # What locks more than its own clock shares no transaction.
-        alone = ends or session.budget is not None or any(commit.alone for commit in commits)
-        await (session.database.run(write) if alone else session.database.share(write))
-    except BudgetAppeared:
-        await notice_budget(session)
-        await session.database.run(write)
-    note_settled(session, usage)
-    committed(commits)
+    # What locks more than its own clock shares no transaction.
+    await commit_with(session.database, write, commits, alone=ends)
     reached(CrashPoint.REPLY_WRITTEN)
     if ends:
         await reported(session)
@@ -256,7 +174,6 @@ async def _step(session: Session) -> bool:
     if reply.blocks:
         session.conversation.append("assistant", content)
     session.meter.replied(usage, content)
-    session.overflows = 0
     if review.note:
         session.say("user", review.note)
     return True

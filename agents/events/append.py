@@ -14,8 +14,14 @@ from django.utils import timezone
 from agents.events.event import Event
 from agents.events.notify import notify_watchers
 from agents.events.registry import check_declared
+from agents.kernel.lazy_modules import lazy_modules
 from agents.models import RunClock, RunEvent
 from agents.settings import EventSettings
+
+with lazy_modules:
+    # pydantic costs 0.2 s, and only tests and development check values.
+    from agents.events import event_schema
+
 
 EventDraft = Event
 """An event before it has a seq."""
@@ -47,10 +53,7 @@ def encode(draft: EventDraft) -> tuple[str, str]:
     check_declared(draft)
     text = dump(draft.data())
     if EventSettings.now().CHECK_EVENTS:
-        # Imported here: pydantic costs 0.2 s, and only tests and development check values.
-        from agents.events.event_schema import check_data  # noqa: PLC0415
-
-        check_data(type(draft), text)
+        event_schema.check_data(type(draft), text)
     return draft.type, text
 
 

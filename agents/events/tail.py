@@ -22,6 +22,12 @@ from django.db import connection
 from agents.events.read import Page, RunNotFound, StoredEvent, check_position
 from agents.events.source import EventSource
 from agents.events.sqlite import SqliteSource
+from agents.kernel.lazy_modules import lazy_modules
+
+with lazy_modules:
+    # psycopg costs 50 ms, for nothing on SQLite.
+    from agents.events import postgres
+
 
 log = logging.getLogger(__name__)
 
@@ -232,12 +238,9 @@ def source_of_default_database() -> EventSource:
     if connection.vendor == "sqlite":
         return SqliteSource(str(connection.settings_dict["NAME"]))
     if connection.vendor == "postgresql":
-        # Imported here: on SQLite psycopg would cost 50 ms for nothing.
-        from agents.events.postgres import PostgresSource  # noqa: PLC0415
-
         parameters = connection.get_connection_params()
         # These belong to Django's own cursors.
-        return PostgresSource(
+        return postgres.PostgresSource(
             {
                 name: value
                 for name, value in parameters.items()

@@ -12,6 +12,7 @@ from typing import Any
 from agents.custom.hooks import HOOKS, overrides
 from agents.harness.errors import SetupError
 from agents.harness.feature_options import checked
+from agents.spec import AgentSpec
 
 Model = Mapping[str, Any] | str | None
 """`{"provider", "model"}`, a model's name, or None for the default. Also `api_key`, `max_tokens`,
@@ -28,6 +29,8 @@ DEFAULT_SKILLS = "./skills"
 DEFAULT_WORKSPACE = DefaultDirectory("./workspace")
 CHECKPOINTS = 5
 COMMAND_SECONDS = 30
+OF_EVERY_AGENT = AgentSpec(name="", slug="")
+"""The defaults of options."""
 MODEL_KEYS = frozenset({"provider", "model", "api_key", "max_tokens", "thinking", "effort"})
 SUBAGENT_MODEL_KEYS = frozenset({"provider", "model"})
 
@@ -75,7 +78,7 @@ class DeepAgentConfig:
     model: Model = field(default=None, repr=False)
     tools: list[Any] = field(default_factory=list)
     skill_dirs: list[str] | None = None
-    include_builtin_skills: bool = True
+    include_builtin_skills: bool = OF_EVERY_AGENT.builtin_skills
     auto_load_skills: bool = True
     sandbox_enabled: bool = True
     sandbox_working_dir: str | None = DEFAULT_WORKSPACE
@@ -84,7 +87,7 @@ class DeepAgentConfig:
     databases: dict[str, str] = field(default_factory=dict, repr=False)
     database_read_only: bool = True
     subagents: list[SubagentConfig] = field(default_factory=list)
-    max_concurrent_subagents: int = 5
+    max_concurrent_subagents: int = OF_EVERY_AGENT.max_concurrent_subagents
     interrupt_on: Mapping[str, Any] = field(default_factory=dict)
     persistence_path: str | Path | None = None
     max_steps: int = 50
@@ -92,20 +95,20 @@ class DeepAgentConfig:
 
     name: str = "deep-agent"
     """Sessions belong to the agent of this name: keep it when the program is started again."""
-    system_prompt: str = ""
+    system_prompt: str = OF_EVERY_AGENT.system_prompt
     middleware: list[Any] = field(default_factory=list)
     only_tools: list[str] | None = None
     """Of Vel's own tools it has these only. None: all that fit the rest."""
-    read_only: bool = False
+    read_only: bool = OF_EVERY_AGENT.read_only
     """Whether it can change no file, neither with tools nor with commands, and write to no
     database. Its subagents cannot either."""
     planning: bool = True
     memory: bool = False
     """Whether it has the memory tools (docs/memory.md)."""
-    skill_mode: str = "tool_result"
+    skill_mode: str = OF_EVERY_AGENT.skill_mode
     """Where the instructions of a loaded skill stand; or system_prompt."""
-    background_subagents: bool = False
-    toolbox: str = ""
+    background_subagents: bool = OF_EVERY_AGENT.background_subagents
+    toolbox: str = OF_EVERY_AGENT.toolbox
     output_schema: Mapping[str, Any] | None = None
     """The form of its answers, as JSON Schema; `run` returns JSON text then."""
     max_tokens: int | None = None
@@ -118,7 +121,8 @@ class DeepAgentConfig:
     """What checks it (docs/guards.md): `Guardrail` classes or instances, and names of guardrails
     that come with Vel or are registered in the settings."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Options of features by name (docs/architecture.md)."""
+    """Further fields of an agent's definition by name, as in its file (docs/agent-files.md), and
+    options of features."""
     hooks: list[Any] = field(default_factory=list)
     """`Hooks` classes or instances, which are told what its runs do."""
     tool_retries: list[Mapping[str, Any]] = field(default_factory=list)

@@ -13,7 +13,13 @@ from agents.features.databases.drivers.target import DatabaseTarget
 from agents.harness.process import engine
 from agents.harness.project import prepare
 from agents.harness.threads import in_thread
+from agents.kernel.lazy_modules import lazy_modules
 from sandbox.cancellation import Cancellation
+
+with lazy_modules:
+    # The drivers cost 0.2 s, and programs without databases import this module, too.
+    from agents.features.databases.drivers import address, execute, inspect, own_database, write
+
 
 T = TypeVar("T")
 
@@ -71,10 +77,9 @@ class DatabaseBackend:
         self, query: str, database: str = "default", params: Mapping[str, Any] | None = None
     ) -> QueryResult:
         """Run one statement; `params` are values for `:name` in it."""
-        from agents.features.databases.drivers.execute import execute_sql  # noqa: PLC0415  # costs 0.2 s
-
         found = await self._ask(
-            database, lambda target, own, cancel: execute_sql(target, query, params, own, cancel)
+            database,
+            lambda target, own, cancel: execute.execute_sql(target, query, params, own, cancel),
         )
         if found.error is None or self.read_only:
             return found
@@ -82,20 +87,14 @@ class DatabaseBackend:
 
     async def get_schema(self, database: str = "default") -> QueryResult:
         """A row for each column of each table."""
-        from agents.features.databases.drivers import inspect  # noqa: PLC0415
-
         return await self._ask(database, inspect.get_schema)
 
     async def get_tables(self, database: str = "default") -> QueryResult:
         """A row for each table and view."""
-        from agents.features.databases.drivers import inspect  # noqa: PLC0415
-
         return await self._ask(database, inspect.list_tables)
 
     async def describe_table(self, table: str, database: str = "default") -> QueryResult:
         """A row for each column of a table."""
-        from agents.features.databases.drivers import inspect  # noqa: PLC0415
-
         return await self._ask(
             database,
             lambda target, own, cancel: inspect.describe_table(target, table, own, cancel),
@@ -131,11 +130,10 @@ class DatabaseBackend:
     async def _write(
         self, query: str, database: str, params: Mapping[str, Any] | None, refused: QueryResult
     ) -> QueryResult:
-        from agents.features.databases.drivers.write import write_now  # noqa: PLC0415
-
         try:
             changes = await self._call(
-                database, lambda target, own, cancel: write_now(target, query, params, own, cancel)
+                database,
+                lambda target, own, cancel: write.write_now(target, query, params, own, cancel),
             )
         except QueryFailed as problem:
             if problem.code == "invalid":
@@ -149,16 +147,14 @@ class DatabaseBackend:
     def _target(self, database: str) -> tuple[DatabaseTarget, Any]:
         """Blocks. Raises `QueryFailed`."""
         prepare()
-        from agents.features.databases.drivers.address import AddressRefused, checked_url  # noqa: PLC0415
-        from agents.features.databases.drivers.own_database import own_database  # noqa: PLC0415
 
         names = list(self.connections)
         meant = names[0] if database == "default" and len(names) == 1 else database
         if meant not in self.connections:
             raise QueryFailed(f"There is no database {database!r}: {', '.join(names) or 'none'}.")
         try:
-            url = checked_url(self.connections[meant], resolve=True)
-        except AddressRefused as problem:
+            url = address.checked_url(self.connections[meant], resolve=True)
+        except address.AddressRefused as problem:
             raise QueryFailed(f"{meant}: {problem}") from None
         engine.join(self)
         target = DatabaseTarget(
@@ -168,4 +164,4 @@ class DatabaseBackend:
             max_rows=self.row_limit,
             allow_writes=not self.read_only,
         )
-        return target, engine.ask(own_database).result()
+        return target, engine.ask(own_database.own_database).result()

@@ -15,6 +15,12 @@ from agents.harness.process import engine
 from agents.harness.runner import Runner
 from agents.harness.stream import StreamEvent, StreamMode
 from agents.harness.threads import in_thread
+from agents.kernel.lazy_modules import lazy_modules
+
+with lazy_modules:
+    # They need Django's apps.
+    from agents.harness import sessions
+    from agents.harness import state as session_state
 
 
 class DeepAgent:
@@ -91,8 +97,6 @@ class DeepAgent:
         mode = StreamMode(mode)
         session_id = self._runner.known_session(session_id)
         definition, owner = await self._runner.ready()
-        from agents.harness import sessions  # noqa: PLC0415  # needs Django's apps
-
         place = await engine.call(sessions.place_of, definition, owner, session_id)
         await engine.call(sessions.check_directory, place, self._runner.named_directory)
         displayed = list(self._runner.shown.get(session_id, ()))
@@ -120,8 +124,6 @@ class DeepAgent:
         mode = StreamMode(mode)
         session_id = self._runner.known_session(session_id)
         definition, owner = await self._runner.ready()
-        from agents.harness import sessions  # noqa: PLC0415  # needs Django's apps
-
         place = await engine.call(sessions.place_of, definition, owner, session_id)
         await engine.call(sessions.reject, owner, place.run_id, reason)
         async with aclosing(self._runner.told(place, session_id, mode, raises=False)) as items:
@@ -132,8 +134,6 @@ class DeepAgent:
         """What the session waits for, as `interrupt` events. They count as shown."""
         session_id = self._runner.known_session(session_id)
         definition, owner = await self._runner.ready()
-        from agents.harness import sessions  # noqa: PLC0415  # needs Django's apps
-
         place = await engine.call(sessions.place_of, definition, owner, session_id)
         if place.status != "waiting":
             return []
@@ -149,8 +149,6 @@ class DeepAgent:
         """
         session_id = self._runner.known_session(session_id)
         definition, owner = await self._runner.ready()
-        from agents.harness import sessions  # noqa: PLC0415  # needs Django's apps
-
         place = await engine.call(sessions.place_of, definition, owner, session_id)
         return (await self._runner.files(place.thread_id)).files
 
@@ -168,21 +166,19 @@ class DeepAgent:
         if session_id is None:
             return {"session_id": None, **self._runner.to_load}
         definition, owner = self._runner.ready_now()
-        from agents.harness.state import read_session  # noqa: PLC0415
-
-        return engine.ask(read_session, definition, owner, session_id).result()
+        return engine.ask(session_state.read_session, definition, owner, session_id).result()
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Give the session what `get_state` has told; a new one gets it when it begins."""
         definition, owner = self._runner.ready_now()
-        from agents.harness.state import check_state, write_session  # noqa: PLC0415
-
-        given = check_state(state)
+        given = session_state.check_state(state)
         session_id = given.pop("session_id", None) or self._runner.last_session_id
         self._runner.last_session_id = session_id
         if (
             session_id is None
-            or not engine.ask(write_session, definition, owner, session_id, given).result()
+            or not engine.ask(
+                session_state.write_session, definition, owner, session_id, given
+            ).result()
         ):
             self._runner.to_load = given
 

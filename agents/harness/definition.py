@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from agents.harness.config import (
 from agents.harness.errors import SetupError
 from agents.harness.feature_options import stored_options
 from agents.harness.models import ModelChoice, checked, checked_fallbacks, choice_of
-from agents.kernel.options import checked_options, option_fields
+from agents.kernel.options import checked_options, option_classes, option_default, option_fields
 from agents.kernel.relations import AgentRelation, relation_named, relations
 from agents.middleware.custom.registered import registered_tools
 from agents.middleware.custom.toolkit import Toolkit
@@ -29,6 +29,7 @@ from agents.middleware.registry import built_in_tools, known_tool_names
 from agents.models import Agent, Subagent
 from agents.services.agents import save_agent
 from agents.services.errors import InvalidRequest
+from agents.spec import OPTIONS
 
 _PLANNING = frozenset({"write_todos", "read_todos"})
 _MEMORY = frozenset({"write_memory", "read_memory", "list_memory"})
@@ -79,7 +80,7 @@ class Definition:
             subagents=subagents,
             interrupt_on={**_own_rules(toolkit), **config.interrupt_on},
             databases=_sealed(config.databases),
-            options=_checked_options(_both(config.options, of_features)),
+            options={**_checked_options(config.options), **of_features},
         )
 
     def slug(self, owner: Any) -> str:
@@ -97,6 +98,37 @@ class Definition:
             registered |= only & registered_tools().keys()
         return [*sorted(names), *sorted(registered), *own]
 
+    def values(self) -> dict[str, Any]:
+        """Return the options of the agent that the program decides about.
+
+        Others of every agent stay as they are; those of features have their defaults.
+        """
+        config, choice = self.config, self.choice
+        of_features = [kind for kind in option_classes() if kind not in OPTIONS]
+        return {
+            # What has the same name in both.
+            **{name: getattr(config, name) for name in option_fields() if hasattr(config, name)},
+            **{name: option_default(name) for kind in of_features for name in kind.model_fields},
+            **self.options,
+            "provider": choice.provider,
+            "model": choice.model,
+            "thinking": choice.thinking,
+            "effort": choice.effort,
+            "max_output_tokens": choice.max_tokens or option_default("max_output_tokens"),
+            "fallbacks": [dict(item) for item in self.fallbacks],
+            "tools": self.tool_names(),
+            "interrupt_on": dict(self.interrupt_on),
+            "builtin_skills": config.include_builtin_skills,
+            "sandbox": config.sandbox_enabled,
+            "network": "full" if config.sandbox_network else "none",
+            "command_timeout": None
+            if config.sandbox_timeout == COMMAND_SECONDS
+            else config.sandbox_timeout,
+            "output_schema": dict(config.output_schema) if config.output_schema else None,
+            "max_turns": config.max_steps,
+            "max_cost": None if config.max_cost is None else Decimal(str(config.max_cost)),
+        }
+
     def save(self, owner: Any) -> Agent:
         """Store it, as a new version if it has changed. In the transaction of the run's start."""
         config = self.config
@@ -107,29 +139,9 @@ class Definition:
         if agent.owner_id != owner.pk:
             raise SetupError(f"The agent {slug!r} belongs to somebody else: give another name.")
         agent.name = config.name[:100]
-        agent.system_prompt = config.system_prompt
-        agent.provider, agent.model = self.choice.provider, self.choice.model
-        agent.thinking, agent.effort = self.choice.thinking, self.choice.effort
-        agent.fallbacks = [dict(item) for item in self.fallbacks]
-        default = Agent._meta.get_field("max_output_tokens").default
-        agent.max_output_tokens = self.choice.max_tokens or default
-        agent.tools = self.tool_names()
-        agent.options = dict(self.options)
+        for name, value in self.values().items():
+            setattr(agent, name, value)
         agent.toolkit = self.toolkit.fingerprint
-        agent.interrupt_on = dict(self.interrupt_on)
-        agent.builtin_skills = config.include_builtin_skills
-        agent.skill_mode = config.skill_mode
-        agent.sandbox, agent.read_only = config.sandbox_enabled, config.read_only
-        agent.network = "full" if config.sandbox_network else "none"
-        agent.toolbox = config.toolbox
-        changed = config.sandbox_timeout != COMMAND_SECONDS
-        agent.command_timeout = config.sandbox_timeout if changed else None
-        agent.background_subagents = config.background_subagents
-        agent.max_concurrent_subagents = config.max_concurrent_subagents
-        agent.output_schema = dict(config.output_schema) if config.output_schema else None
-        agent.max_turns = config.max_steps
-        agent.max_tokens, agent.max_seconds = config.max_tokens, config.max_seconds
-        agent.max_cost = None if config.max_cost is None else Decimal(str(config.max_cost))
         agent.everyone, agent.is_active = False, True
         if agent._state.adding and self.databases:
             agent.save()  # they refer to it; its first version comes with them, right below
@@ -200,19 +212,32 @@ def _check_model(item: SubagentConfig) -> None:
         )
 
 
-def _both(options: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    if twice := sorted(options.keys() & arguments.keys()):
-        raise SetupError(f"{twice[0]}: give it as an argument or in options, not as both.")
-    return {**options, **arguments}
+_ARGUMENTS = {
+    "provider": "model",
+    "thinking": "model",
+    "effort": "model",
+    "max_output_tokens": "model",
+    "builtin_skills": "include_builtin_skills",
+    "sandbox": "sandbox_enabled",
+    "network": "sandbox_network",
+    "command_timeout": "sandbox_timeout",
+    "max_turns": "max_steps",
+}
+"""The options that an argument of another name decides."""
 
 
 def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are no argument. Raises `SetupError`."""
+    arguments = {field.name: field.name for field in fields(DeepAgentConfig)} | _ARGUMENTS
+    for name in options:
+        if name in arguments:
+            raise SetupError(f"options: {name}: give the argument {arguments[name]} instead.")
     try:
         return checked_options(options)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(str(part) for part in first["loc"])
-        known = ", ".join(option_fields()) or "none"
+        known = ", ".join(option_fields().keys() - arguments.keys()) or "none"
         message = (
             f"there is no such option here; there are: {known}."
             if first["type"] == "extra_forbidden"

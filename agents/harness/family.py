@@ -29,7 +29,6 @@ class Family:
                 "run__owner",
                 "run__thread",
                 *request_relations(),
-                "allowance",
             ).order_by("id")
         )
 

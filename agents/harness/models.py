@@ -7,6 +7,14 @@ from dataclasses import dataclass
 
 from agents.harness.config import Model
 from agents.harness.errors import SetupError
+from agents.kernel.lazy_modules import lazy_modules
+
+with lazy_modules:
+    # They need Django's settings.
+    from agents import settings as vel_settings
+    from agents.providers import base, registry
+    from agents.services import agents, model_servers
+
 
 _NO_KEY = (
     "There is no API key for the provider {provider}: set {key}, or give "
@@ -68,23 +76,16 @@ def checked(choice: ModelChoice) -> ModelChoice:
 
     Nothing becomes the offline script in silence: that has to be asked for.
     """
-    from agents.providers.base import ProviderError  # noqa: PLC0415
-    from agents.providers.registry import (  # noqa: PLC0415
-        DEFAULT_PROVIDER,
-        get_provider,
-    )
-    from agents.services.agents import default_model  # noqa: PLC0415
-    from agents.services.model_servers import setting_names, settings_of  # noqa: PLC0415
-    from agents.settings import ModelSettings  # noqa: PLC0415  # needs settings
-
-    settings = ModelSettings.now()
-    provider = choice.provider or settings.PROVIDER or DEFAULT_PROVIDER
+    settings = vel_settings.ModelSettings.now()
+    provider = choice.provider or settings.PROVIDER or registry.DEFAULT_PROVIDER
     try:
-        get_provider(provider, settings_of(provider))
-    except ProviderError as error:
+        registry.get_provider(provider, model_servers.settings_of(provider))
+    except base.ProviderError as error:
         message = f"{error.message}."
         if error.code == "missing_key":
-            message = _NO_KEY.format(provider=provider, key=setting_names(provider)[0])
+            message = _NO_KEY.format(
+                provider=provider, key=model_servers.setting_names(provider)[0]
+            )
         raise SetupError(message) from None
-    name = choice.model or default_model(provider)
+    name = choice.model or agents.default_model(provider)
     return ModelChoice(provider, name, choice.max_tokens, choice.thinking, choice.effort)

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 from typing import Any
 
 from django.contrib.auth import get_user_model
 
+from agents.doors.cli.local_user import account_name
 from agents.harness.errors import SetupError
 from agents.harness.project import is_own
-
-
-def account_name() -> str:
-    """The operating system's name of the caller, by uid: LOGNAME and USER can say anything."""
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return f"uid-{os.getuid()}"
 
 
 def owner_of(user: Any) -> Any:

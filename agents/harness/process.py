@@ -8,13 +8,16 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from agents.at_exit import before_threads_end
 from agents.ids import own_executor
+from agents.kernel.lazy_modules import lazy_modules
 
-if TYPE_CHECKING:
-    from agents.engine.worker import Worker
+with lazy_modules:
+    # It needs Django's apps.
+    from agents.engine import worker as workers
+
 
 T = TypeVar("T")
 
@@ -27,21 +30,19 @@ class Engine:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._worker: Worker | None = None
+        self._worker: workers.Worker | None = None
         self._pid = 0
         self._users: set[object] = set()
         self._watches_exit = False
 
     def join(self, user: object) -> None:
         """From now on `user` needs the engine. Blocks for a moment the first time."""
-        from agents.engine.worker import Worker  # noqa: PLC0415  # needs Django's apps
-
         with self._lock:
             if self._pid != os.getpid():  # no thread survives a fork
                 self._worker, self._users = None, set()
             self._users.add(user)
             if self._worker is None:
-                worker = Worker(executor=own_executor())
+                worker = workers.Worker(executor=own_executor())
                 worker.start()
                 self._worker, self._pid = worker, os.getpid()
                 self._stop_with_process()
@@ -64,7 +65,7 @@ class Engine:
         return self._worker is not None
 
     @property
-    def worker(self) -> Worker:
+    def worker(self) -> workers.Worker:
         if self._worker is None:
             raise RuntimeError("The engine is not running: call join first.")
         return self._worker

@@ -24,8 +24,17 @@ from agents.features.installed import installed_features
 from agents.harness.errors import SetupError
 from agents.harness.places import data_dir, make_private_directory, secret_key, sqlite_database
 from agents.harness.template import begin_with_template, keep_as_template
+from agents.kernel.lazy_modules import lazy_modules
 from agents.kernel.settings import declarations, forget, read_environment
 from sandbox.removal import remove_tree
+
+with lazy_modules:
+    # They need Django's apps.
+    from agents.checks import settings as checks_of_settings
+    from agents.checks import tools
+    from agents.doors import database_schema
+    from agents.services import settings_places
+
 
 _APPS = (
     "django.contrib.contenttypes",
@@ -77,20 +86,14 @@ def is_own() -> bool:
 
 def _prepare_database() -> None:
     """Migrate Vel's own database, or check that the project has migrated its database."""
-    from agents.harness.schema import (  # noqa: PLC0415
-        ensure_schema,
-        missing_migrations,
-        refuse_development_database,
-    )
-
     if _own is not None:
         is_new = not _own.exists() and not begin_with_template(_own)
-        ensure_schema(announce=False)
+        database_schema.ensure_schema(announce=False)
         if is_new:
             keep_as_template(_own)
         return
-    refuse_development_database()
-    if missing := missing_migrations():
+    database_schema.refuse_development_database()
+    if missing := database_schema.missing_migrations():
         raise SetupError(
             f"The project's database lacks {len(missing)} migrations (such as {missing[0]}): "
             "run `python manage.py migrate` first."
@@ -198,15 +201,10 @@ def _check_settings() -> None:
 
     `manage.py` and `vel up` run these checks when they start; a program has no such moment.
     """
-    # Imported here: they need Django's apps.
-    from agents.checks import tools  # noqa: PLC0415
-    from agents.checks.settings import check_vel_settings  # noqa: PLC0415
-    from agents.services.settings_places import check_own_process  # noqa: PLC0415
-
-    for check in (check_vel_settings, tools.check_tools):
+    for check in (checks_of_settings.check_vel_settings, tools.check_tools):
         for problem in check(None):
             raise SetupError(" ".join(filter(None, (problem.msg, problem.hint))))
-    check_own_process()
+    settings_places.check_own_process()
 
 
 def _throw_away(directory: Path, maker: int) -> None:

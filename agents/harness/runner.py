@@ -11,8 +11,9 @@ from concurrent.futures import Future, wait
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from agents.harness.agent_file import AgentFile
 from agents.harness.config import DeepAgentConfig, DefaultDirectory, SubagentConfig
 from agents.harness.errors import RunCancelled, RunFailed, RunInterrupted
 from agents.harness.models import choice_of, key_of
@@ -20,13 +21,16 @@ from agents.harness.process import engine
 from agents.harness.project import prepare
 from agents.harness.stream import EventReader, LogEvent, StreamEvent, StreamMode
 from agents.harness.threads import begin_in_thread
+from agents.kernel.lazy_modules import lazy_modules
 
-if TYPE_CHECKING:
-    from agents.harness.agent_file import AgentFile
-    from agents.harness.definition import Definition
-    from agents.harness.outputs import Collected, Known
-    from agents.harness.sessions import Place
-    from sandbox.own_directory.rules import FileRules
+with lazy_modules:
+    # They need Django's apps.
+    from agents.harness import definition as definitions
+    from agents.harness import follow, modes, outputs, sessions, toolkits, workplace
+    from agents.harness import owner as owners
+    from agents.services import disk_reserve
+    from sandbox.own_directory import rules
+
 
 T = TypeVar("T")
 
@@ -43,13 +47,13 @@ class Runner:
         self.to_load: dict[str, Any] = {}
         self.last_session_id: str | None = None
         self.shown: dict[str, set[str]] = {}
-        self._definition: Definition | None = None
+        self._definition: definitions.Definition | None = None
         self._toolkit: Any = None
         self._owner: Any = None
         self._workspace = ""
-        self._rules: FileRules | None = None
+        self._rules: rules.FileRules | None = None
         self._outputs: Path | None = None
-        self._collected: dict[str, Known] = {}
+        self._collected: dict[str, outputs.Known] = {}
         self._lock = threading.Lock()
         self._token = object()
         self._forget: weakref.finalize[Any, Any] | None = None
@@ -62,18 +66,18 @@ class Runner:
         """The next run begins with a definition made anew."""
         self._definition = None
 
-    async def ready(self) -> tuple[Definition, Any]:
+    async def ready(self) -> tuple[definitions.Definition, Any]:
         """The checked definition, and who owns its runs. Raises `SetupError`."""
         preparing = self._finished_before_close(begin_in_thread(self._prepare))
         definition, owner = await asyncio.wrap_future(preparing)
         definition.toolkit.loop = asyncio.get_running_loop()
         return definition, owner
 
-    def ready_now(self) -> tuple[Definition, Any]:
+    def ready_now(self) -> tuple[definitions.Definition, Any]:
         """`ready` for callers without an event loop. Blocks."""
         return self._finished_before_close(begin_in_thread(self._prepare)).result()
 
-    def _prepare(self) -> tuple[Definition, Any]:
+    def _prepare(self) -> tuple[definitions.Definition, Any]:
         prepare(
             self.config.persistence_path,
             api_key=key_of(self.config.model),
@@ -82,35 +86,25 @@ class Runner:
         with self._lock:
             return self._prepared()
 
-    def _prepared(self) -> tuple[Definition, Any]:
-        from agents.harness.definition import Definition  # noqa: PLC0415  # needs Django's apps
-        from agents.harness.owner import owner_of  # noqa: PLC0415
-        from agents.harness.sessions import require_sandbox  # noqa: PLC0415
-        from agents.harness.toolkits import forget, toolkit_of  # noqa: PLC0415
-        from agents.harness.workplace import (  # noqa: PLC0415
-            file_rules,
-            outputs_directory,
-            workspace_directory,
-        )
-
+    def _prepared(self) -> tuple[definitions.Definition, Any]:
         config = self.config
         if self._definition is None:
             subagents = tuple(
                 {**{one.name: one for one in config.subagents}, **self.extra}.values()
             )
-            toolkit = toolkit_of(config, subagents, self._toolkit)
-            self._definition = Definition.of(config, toolkit, subagents)
+            toolkit = toolkits.toolkit_of(config, subagents, self._toolkit)
+            self._definition = definitions.Definition.of(config, toolkit, subagents)
             self._toolkit = toolkit
         engine.join(self._token)
         if self._owner is None:
             if config.sandbox_enabled:
-                require_sandbox()
-                self._outputs = outputs_directory(config.outputs_dir)
+                sessions.require_sandbox()
+                self._outputs = workplace.outputs_directory(config.outputs_dir)
                 if config.sandbox_working_dir is not None:
-                    self._workspace = str(workspace_directory(config.sandbox_working_dir))
-                    self._rules = file_rules(config)
-            self._owner = engine.ask(owner_of, config.user).result()
-            self._forget = weakref.finalize(self, forget, self._toolkit, self._token)
+                    self._workspace = str(workplace.workspace_directory(config.sandbox_working_dir))
+                    self._rules = workplace.file_rules(config)
+            self._owner = engine.ask(owners.owner_of, config.user).result()
+            self._forget = weakref.finalize(self, toolkits.forget, self._toolkit, self._token)
         return self._definition, self._owner
 
     @property
@@ -144,19 +138,15 @@ class Runner:
 
     async def begin(
         self, message: str, session_id: str, context: Mapping[str, Any] | None
-    ) -> Place:
+    ) -> sessions.Place:
         """Store the message and begin to work on it. Raises `NoSpace` on a full disk."""
-        from agents.services.disk_reserve import disk_full_refused  # noqa: PLC0415
-
-        with disk_full_refused():
+        with disk_reserve.disk_full_refused():
             return await self._begin(message, session_id, context)
 
     async def _begin(
         self, message: str, session_id: str, context: Mapping[str, Any] | None
-    ) -> Place:
+    ) -> sessions.Place:
         definition, owner = await self.ready()
-        from agents.harness import sessions  # noqa: PLC0415  # needs Django's apps
-
         request = {
             "message": message,
             "key": session_id,
@@ -176,14 +166,12 @@ class Runner:
             self._finished_before_close(begin_in_thread(self._leave_begun, begun))
             raise
 
-    def _leave_begun(self, begun: Future[Place]) -> None:
+    def _leave_begun(self, begun: Future[sessions.Place]) -> None:
         if begun.exception() is None:
             self.leave(begun.result())
 
-    def leave(self, place: Place) -> None:
+    def leave(self, place: sessions.Place) -> None:
         """End a run that nobody awaits any more."""
-        from agents.harness import sessions  # noqa: PLC0415
-
         if engine.is_running:
             self._finished_before_close(
                 engine.ask(sessions.cancel, self._owner, place.run_id, LEFT)
@@ -194,10 +182,8 @@ class Runner:
         work.add_done_callback(self._unfinished.discard)
         return work
 
-    async def files(self, thread_id: str) -> Collected:
+    async def files(self, thread_id: str) -> outputs.Collected:
         """The files that a session's agent has left, copied to where the program wants them."""
-        from agents.harness import outputs  # noqa: PLC0415
-
         place = await engine.call(outputs.place_of_outputs, thread_id)
         if place is None:
             return outputs.Collected(await engine.call(outputs.files_in_rows, thread_id), [])
@@ -205,10 +191,8 @@ class Runner:
         collecting = begin_in_thread(outputs.collect, place, self._outputs, known)
         return await asyncio.wrap_future(self._finished_before_close(collecting))
 
-    async def go_on(self, place: Place) -> None:
+    async def go_on(self, place: sessions.Place) -> None:
         """Let the run be driven here, when a lost process's lease has run out at the latest."""
-        from agents.harness import sessions  # noqa: PLC0415
-
         executor = engine.worker.executor
         while not await engine.call(sessions.go_on, place.run_id, executor):  # noqa: ASYNC110
             await asyncio.sleep(POLL_SECONDS)  # a lease says nothing when it ends
@@ -216,7 +200,7 @@ class Runner:
 
     async def told(
         self,
-        place: Place,
+        place: sessions.Place,
         session_id: str,
         mode: StreamMode | str,
         *,
@@ -228,9 +212,7 @@ class Runner:
         With `repeats_interrupts` all that the run waits for at the end is told, also what was told
         before.
         """
-        from agents.harness.modes import Teller  # noqa: PLC0415
-
-        teller = Teller(engine, StreamMode(mode), place, session_id)
+        teller = modes.Teller(engine, StreamMode(mode), place, session_id)
         failure: Exception | None = None
         told: set[str] = set()
         async with aclosing(self.events(place, session_id)) as found:
@@ -252,17 +234,16 @@ class Runner:
             raise failure
 
     async def events(
-        self, place: Place, session_id: str, *, keeps: bool = False
+        self, place: sessions.Place, session_id: str, *, keeps: bool = False
     ) -> AsyncGenerator[tuple[LogEvent, list[StreamEvent]], None]:
         """Rows of the log with what they mean. Whoever leaves early, except after an interrupt,
         cancels the run. With `keeps` only what is stored, and nothing is cancelled."""
-        from agents.harness import sessions  # noqa: PLC0415
-        from agents.harness.follow import follow  # noqa: PLC0415
-
         reader = EventReader(place.run_id, session_id, place.tools)
         done = keeps
         try:
-            async with aclosing(follow(engine, place.run_id, place.seen, waits=not keeps)) as found:
+            async with aclosing(
+                follow.follow(engine, place.run_id, place.seen, waits=not keeps)
+            ) as found:
                 async for event in found:
                     read = []
                     for item in reader.read(event):
@@ -284,7 +265,7 @@ class Runner:
             if not done:
                 self.leave(place)
 
-    async def answer(self, place: Place, session_id: str) -> str:
+    async def answer(self, place: sessions.Place, session_id: str) -> str:
         """Wait for the end of the run. Raises what `DeepAgent.run` says."""
         interrupts: dict[str, StreamEvent] = {}
         failure: Exception | None = None

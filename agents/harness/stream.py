@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from agents.events.catalogue.approvals import ApprovalDecided, ApprovalRequested
-from agents.events.catalogue.fallbacks import ModelFallback
 from agents.events.catalogue.files import WorkspaceRunsOutside
 from agents.events.catalogue.messages import (
     ReasoningDelta,
@@ -29,6 +29,7 @@ from agents.events.catalogue.tool_calls import (
     ToolProgress,
     ToolRejected,
 )
+from agents.kernel.features import collect
 
 LogEvent = dict[str, Any]
 """`run_id, seq, type, ts, data`: a row of the log (docs/api.md)."""
@@ -103,7 +104,7 @@ class EventReader:
             if kind == ApprovalRequested.type:
                 yield self._interrupt(run_id, data)
             return
-        make = _MAKERS.get(kind)
+        make = _MAKERS.get(kind) or _makers_of_features().get(kind)
         if kind in (TextDelta.type, TextCompleted.type):
             yield from self._text(kind, data)
         elif kind == ApprovalRequested.type:
@@ -186,13 +187,25 @@ def _event(kind: str, text: str = "", *keys: str) -> Callable[[dict[str, Any]], 
     return make
 
 
+@lru_cache(maxsize=1)
+def _makers_of_features() -> dict[str, Callable[[dict[str, Any]], StreamEvent]]:
+    """Return the lists `projections.STREAM_EVENTS` of features, as functions by event type.
+
+    An entry is the event type, the kind of the stream event, and the fields of its text and of its
+    metadata.
+    """
+    return {
+        type_: _event(kind, text, *keys)
+        for _, (type_, kind, text, keys) in collect("projections", "STREAM_EVENTS")
+    }
+
+
 _MAKERS: dict[str, Callable[[dict[str, Any]], StreamEvent]] = {
     RunStarted.type: _event("start", "", "thread_id", "agent", "provider", "model"),
     ReasoningDelta.type: _event("reasoning", "text", "part_id"),
     StepCompleted.type: _event("step", "finish_reason", "step", "usage"),
     StepReset.type: _event("reset", "reason", "step"),
     WorkspaceRunsOutside.type: _event("runs_outside", "", "changes", "count", "incomplete"),
-    ModelFallback.type: _event("fallback", "reason", "step", "provider", "model", "code"),
     TodosUpdated.type: _event("todos", "", "todos"),
     ApprovalDecided.type: _event("decision", "decision", "approval_id", "call_id", "by"),
     RunCompleted.type: _event("end", "", "finish_reason", "usage", "cost", "structured_output"),

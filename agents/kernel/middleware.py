@@ -17,9 +17,11 @@ from agents.events.event import Piece
 from agents.kernel.lease import Writer
 from agents.kernel.park import End, Park
 from agents.kernel.tool_calls import Call, ToolResult
+from agents.kernel.window import Window
 from agents.models import Run
-from agents.providers.base import Conversation, PromptHead, Provider, Reply
+from agents.providers.base import Conversation, PromptHead, Provider, ProviderError, Reply
 from agents.spec import AgentSpec
+from sandbox.backends.protocol import FileBackend
 
 T = TypeVar("T")
 
@@ -67,6 +69,26 @@ class RunContext(ABC):
 
     @property
     @abstractmethod
+    def provider(self) -> Provider:
+        """The client of the model API, once the conversation is read."""
+
+    @property
+    @abstractmethod
+    def window(self) -> Window:
+        """The limits of the model, once the conversation is read."""
+
+    @property
+    @abstractmethod
+    def prompt_tokens(self) -> int:
+        """Tokens of the next prompt: what the last reply reported, and an estimate of the rest."""
+
+    @property
+    @abstractmethod
+    def token_scale(self) -> float:
+        """The factor, from 1.0 to 3.0, by which estimates were too low the last time."""
+
+    @property
+    @abstractmethod
     def calls(self) -> Sequence[Call]:
         """The calls of the last turn after they have ended.
 
@@ -89,12 +111,47 @@ class RunContext(ABC):
         raise Leave(reason)
 
     @abstractmethod
+    def use_spec(self, spec: AgentSpec) -> None:
+        """Drive the run with `spec`, for example with another model. Only in `before_agent`."""
+
+    @abstractmethod
+    def provider_named(self, name: str) -> Provider:
+        """Return this process's client of a model API. Raises `ProviderError`."""
+
+    @abstractmethod
+    async def learn_window(self, error: ProviderError) -> None:
+        """Keep to the limit that the server names in an error, if it names one."""
+
+    @abstractmethod
+    def reminders(self) -> list[str]:
+        """Return what the features remind the model of when turns are left out."""
+
+    @abstractmethod
+    def files(self) -> FileBackend:
+        """Return the files of the thread as its tools see them. It blocks: use `in_thread`.
+
+        Raises `SandboxError`.
+        """
+
+    @abstractmethod
+    async def ask_aside(self, head: PromptHead, text: str) -> Reply:
+        """Ask the run's model something outside its conversation, with all wraps.
+
+        The call has the purpose `side`. Its tokens and cost count in the run's, and nobody watches
+        it. Raises `ProviderError`.
+        """
+
+    @abstractmethod
     async def in_database(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Run a function that only queries the database, in a short transaction."""
+        """Run a function in a short transaction. One that writes begins with `held_clock`."""
 
     @abstractmethod
     async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run blocking code on a thread of its own."""
+
+    @abstractmethod
+    async def pause(self, seconds: float) -> None:
+        """Wait inside a hook, unless the process shuts down or the run is cancelled."""
 
     @abstractmethod
     async def write_events(
@@ -113,6 +170,18 @@ class Commit:
     write: Callable[[], None]
     alone: bool
     then: Callable[[], None] | None
+
+
+class CommitAgain(Exception):
+    """A write of `on_commit` raises it if it has to know more.
+
+    Nothing is written. The engine awaits `prepare`, and commits again in a transaction that no
+    other run shares.
+    """
+
+    def __init__(self, prepare: Callable[[], Awaitable[None]]) -> None:
+        super().__init__()
+        self.prepare = prepare
 
 
 @dataclass
@@ -153,6 +222,8 @@ class ModelRequest(_Committing):
     """`step`: the reply is a turn of the run. `side`: it is not, for example a summary."""
     turn: int
     model: str
+    max_output: int
+    """Tokens of the longest reply."""
     provider: Provider
     conversation: Conversation
     stream: Watched
@@ -161,12 +232,39 @@ class ModelRequest(_Committing):
     """How often the model was called."""
     has_parts: bool = False
     """Whether watchers may have parts of a reply that was not completed."""
+    noticed: bool = False
+    """For writes of `on_commit`: `RunClock.noticed`. Rows that `load` has read may have changed."""
 
     def reset(self, event: EventDraft) -> None:
         """Send watchers this `step.reset`: they forget the parts of the reply."""
         self.stream.drop_parts()
         self.stream.put(event)
         self.has_parts = False
+
+    async def begin_epoch(
+        self,
+        events: Sequence[EventDraft] = (),
+        *,
+        write: Callable[[], None] | None = None,
+        spec: AgentSpec | None = None,
+    ) -> None:
+        """Begin an epoch before the next attempt: a new head, and the conversation from its rows.
+
+        One transaction under the fence runs `write`, which can change how the conversation is
+        read, stores the epoch, and writes `events`. It can run again, as a write of `on_commit`.
+        With `spec` the run continues with the model of `spec`, and so does this request.
+
+        Raises `FenceLost`, and `RuntimeError` for a request with another purpose than `step`.
+        """
+        raise RuntimeError(f"A model call for the purpose {self.purpose!r} cannot begin an epoch.")
+
+    async def discard(self, reply: Reply) -> None:
+        """Count a reply in the totals of the run that is not stored: the call is made again.
+
+        The writes of `on_commit` run now, and are removed. Raises `FenceLost`, and `RuntimeError`
+        for a request with another purpose than `step`.
+        """
+        raise RuntimeError(f"A reply for the purpose {self.purpose!r} cannot be discarded.")
 
 
 @dataclass
@@ -292,4 +390,4 @@ class Middleware:
         """The driver has let go of the run, which has this status now."""
 
     async def close(self, run: RunContext) -> None:
-        """The driver stops, in whatever way: its lease may be lost. Write nothing."""
+        """The driver stops, in whatever way: its lease may be lost. Write no row of the run."""

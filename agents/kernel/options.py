@@ -1,40 +1,89 @@
-"""Options of an agent: fields that a feature adds to the definition of an agent.
+"""Options of an agent: the fields of its definition.
 
-A feature lists classes of options in its `options.OPTIONS`. Their fields are part of the agent's
-file, of the form in the admin, of `create_deep_agent(options=…)` and of each stored version, by
-their own names. They need no column and no migration: an agent stores the values that differ from
-the defaults.
+`agents.spec.OPTIONS` lists the classes of options that every agent has, and a feature lists its own
+in its `options.OPTIONS`. Together they are the definition of an agent. Agent files and their JSON
+schema, the form in the admin, the REST API, the Python API and each stored version have the fields
+by their own names. A field needs no column and no migration: an agent stores the values that differ
+from the defaults.
 """
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
-from typing import Any, ClassVar
+from importlib import import_module
+from types import UnionType
+from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
 from agents.kernel.features import collect
 
-NamedTool = tuple[tuple[str | int, ...], str]
-"""The path of a name in the values of options, and the name."""
+Location = tuple[str | int, ...]
+"""Where a value is: names of fields, and numbers of items from 0."""
+Options = TypeVar("Options", bound="AgentOptions")
+_CORE = "agents.spec"
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Annotates a field of some values: what a person reads in place of each."""
+
+    by_value: Mapping[Any, str]
+
+
+def labels_of(field: FieldInfo) -> dict[Any, str]:
+    """Return the values of a field of type `Literal`, each with what a person reads."""
+    known = next((each.by_value for each in field.metadata if isinstance(each, Labels)), {})
+    values = get_args(without_none(field.annotation)[0])
+    return {value: known.get(value, str(value)) for value in values}
+
+
+def without_none(annotation: Any) -> tuple[Any, bool]:
+    """Return the type without None and without its limits, and whether None is possible."""
+    optional = False
+    if get_origin(annotation) in (Union, UnionType):
+        kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
+        optional = len(kinds) < len(get_args(annotation))
+        annotation = kinds[0] if len(kinds) == 1 else annotation
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    return annotation, optional
 
 
 class AgentOptions(BaseModel):
-    """The options of one feature. Each field has a type, a default and a description.
+    """Some fields of an agent's definition. Each has a type, a default and a description.
 
     A middleware reads them with `spec.option(MyOptions)`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     title: ClassVar[str] = ""
-    """The heading of the fields in the admin. Empty: the name of the feature."""
-    permissions: ClassVar[Mapping[str, str]] = {}
-    """The permission that a person needs to change a field, besides that to change agents."""
+    """The heading of the fields in the admin. Classes with one title share a heading. Empty: the
+    name of the class."""
+    permission: ClassVar[str] = ""
+    """Who lacks it can only look at the fields."""
+    listed: ClassVar[list[str] | None] = None
+    """The fields that the REST API returns as fields of the agent; it returns no others. None: it
+    returns all of them, in the field `options`."""
+
+    def check(self, spec: Any) -> None:
+        """Refuse these options for `spec`, the `agents.spec.AgentSpec` that would have them.
+
+        Raises `agents.services.errors.InvalidRequest`, whose message begins with the name of the
+        field.
+        """
+
+    def pinned(self, agent: Any) -> dict[str, Any]:
+        """Return what a version of `agent` stores of these options, without defaults."""
+        return changed_values(self)
 
     def needed_middleware(self) -> Mapping[str, str]:
         """Return the middleware without which no run may be driven, each with its field.
@@ -43,30 +92,31 @@ class AgentOptions(BaseModel):
         """
         return {}
 
-    def named_tools(self) -> Iterable[NamedTool]:
-        """Return the names of tools, and patterns with `*`, in the values."""
+    def tool_names(self) -> Iterator[tuple[Location, str]]:
+        """Return the tools that these options name, or patterns of them, each with its location."""
+        return iter(())
+
+    def offered_tools(self) -> Collection[str]:
+        """Return the names of tools that an agent has because of these options."""
         return ()
-
-    def check(self, spec: Any) -> None:
-        """Raise `ValueError`, as `field: reason`, for values that no run can use.
-
-        `spec` is the `AgentSpec` that is about to be stored.
-        """
 
 
 @lru_cache(maxsize=1)
 def option_classes() -> tuple[type[AgentOptions], ...]:
-    """Return the classes of all installed features, in their order.
+    """Return the classes of every agent, then those of all installed features, in their order.
 
     Raises `ImproperlyConfigured` for a class that cannot be used, and for a name that two have.
     """
     found: dict[str, type[AgentOptions]] = {}
     classes = []
-    for config, kind in collect("options", "OPTIONS"):
+    core = [(_CORE, kind) for kind in import_module(_CORE).OPTIONS]
+    of_features = [
+        (f"{config.name}.options", kind) for config, kind in collect("options", "OPTIONS")
+    ]
+    for module, kind in (*core, *of_features):
         if not (isinstance(kind, type) and issubclass(kind, AgentOptions)):
             raise ImproperlyConfigured(
-                f"{config.name}.options.OPTIONS must contain subclasses of AgentOptions, not "
-                f"{kind!r}."
+                f"{module}.OPTIONS must contain subclasses of AgentOptions, not {kind!r}."
             )
         for name, field in kind.model_fields.items():
             if field.is_required():
@@ -84,57 +134,89 @@ def option_classes() -> tuple[type[AgentOptions], ...]:
     return tuple(classes)
 
 
+@lru_cache(maxsize=1)
+def definition_class() -> type[AgentOptions]:
+    """Return the definition of an agent: one class with the fields of all options."""
+    # Pydantic takes the fields of the last base first.
+    bases = tuple(reversed(option_classes()))
+    return create_model("AgentDefinition", __base__=bases)
+
+
 def option_fields() -> dict[str, FieldInfo]:
     """Return the fields of all options by name."""
-    return {name: field for kind in option_classes() for name, field in kind.model_fields.items()}
+    return dict(definition_class().model_fields)
+
+
+def is_option(name: str) -> bool:
+    """Return whether an installed feature, or every agent, has the option `name`."""
+    return name in definition_class().model_fields
+
+
+@lru_cache(maxsize=1)
+def _defaults() -> dict[str, Any]:
+    return definition_class()().model_dump(mode="json")
 
 
 def option_defaults() -> dict[str, Any]:
-    """Return the default of each option, as JSON data."""
+    """Return the default of each option, as JSON data that the caller may change."""
+    return copy.deepcopy(_defaults())
+
+
+def option_default(name: str) -> Any:
+    """Return the default of one option, as JSON data. Raises `KeyError` for an unknown name."""
+    return copy.deepcopy(_defaults()[name])
+
+
+def validated_options(values: Mapping[str, Any]) -> AgentOptions:
+    """Return the definition with `values`, JSON data.
+
+    Raises `pydantic.ValidationError` with everything that is wrong, also for a name that no
+    installed feature declares.
+    """
+    # As JSON, so that a list fits a tuple, although a number does not fit a text.
+    return definition_class().model_validate_json(json.dumps(values), strict=True)
+
+
+def tolerated_options(values: Mapping[str, Any]) -> AgentOptions:
+    """Return the definition with those of stored `values` that are valid now."""
+    known = known_options(values)
+    try:
+        return validated_options(known)
+    except ValidationError as error:
+        wrong = {each["loc"][0] for each in error.errors(include_url=False)}
+        return validated_options({name: known[name] for name in known if name not in wrong})
+
+
+def part_of(definition: AgentOptions, kind: type[Options]) -> Options:
+    """Return the options of one class from the whole definition."""
+    given = {name: getattr(definition, name) for name in kind.model_fields}
+    return kind.model_construct(definition.model_fields_set & given.keys(), **given)
+
+
+def changed_values(options: AgentOptions) -> dict[str, Any]:
+    """Return the options that differ from their defaults, as JSON data, as they were written."""
+    fields = type(options).model_fields
     return {
         name: value
-        for kind in option_classes()
-        for name, value in kind().model_dump(mode="json").items()
+        for name, value in options.model_dump(mode="json", exclude_unset=True).items()
+        if name in fields and getattr(options, name) != fields[name].get_default()
     }
 
 
 def checked_options(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return `values` as JSON data without those that are the default.
 
-    Raises `pydantic.ValidationError`, also for a name that no installed feature declares.
+    Raises `pydantic.ValidationError` as `validated_options`.
     """
-    left = dict(values)
-    checked: dict[str, Any] = {}
-    for kind in option_classes():
-        own = {name: left.pop(name) for name in kind.model_fields if name in left}
-        # As JSON, so that a list fits a tuple, although a number does not fit a text.
-        options = kind.model_validate_json(json.dumps(own), strict=True)
-        default = kind().model_dump(mode="json")
-        checked |= {
-            name: value
-            for name, value in options.model_dump(mode="json").items()
-            if value != default[name]
-        }
-    AgentOptions.model_validate(left)
-    return checked
+    return changed_values(validated_options(values))
 
 
-def options_of(values: Mapping[str, Any]) -> list[AgentOptions]:
-    """Return the options of each feature with those of `values` that are its own.
-
-    Raises `pydantic.ValidationError`.
-    """
-    return [
-        kind.model_validate_json(
-            json.dumps({name: values[name] for name in kind.model_fields if name in values})
-        )
-        for kind in option_classes()
-    ]
-
-
-def option_permissions() -> dict[str, str]:
-    """Return the permissions of all options that need one."""
-    return {name: needed for kind in option_classes() for name, needed in kind.permissions.items()}
+def json_value(value: Any) -> Any:
+    """Return the value of a field as JSON data."""
+    if isinstance(value, Decimal):
+        # Whole dollars without a point; the six digits of the column fit a float.
+        return int(value) if value == value.to_integral_value() else float(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def known_options(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,7 +233,8 @@ def without_known(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _forget(*, setting: str, **kwargs: object) -> None:
     if setting == "INSTALLED_APPS":
-        option_classes.cache_clear()
+        for cached in (option_classes, definition_class, _defaults):
+            cached.cache_clear()
 
 
 setting_changed.connect(_forget, dispatch_uid="agents.kernel.options")

@@ -93,7 +93,7 @@ def park(writer: Writer, parking: Park, active_ms: int, fail: Fail) -> bool:
     run.wait_reason = parking.reason
     run.wake_at = found.wake_at
     run.save(update_fields=["status", "wait_reason", "wake_at"])
-    suspended = RunSuspended(reason=parking.reason, **found.data)  # type: ignore[arg-type]
+    suspended = RunSuspended(reason=parking.reason, **found.data)
     append_events(run.pk, [*found.drafts, suspended])
     _release(writer, active_ms)
     return True

@@ -1,9 +1,14 @@
-"""Proposals: changes that the decision of a person makes, not a tool.
+"""What people decide apart from tool calls: proposals, and requests about a run itself.
+
+Proposals are changes that the decision of a person makes, not a tool.
 
 A tool says what an input proposes (`Tool.proposes`), and so does a mount of the file tools
 (`agents.kernel.mounts`). Such a call always waits for a person, and the decision makes the change
 in its own transaction, so that nothing can change between the two. A feature declares each kind of
 change in the list `PROPOSALS` of its module `proposals`.
+
+A request about a run names no call. A feature declares each kind in the list `RUN_REQUESTS` of its
+module `run_requests`.
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
     from django.db.models import Q
 
     from agents.events.append import EventDraft
-    from agents.models import ApprovalRequest, ToolCall
+    from agents.models import ApprovalRequest, Run, ToolCall
     from agents.review import Review
     from agents.review.parts import DiffSection
 
@@ -186,6 +191,80 @@ class ProposalKind:
         raise NotImplementedError
 
 
+class DecideAgain(Exception):
+    """Rows have changed since `RunRequestKind.lock`. The decision begins again."""
+
+
+class RunRequestKind:
+    """One kind of requests that are about a run, and not about one of its calls.
+
+    A request for approval has its name as `kind`. Runs that wait for the decision have it as
+    `wait_reason`.
+    """
+
+    name: ClassVar[str] = ""
+    label: ClassVar[Any] = ""
+    """The name for people, as in "waits for a ...". It can be translated."""
+    relations: ClassVar[tuple[str, ...]] = ()
+    """What a list of requests selects with them, as for `select_related`."""
+
+    headline: ClassVar[str] = ""
+    """What the run does, for a person's list: `Asks for ...`."""
+    how_to_resume: ClassVar[str] = ""
+    """Says how a waiting run continues, with `{run}` for its id."""
+    why_waiting: ClassVar[str] = ""
+    """Tells other programs why a person must act."""
+    text_label: ClassVar[str] = ""
+    """The label of the JSON that a person can edit."""
+    save_label: ClassVar[str] = ""
+    """The button that approves with changes."""
+    question: ClassVar[str] = ""
+    """The question of the terminal, as `Run it`."""
+
+    def may_decide(self, user: Any, request: ApprovalRequest | None = None) -> bool:
+        """Return whether a person decides these requests who does not approve calls.
+
+        With `request`: whether the person decides this one.
+        """
+        return False
+
+    def seen_by(self, user: AbstractBaseUser) -> Q:
+        """Return which requests the user sees, apart from those of own runs and as an approver."""
+        raise NotImplementedError
+
+    def check_right(self, request: ApprovalRequest, by: AbstractBaseUser) -> None:
+        """Raise `NotAllowed` if this person may not approve the request."""
+
+    def lock(self, request: ApprovalRequest) -> dict[str, Run]:
+        """Lock all runs that a decision may wake, with their clocks; return them by id.
+
+        The run of the request is among them. Ancestors come before descendants.
+        """
+        raise NotImplementedError
+
+    def editable(self, request: ApprovalRequest) -> dict[str, Any]:
+        """Return the part of the input that a person can edit."""
+        raise NotImplementedError
+
+    def check_edit(self, request: ApprovalRequest, arguments: Any) -> None:
+        """Raise `InvalidRequest` if the request cannot be approved with an edited input."""
+        raise NotImplementedError
+
+    def carry_out(self, request: ApprovalRequest, locked: Mapping[str, Run]) -> None:
+        """Do what was decided. Raises `DecideAgain` if more runs wait than are locked."""
+        raise NotImplementedError
+
+    def review(self, request: ApprovalRequest) -> Review:
+        """Return the request as a person reads it."""
+        raise NotImplementedError
+
+
+@lru_cache(maxsize=1)
+def run_request_kinds() -> Mapping[str, RunRequestKind]:
+    """Return the kinds of the installed features by their names."""
+    return {kind.name: kind for _, kind in collect("run_requests", "RUN_REQUESTS")}
+
+
 @lru_cache(maxsize=1)
 def proposal_kinds() -> Mapping[str, ProposalKind]:
     """Return the kinds of the installed features by their names. Raises `ImproperlyConfigured`."""
@@ -207,14 +286,25 @@ def proposal_kind(request: ApprovalRequest) -> ProposalKind | None:
     return kind if kind is not None and kind.has(request) else None
 
 
+def run_request_kind(request: ApprovalRequest) -> RunRequestKind | None:
+    """Return the kind of a request about a run. None for others, and if its feature is removed."""
+    return run_request_kinds().get(request.kind)
+
+
+def request_features() -> list[ProposalKind | RunRequestKind]:
+    """Return the kinds of requests that features have."""
+    return [*proposal_kinds().values(), *run_request_kinds().values()]
+
+
 def request_relations() -> list[str]:
     """Return what lists of requests select with them, for `select_related`."""
-    return [name for kind in proposal_kinds().values() for name in kind.relations]
+    return [name for kind in request_features() for name in kind.relations]
 
 
 def _forget(*, setting: str, **kwargs: object) -> None:
     if setting == "INSTALLED_APPS":
         proposal_kinds.cache_clear()
+        run_request_kinds.cache_clear()
 
 
 setting_changed.connect(_forget, dispatch_uid="agents.kernel.proposals")

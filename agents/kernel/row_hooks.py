@@ -51,6 +51,13 @@ class RowHooks:
     def stop_waiting(self, run: Run) -> None:
         """The run waits for `waits_for`, and is about to end instead."""
 
+    def time_over(self, run: Run) -> str:
+        """The run waits for `waits_for`, and continues because its `wake_at` has passed.
+
+        Return the reason for the event `run.resumed`. Empty: the usual one.
+        """
+        return ""
+
     def copied(self, run: Run, copy: Run) -> None:
         """A fork of the thread has a copy of the run, which nothing drives."""
 
@@ -155,6 +162,12 @@ def stop_waiting(run: Run) -> None:
     hooks = _by_reason.get(run.wait_reason)
     if hooks is not None:
         hooks.stop_waiting(run)
+
+
+def time_over(run: Run) -> str:
+    _load()
+    hooks = _by_reason.get(run.wait_reason)
+    return hooks.time_over(run) if hooks is not None else ""
 
 
 def copied(run: Run, copy: Run) -> None:

@@ -20,6 +20,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, FrozenInstanceError
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -363,9 +364,6 @@ def find_problems() -> Iterator[tuple[str, str]]:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Suggest the known name that is most like `name`. Return an empty text without one."""
-    # Only for errors: the module costs a few milliseconds.
-    from difflib import get_close_matches  # noqa: PLC0415
-
     found = get_close_matches(name, known, n=1, cutoff=0.75)
     return f"Did you mean {found[0]}?" if found else ""
 

@@ -121,6 +121,10 @@ class Middleware(middleware.Middleware):
 
     profiles: frozenset[str] = frozenset({"full"})
     """The tool profiles that it is part of."""
+    tool_prefix: str = ""
+    """How the names of its tools begin if they depend on rows. No other tool begins like this."""
+    tool_source: str = ""
+    """What these tools belong to, for an error message."""
 
     def tools(self, spec: AgentSpec) -> Sequence[Tool[Any]]:
         """Its tools for an agent. What is not configured is not offered."""

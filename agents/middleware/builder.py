@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import ModuleType
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from pydantic import BaseModel, Field
 
 from agents.kernel.integrations import AGENTS, integrations
+from agents.kernel.lazy_modules import lazy_modules
 from agents.kernel.relations import relations
 from agents.middleware.base import Middleware, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
@@ -17,15 +17,14 @@ from agents.models import Effect
 from agents.services.errors import Conflict, NotAllowed, ServiceError
 from agents.spec import AgentSpec
 
+with lazy_modules:
+    # Files of agents cost 40 ms, and few agents build others.
+    from agents.agent_templates import catalogue
+    from agents.services import agent_files
+
+
 MAX_DEFINITION = 100_000
 _AS_YAML = "An agent's file as YAML: name, slug, description, system_prompt, …"
-
-
-def _agent_files() -> ModuleType:
-    # Imported at first use: files of agents cost 40 ms, and few agents build others.
-    from agents.services import agent_files  # noqa: PLC0415
-
-    return agent_files
 
 
 class NoInput(BaseModel):
@@ -72,14 +71,12 @@ class BuilderMiddleware(Middleware):
         ]
 
     async def _list(self, context: ToolContext, given: NoInput) -> ToolResult:
-        from agents.agent_templates.catalogue import agent_templates  # noqa: PLC0415  # as above
-
         related = await context.in_database(_related, context.owner_id)
         return ToolResult(
             {
                 "templates": [
                     {"slug": template.slug, "does": template.description, "file": template.data}
-                    for template in agent_templates().values()
+                    for template in catalogue.agent_templates().values()
                 ],
                 "tools": dict(self._known_tools()),
                 **related,
@@ -102,7 +99,7 @@ class BuilderMiddleware(Middleware):
         return ToolResult({"created": True, **made})
 
     def _plan(self, owner_id: int, text: str) -> str:
-        plan = _agent_files().plan_import(
+        plan = agent_files.plan_import(
             text, by=_user(owner_id), known_tools=self._known_tools().keys()
         )
         if not plan.is_new:
@@ -110,7 +107,7 @@ class BuilderMiddleware(Middleware):
         return str(plan.after)
 
     def _make(self, owner_id: int, text: str) -> dict[str, str]:
-        agent, plan = _agent_files().carry_out_import(
+        agent, plan = agent_files.carry_out_import(
             text, by=_user(owner_id), known_tools=self._known_tools().keys()
         )
         if not plan.is_new:  # the transaction takes back what was done

@@ -1,18 +1,19 @@
-"""What the engine lends a tool for one call: files, a sandbox, subagents, MCP servers and more.
+"""What the engine lends a tool for one call: files, a sandbox, subagents and more.
 
 The engine implements these protocols; tools know nothing else of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from agents.middleware.run_parts import Part
-from agents.spec import AgentSpec, McpToolSpec, SubagentSpec
+from agents.spec import AgentSpec, SubagentSpec
 from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
+from sandbox.workspace import Workspace
 
 T = TypeVar("T")
 
@@ -56,26 +57,6 @@ class SubagentError(Exception):
     """What was asked of subagents cannot be done. The message is for the model."""
 
 
-class McpServers(Protocol):
-    """The MCP servers of a run. Its connections live as long as a driver has the run."""
-
-    async def call(
-        self, tool: McpToolSpec, arguments: Mapping[str, Any], seconds: float
-    ) -> McpAnswer:
-        """Make one call, with all checks. Raises `agents.mcp.errors.McpError`."""
-
-
-@dataclass(frozen=True, slots=True)
-class McpAnswer:
-    """A result as the protocol has it, with the secrets of its server left out.
-
-    `shows_pictures`: whether the run's model can look at them.
-    """
-
-    result: Mapping[str, Any]
-    shows_pictures: bool
-
-
 Preview = dict[str, Any]
 """What a trial of a call shows, as JSON. Its `digest` is the same for the same outcome."""
 
@@ -95,6 +76,9 @@ class ToolContext(Protocol):
     def part(self, kind: type[Part]) -> Part:
         """What a feature has for the run: its subclass of `RunPart`."""
 
+    def state(self, kind: type[T]) -> T:
+        """What the feature's middleware keeps while one driver has the run: its `run.state`."""
+
     @property
     def subagents(self) -> Subagents: ...
 
@@ -102,14 +86,17 @@ class ToolContext(Protocol):
     def approved(self) -> Preview | None:
         """What a person was shown of this call, approved, and still holds; None without trial."""
 
-    @property
-    def mcp(self) -> McpServers: ...
-
     def files(self) -> FileBackend:
         """The thread's files. Opening and using them blocks: only within `in_thread`."""
 
     def sandbox(self, timeout: float) -> BaseSandbox:
         """A sandbox over the thread's workspace. Raises `SandboxUnavailable`."""
+
+    def workspace(self) -> Workspace:
+        """The directories of the thread. Blocks: only within `in_thread`. Raises `SandboxError`."""
+
+    async def takes_images(self) -> bool:
+        """Whether the run's model can look at pictures."""
 
     @property
     def marker(self) -> str:

@@ -17,7 +17,6 @@ from agents.middleware.builder import BuilderMiddleware
 from agents.middleware.custom.registered import RegisteredMiddleware, registered_tools
 from agents.middleware.execution import ExecutionMiddleware
 from agents.middleware.filesystem import FilesystemMiddleware
-from agents.middleware.mcp import McpMiddleware
 from agents.middleware.planning import PlanningMiddleware
 from agents.middleware.subagents import SubagentsMiddleware
 from agents.middleware.transcript import TranscriptMiddleware
@@ -34,7 +33,6 @@ _BUILT_IN: tuple[tuple[int, Middleware], ...] = (
     (200, FilesystemMiddleware()),
     (300, ExecutionMiddleware()),
     (600, BuilderMiddleware(lambda: _known_tools())),
-    (700, McpMiddleware()),
     (1100, SubagentsMiddleware()),
     (1200, RegisteredMiddleware()),
 )

@@ -1,15 +1,15 @@
-import agents.create_models
 import agents.ids
 import agents.models.approval
 import agents.models.json_text
-import agents.secret_text
+import agents.models.run
 import django.core.validators
 import django.db.models.deletion
 import django.db.models.manager
 import django.utils.timezone
-from decimal import Decimal
 from django.conf import settings
 from django.db import migrations, models
+
+from agents.create_models import CreateModels
 
 
 class Migration(migrations.Migration):
@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        agents.create_models.CreateModels(
+        CreateModels(
             models=[migrations.CreateModel(
                 name='Agent',
                 fields=[
@@ -30,42 +30,19 @@ class Migration(migrations.Migration):
                     ('name', models.CharField(max_length=100)),
                     ('slug', models.SlugField(max_length=100, unique=True)),
                     ('description', models.TextField(blank=True)),
-                    ('system_prompt', models.TextField(blank=True, help_text='What the agent is told about itself (its AGENTS.md).')),
-                    ('provider', models.CharField(blank=True, help_text='Empty: the provider of the settings.', max_length=50)),
-                    ('model', models.CharField(blank=True, help_text='Empty: the default model of the provider.', max_length=200)),
-                    ('fallbacks', models.JSONField(blank=True, default=list, help_text='Models that go on, one after the other, when the one before is down, as [{"provider": "anthropic", "model": "claude-haiku-4-5"}]; at most 3 (docs/fallbacks.md).')),
-                    ('max_output_tokens', models.PositiveIntegerField(default=16000)),
-                    ('thinking', models.CharField(blank=True, choices=[('adaptive', 'adaptive'), ('disabled', 'off')], help_text="Empty: the model's own default.", max_length=20)),
-                    ('effort', models.CharField(blank=True, choices=[('low', 'low'), ('medium', 'medium'), ('high', 'high'), ('max', 'max')], help_text="How much the model spends on an answer. Empty: the model's own default.", max_length=20)),
-                    ('profile', models.CharField(choices=[('full', 'full: planning, files, execution'), ('sandbox_only', 'sandbox only: todos and execute_in_sandbox')], default='full', max_length=20)),
-                    ('tools', models.JSONField(blank=True, help_text='Names of the tools it may use, as ["ls", "read_file"]. Empty: all of its profile.', null=True)),
-                    ('interrupt_on', models.JSONField(blank=True, default=dict, help_text='Tools that wait for a person, as {"execute": true} or {"edit_file": {"allowed_decisions": ["approve", "reject"]}}; false never asks.')),
-                    ('approval_rules', models.JSONField(blank=True, default=list, help_text='Rules before these, the first that fits decides, as [{"tool": "execute", "when": {"command": "rm .*"}, "action": "deny", "reason": "Nothing is deleted."}].')),
-                    ('approvals_needed', models.PositiveSmallIntegerField(choices=[(1, 'one person'), (2, 'two different people')], default=1, help_text='How many people must approve a call that waits.')),
-                    ('self_approval', models.BooleanField(default=True, help_text='People may approve the calls of their own runs.')),
-                    ('approval_expiry', models.PositiveIntegerField(blank=True, help_text='Seconds after which a request is rejected by itself. Empty: never.', null=True, validators=[django.core.validators.MinValueValidator(1)])),
-                    ('builtin_skills', models.BooleanField(default=True, help_text='Whether it has the skills that come with Vel.')),
-                    ('skill_mode', models.CharField(choices=[('tool_result', 'as the result of loading it'), ('system_prompt', 'in the system prompt: each change costs the prompt cache')], default='tool_result', help_text='Where the instructions of a loaded skill stand.', max_length=20)),
-                    ('sandbox', models.BooleanField(default=True, help_text='Off: files in the database and no tools that run code.')),
-                    ('network', models.CharField(choices=[('none', 'none'), ('allowlist', 'allow-list'), ('full', 'any public address')], default='none', max_length=20)),
-                    ('allowed_hosts', models.JSONField(blank=True, default=list, help_text='What the allow-list holds, as ["pypi.org", "*.example.org", "api.example.com:8443"].')),
-                    ('toolbox', models.CharField(blank=True, help_text="A Python environment that the operator built. Empty: the system's Python.", max_length=100)),
-                    ('command_timeout', models.PositiveIntegerField(blank=True, help_text="Seconds a command may take unless the call says otherwise. Empty: the tool's own.", null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(600)])),
-                    ('mcp_servers', models.JSONField(blank=True, default=list, help_text='MCP servers whose tools it has, as ["time", {"server": "git", "tools": ["git_log"]}].')),
-                    ('output_schema', agents.models.json_text.JSONTextField(blank=True, help_text='The form of its final answers, as JSON Schema: {"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]}. Empty: it answers in words.', null=True)),
-                    ('output_repairs', models.PositiveSmallIntegerField(default=2, help_text='How often it is asked again when a final answer does not fit its form.', validators=[django.core.validators.MaxValueValidator(5)])),
-                    ('integrations', models.JSONField(blank=True, default=list, help_text='Other services that it acts in, with the credentials of who runs it.')),
-                    ('options', models.JSONField(blank=True, default=dict, editable=False, help_text='Options of features, without those that have their default.')),
+                    ('provider', models.CharField(blank=True, max_length=50)),
+                    ('model', models.CharField(blank=True, max_length=200)),
+                    ('profile', models.CharField(default='full', max_length=20)),
+                    ('sandbox', models.BooleanField(default=True)),
+                    ('network', models.CharField(default='none', max_length=20)),
+                    ('toolbox', models.CharField(blank=True, max_length=100)),
+                    ('fallbacks', models.JSONField(blank=True, default=list)),
+                    ('max_turns', models.PositiveIntegerField(default=500)),
+                    ('max_tokens', models.PositiveBigIntegerField(blank=True, null=True)),
+                    ('max_cost', models.DecimalField(blank=True, decimal_places=6, max_digits=12, null=True)),
+                    ('max_seconds', models.PositiveIntegerField(blank=True, null=True)),
+                    ('definition', agents.models.json_text.JSONTextField(blank=True, default=dict, editable=False, help_text='Options by name, without those that have a column or their default.')),
                     ('toolkit', models.CharField(blank=True, editable=False, help_text='Names the tools of the Python program that it belongs to.', max_length=64)),
-                    ('read_only', models.BooleanField(db_default=False, default=False, help_text='It can change no file, nor can its commands and its subagents.')),
-                    ('general_subagent', models.BooleanField(default=True, help_text='It may delegate to a subagent with its own tools.')),
-                    ('background_subagents', models.BooleanField(default=False, help_text='It may also start subagents and go on meanwhile (spawn_subagent).')),
-                    ('max_concurrent_subagents', models.PositiveSmallIntegerField(default=5, help_text='Subagents of one run that work at once; more wait for their turn.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(100)])),
-                    ('subagent_depth', models.PositiveSmallIntegerField(default=1, help_text='0: it delegates nothing. 1: its subagents delegate nothing. And so on.', validators=[django.core.validators.MaxValueValidator(5)])),
-                    ('max_turns', models.PositiveIntegerField(default=500, validators=[django.core.validators.MinValueValidator(1)])),
-                    ('max_tokens', models.PositiveBigIntegerField(blank=True, help_text='All tokens of one run. Empty: no limit.', null=True)),
-                    ('max_cost', models.DecimalField(blank=True, decimal_places=6, help_text='US dollars a run.', max_digits=12, null=True)),
-                    ('max_seconds', models.PositiveIntegerField(blank=True, help_text='Wall time of one run. Empty: no limit.', null=True)),
                     ('owner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='owned_agents', to=settings.AUTH_USER_MODEL)),
                     ('everyone', models.BooleanField(default=False, help_text='Every signed-in user may start runs with it.')),
                     ('mcp_tool', models.BooleanField(db_default=False, default=False, help_text='Whoever may use it may also call it as a tool, from an MCP client (docs/mcp.md).', verbose_name='MCP tool')),
@@ -95,30 +72,6 @@ class Migration(migrations.Migration):
                 options={
                     'ordering': ['agent', '-number'],
                     'constraints': [models.UniqueConstraint(fields=('agent', 'number'), name='agent_version_number')],
-                    'indexes': [],
-                },
-            ), migrations.CreateModel(
-                name='Allowance',
-                fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('run', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='allowance', to='agents.run')),
-                    ('budget', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='windows', to='agents.budget')),
-                    ('window', models.CharField(blank=True, help_text='As 2026-11-22, or 2026-11.', max_length=10)),
-                    ('max_tokens', models.PositiveBigIntegerField(null=True)),
-                    ('max_microusd', models.PositiveBigIntegerField(null=True)),
-                    ('extra_tokens', models.PositiveBigIntegerField(default=0)),
-                    ('extra_microusd', models.PositiveBigIntegerField(default=0)),
-                    ('used_tokens', models.PositiveBigIntegerField(default=0)),
-                    ('used_microusd', models.PositiveBigIntegerField(default=0)),
-                    ('reserved_tokens', models.PositiveBigIntegerField(default=0)),
-                    ('reserved_microusd', models.PositiveBigIntegerField(default=0)),
-                    ('warned_tokens', models.BooleanField(default=False)),
-                    ('warned_cost', models.BooleanField(default=False)),
-                    ('allows_unpriced', models.BooleanField(default=False, help_text='Calls whose price is not known may be made.')),
-                ],
-                options={
-                    'ordering': ['id'],
-                    'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('budget__isnull', True), ('run__isnull', False)), models.Q(('budget__isnull', False), ('run__isnull', True)), _connector='OR'), name='allowance_of_run_or_window'), models.UniqueConstraint(condition=models.Q(('budget__isnull', False)), fields=('budget', 'window'), name='one_allowance_per_window')],
                     'indexes': [],
                 },
             ), migrations.CreateModel(
@@ -175,7 +128,6 @@ class Migration(migrations.Migration):
                     ('kind', models.CharField(choices=agents.models.approval.request_kinds, default='tool', max_length=20)),
                     ('tool', models.CharField(max_length=200)),
                     ('input', agents.models.json_text.JSONTextField()),
-                    ('allowance', models.ForeignKey(blank=True, help_text='What is used up, where more is asked for.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='approvals', to='agents.allowance')),
                     ('preview', agents.models.json_text.JSONTextField(blank=True, help_text='What a trial of the call has shown.', null=True)),
                     ('prompt', models.TextField(blank=True, help_text='Why it is asked.')),
                     ('allowed_decisions', models.JSONField(default=list)),
@@ -197,7 +149,7 @@ class Migration(migrations.Migration):
                 options={
                     'ordering': ['created_at'],
                     'indexes': [models.Index(fields=['status', 'id'], name='request_queue'), models.Index(condition=models.Q(('expires_at__isnull', False), ('status', 'pending')), fields=['expires_at'], name='request_expiry')],
-                    'constraints': [models.UniqueConstraint(condition=models.Q(('status', 'pending')), fields=('tool_call',), name='one_pending_request_per_call'), models.UniqueConstraint(condition=models.Q(('allowance__isnull', False), ('status', 'pending')), fields=('run', 'allowance'), name='one_pending_request_per_allowance')],
+                    'constraints': [models.UniqueConstraint(condition=models.Q(('status', 'pending')), fields=('tool_call',), name='one_pending_request_per_call')],
                 },
             ), migrations.CreateModel(
                 name='AuditEntry',
@@ -234,24 +186,6 @@ class Migration(migrations.Migration):
                 options={
                     'indexes': [],
                     'constraints': [],
-                },
-            ), migrations.CreateModel(
-                name='Budget',
-                fields=[
-                    ('id', models.CharField(default=agents.ids.new_id, editable=False, max_length=26, primary_key=True, serialize=False)),
-                    ('agent', models.ForeignKey(blank=True, help_text='Whose runs count. Empty: those of all agents.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='budgets', to='agents.agent')),
-                    ('user', models.ForeignKey(blank=True, help_text='Whose runs count. Empty: those of all users, together.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='budgets', to=settings.AUTH_USER_MODEL)),
-                    ('trigger', models.CharField(blank=True, editable=False, help_text='The id of a `Run.trigger`. Only its runs count.', max_length=26, null=True)),
-                    ('trigger_name', models.CharField(blank=True, db_default='', default='', editable=False, help_text='What `trigger` is, in words.', max_length=200)),
-                    ('period', models.CharField(choices=[('day', 'day'), ('month', 'month')], default='month', help_text='By the calendar, in the time zone of each thread.', max_length=10)),
-                    ('max_tokens', models.PositiveBigIntegerField(blank=True, help_text='All tokens together. Empty: no limit.', null=True)),
-                    ('max_cost', models.DecimalField(blank=True, decimal_places=6, help_text='US dollars. Empty: no limit.', max_digits=12, null=True, validators=[django.core.validators.MinValueValidator(Decimal('0'))])),
-                    ('created_at', models.DateTimeField(auto_now_add=True)),
-                ],
-                options={
-                    'ordering': ['created_at'],
-                    'constraints': [models.CheckConstraint(condition=models.Q(('agent__isnull', False), ('user__isnull', False), ('trigger__isnull', False), _connector='OR'), name='budget_of_somebody', violation_error_message="Say whose budget it is: an agent's, a user's, a user's with one agent, or a webhook's."), models.CheckConstraint(condition=models.Q(('max_tokens__isnull', False), ('max_cost__isnull', False), _connector='OR'), name='budget_limits_something', violation_error_message='Set a limit: of tokens, of cost, or both.')],
-                    'indexes': [],
                 },
             ), migrations.CreateModel(
                 name='Compaction',
@@ -360,57 +294,6 @@ class Migration(migrations.Migration):
                     'constraints': [],
                 },
             ), migrations.CreateModel(
-                name='McpServer',
-                fields=[
-                    ('id', models.CharField(default=agents.ids.new_id, editable=False, max_length=26, primary_key=True, serialize=False)),
-                    ('slug', models.CharField(help_text='Its tools are called mcp__SLUG__TOOL.', max_length=24, unique=True, validators=[django.core.validators.RegexValidator('\\A[a-z0-9](?:[a-z0-9-]{0,22}[a-z0-9])?\\Z', 'Use small letters, digits and -, 24 at most.')])),
-                    ('description', models.TextField(blank=True, help_text='What it is for, for people.', max_length=2000)),
-                    ('enabled', models.BooleanField(default=True, help_text='Off: calls are refused at once, in runs under way too.')),
-                    ('transport', models.CharField(choices=[('stdio', 'a program in the sandbox'), ('http', 'streamable HTTP')], default='stdio', max_length=10)),
-                    ('command', models.CharField(blank=True, help_text='The program, as mcp-server-time.', max_length=500)),
-                    ('arguments', models.JSONField(blank=True, default=list, help_text='What it is given, as ["--local-timezone", "UTC"].')),
-                    ('toolbox', models.CharField(blank=True, help_text="The Python environment that has the program. Empty: the system's.", max_length=100)),
-                    ('network', models.CharField(choices=[('none', 'none'), ('allowlist', 'allow-list'), ('full', 'any public address')], default='none', max_length=20)),
-                    ('allowed_hosts', models.JSONField(blank=True, default=list, help_text='What the allow-list holds, as ["api.example.com"].')),
-                    ('sees_files', models.BooleanField(default=False, help_text='It may read the files of the conversation; it never changes them.')),
-                    ('url', models.CharField(blank=True, help_text='As https://host/mcp.', max_length=500)),
-                    ('secret_names', models.JSONField(blank=True, default=list, editable=False)),
-                    ('secrets', agents.secret_text.SecretTextField(blank=True, editable=False)),
-                    ('call_seconds', models.PositiveSmallIntegerField(default=60, help_text='How long one call may take.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(600)])),
-                    ('tools', agents.models.json_text.JSONTextField(default=list, editable=False)),
-                    ('pinned_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                    ('pinned_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                    ('found', agents.models.json_text.JSONTextField(editable=False, null=True)),
-                    ('found_digest', models.CharField(blank=True, editable=False, max_length=64)),
-                    ('found_refused', agents.models.json_text.JSONTextField(default=list, editable=False)),
-                    ('checked_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                    ('problem', models.TextField(blank=True, editable=False)),
-                    ('created_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                    ('created_at', models.DateTimeField(auto_now_add=True)),
-                    ('updated_at', models.DateTimeField(auto_now=True)),
-                ],
-                options={
-                    'verbose_name': 'MCP server',
-                    'ordering': ['slug'],
-                    'permissions': [('configure_mcpserver', 'Can define MCP servers and give them to agents'), ('accept_mcp_tools', 'Can accept the tools of MCP servers')],
-                    'indexes': [],
-                    'constraints': [],
-                },
-            ), migrations.CreateModel(
-                name='McpState',
-                fields=[
-                    ('thread', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='mcp_state', serialize=False, to='agents.thread')),
-                    ('manifest', models.CharField(blank=True, help_text='Empty: it is more than the storage takes.', max_length=64)),
-                    ('stored_at', models.DateTimeField(auto_now=True)),
-                ],
-                options={
-                    'verbose_name': 'state of MCP programs',
-                    'verbose_name_plural': 'states of MCP programs',
-                    'ordering': ['thread'],
-                    'indexes': [],
-                    'constraints': [],
-                },
-            ), migrations.CreateModel(
                 name='Message',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -498,7 +381,7 @@ class Migration(migrations.Migration):
                     ('agent_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='agents.agentversion')),
                     ('owner', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='runs', to=settings.AUTH_USER_MODEL)),
                     ('status', models.CharField(choices=[('pending', 'pending'), ('queued', 'queued'), ('running', 'running'), ('waiting', 'waiting'), ('completed', 'completed'), ('failed', 'failed'), ('cancelled', 'cancelled')], db_index=True, default='queued', max_length=20)),
-                    ('wait_reason', models.CharField(blank=True, choices=[('', ''), ('approval', 'approval'), ('children', 'children'), ('budget', 'budget')], default='', max_length=20)),
+                    ('wait_reason', models.CharField(blank=True, choices=agents.models.run.wait_reasons, default='', max_length=20)),
                     ('wake_at', models.FloatField(blank=True, help_text="When a parked run goes on by itself: seconds since 1970, the database's.", null=True)),
                     ('executor', models.CharField(default='pool', help_text='`pool`, or the one process that may drive it.', max_length=100)),
                     ('source', models.CharField(default='api', help_text='Which door it came through.', max_length=20)),
@@ -551,13 +434,7 @@ class Migration(migrations.Migration):
                     ('cache_write_tokens', models.PositiveBigIntegerField(default=0)),
                     ('cost_microusd', models.PositiveBigIntegerField(default=0)),
                     ('cost_known', models.BooleanField(default=True, help_text='False once a call was made whose price is not known.')),
-                    ('budgeted', models.BooleanField(default=False, help_text='A budget was made that its calls count in, while it ran.')),
-                    ('reserved_tokens', models.PositiveBigIntegerField(default=0, help_text='For the model call under way: the worst case.')),
-                    ('reserved_microusd', models.PositiveBigIntegerField(default=0)),
-                    ('reserved_from', models.CharField(blank=True, help_text='The allowances that this was taken from.', max_length=200)),
-                    ('waits_for', models.ForeignKey(blank=True, help_text='What was used up when it was last parked for a budget.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='waiting', to='agents.allowance')),
-                    ('refusal_code', models.CharField(blank=True, max_length=50)),
-                    ('refusal', models.TextField(blank=True, help_text='A person gave it no more: it ends with this when it goes on.')),
+                    ('noticed', models.BooleanField(default=False, help_text='Another process has changed something of it since it was claimed.')),
                 ],
                 options={
                     'indexes': [models.Index(fields=['lease_until'], name='run_clock_lease')],

@@ -4,11 +4,10 @@ A model holds fields, constraints and properties that need nothing else. What ch
 `agents.services` and, for the hot path of a driver, in `agents.engine.journal`.
 """
 
-from agents.models.agent import Agent, AgentVersion, NetworkChoice, ToolProfile
+from agents.models.agent import Agent, AgentVersion
 from agents.models.approval import ApprovalKind, ApprovalRequest
 from agents.models.audit import AuditEntry, Door
 from agents.models.background_job import BackgroundJob
-from agents.models.budget import MICRO, Allowance, Budget, Period
 from agents.models.compaction import Compaction, CompactionAuthor
 from agents.models.ended_run import EndedRun
 from agents.models.erased_files import ErasedFiles
@@ -16,8 +15,6 @@ from agents.models.event import RunEvent
 from agents.models.grant import ApprovalGrant
 from agents.models.idempotency import IdempotencyKey
 from agents.models.machine import Machine
-from agents.models.mcp_server import McpServer, McpTransport
-from agents.models.mcp_state import McpState
 from agents.models.message import Message, MessageRole
 from agents.models.middleware_state import MiddlewareState
 from agents.models.remote_trace import RemoteTrace
@@ -37,19 +34,16 @@ from agents.models.upload import MessageImage, Upload, UploadContent
 from agents.models.usage_total import QUARTER_SECONDS, UsageTotal
 
 __all__ = [
-    "MICRO",
     "POOL",
     "QUARTER_SECONDS",
     "Agent",
     "AgentVersion",
-    "Allowance",
     "ApiToken",
     "ApprovalGrant",
     "ApprovalKind",
     "ApprovalRequest",
     "AuditEntry",
     "BackgroundJob",
-    "Budget",
     "Compaction",
     "CompactionAuthor",
     "Door",
@@ -59,15 +53,10 @@ __all__ = [
     "ErasedFiles",
     "IdempotencyKey",
     "Machine",
-    "McpServer",
-    "McpState",
-    "McpTransport",
     "Message",
     "MessageImage",
     "MessageRole",
     "MiddlewareState",
-    "NetworkChoice",
-    "Period",
     "ProcessKind",
     "RemoteTrace",
     "RequestCount",
@@ -85,7 +74,6 @@ __all__ = [
     "TodoStatus",
     "TokenScope",
     "ToolCall",
-    "ToolProfile",
     "Trigger",
     "Upload",
     "UploadContent",

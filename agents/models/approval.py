@@ -10,7 +10,6 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.ids import ID_LENGTH, new_id
 from agents.kernel.features import collect
-from agents.models.budget import Allowance
 from agents.models.json_text import JSONTextField
 from agents.models.run import Run
 from agents.models.tool_call import ToolCall
@@ -19,14 +18,12 @@ from agents.states import ApprovalStatus, Decision
 
 class ApprovalKind(models.TextChoices):
     TOOL = "tool", _("tool call")
-    BUDGET = "budget", _("budget")
 
 
 def request_kinds() -> list[tuple[str, Any]]:
-    """Return the kinds of requests with their labels: those of Vel, and those of proposals."""
-    tool, budget = ApprovalKind.choices
-    proposals = [(kind.name, kind.label) for _, kind in collect("proposals", "PROPOSALS")]
-    return [tool, *proposals, budget]
+    """Return the kinds of requests with their labels: calls, proposals, and about a run."""
+    kinds = [*collect("proposals", "PROPOSALS"), *collect("run_requests", "RUN_REQUESTS")]
+    return [*ApprovalKind.choices, *((kind.name, kind.label) for _, kind in kinds)]
 
 
 class ApprovalRequest(models.Model):
@@ -40,14 +37,6 @@ class ApprovalRequest(models.Model):
     kind = models.CharField(max_length=20, choices=request_kinds, default=ApprovalKind.TOOL)
     tool = models.CharField(max_length=200)
     input = JSONTextField()
-    allowance = models.ForeignKey(
-        Allowance,
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="approvals",
-        help_text=_("What is used up, where more is asked for."),
-    )
     preview = JSONTextField(
         null=True, blank=True, help_text=_("What a trial of the call has shown.")
     )
@@ -87,11 +76,6 @@ class ApprovalRequest(models.Model):
                 fields=["tool_call"],
                 condition=models.Q(status=ApprovalStatus.PENDING),
                 name="one_pending_request_per_call",
-            ),
-            models.UniqueConstraint(
-                fields=["run", "allowance"],
-                condition=models.Q(status=ApprovalStatus.PENDING, allowance__isnull=False),
-                name="one_pending_request_per_allowance",
             ),
         ]
         indexes = [

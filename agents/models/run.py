@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from agents.ids import ID_LENGTH, new_id
+from agents.kernel.features import collect
 from agents.models.agent import AgentVersion
 from agents.models.json_text import JSONTextField
 from agents.models.thread import Thread
@@ -18,6 +19,12 @@ from agents.states import ACTIVE_RUNS, ENDED_RUNS, RunStatus, WaitReason
 
 POOL = "pool"
 """`Run.executor` of runs that any worker may claim."""
+
+
+def wait_reasons() -> list[tuple[str, Any]]:
+    """Return the reasons of parked runs with their labels: those of Vel, and of features."""
+    kinds = collect("run_requests", "RUN_REQUESTS")
+    return [*WaitReason.choices, *((kind.name, kind.label) for _, kind in kinds)]
 
 
 class KeptRuns(models.Manager["Run"]):
@@ -65,7 +72,7 @@ class Run(models.Model):
         max_length=20, choices=RunStatus.choices, default=RunStatus.QUEUED, db_index=True
     )
     wait_reason = models.CharField(
-        max_length=20, choices=WaitReason.choices, default=WaitReason.NONE, blank=True
+        max_length=20, choices=wait_reasons, default=WaitReason.NONE, blank=True
     )
     wake_at = models.FloatField(
         null=True,
@@ -232,28 +239,9 @@ class RunClock(models.Model):
     cost_known = models.BooleanField(
         default=True, help_text=_("False once a call was made whose price is not known.")
     )
-
-    budgeted = models.BooleanField(
-        default=False, help_text=_("A budget was made that its calls count in, while it ran.")
-    )
-    reserved_tokens = models.PositiveBigIntegerField(
-        default=0, help_text=_("For the model call under way: the worst case.")
-    )
-    reserved_microusd = models.PositiveBigIntegerField(default=0)
-    reserved_from = models.CharField(
-        max_length=200, blank=True, help_text=_("The allowances that this was taken from.")
-    )
-    waits_for = models.ForeignKey(
-        "agents.Allowance",
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="waiting",
-        help_text=_("What was used up when it was last parked for a budget."),
-    )
-    refusal_code = models.CharField(max_length=50, blank=True)
-    refusal = models.TextField(
-        blank=True, help_text=_("A person gave it no more: it ends with this when it goes on.")
+    noticed = models.BooleanField(
+        default=False,
+        help_text=_("Another process has changed something of it since it was claimed."),
     )
 
     class Meta:

@@ -9,8 +9,8 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from agents.ids import ID_LENGTH, new_id
+from agents.kernel.features import collect
 from agents.models.agent import Agent
-from agents.models.budget import Budget
 from agents.models.run import Run
 from agents.models.thread import Thread
 
@@ -33,7 +33,7 @@ class Trigger(models.Model):
         settings.AUTH_USER_MODEL,
         on_delete=models.CASCADE,
         related_name="%(class)ss",
-        help_text=_("Whose runs they are: the owner's rights and budgets apply."),
+        help_text=_("Whose runs they are: the owner's rights and limits apply."),
     )
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="%(class)ss")
     message = models.TextField()
@@ -62,6 +62,7 @@ class Trigger(models.Model):
 
 
 def forget_trigger(instance: Trigger, **kwargs: Any) -> None:
-    """Before a trigger is deleted: its runs stay, and its budgets go."""
+    """Before a trigger is deleted: its runs stay, and features delete what they have of it."""
     Run.every.filter(trigger=instance.pk).update(trigger=None)
-    Budget.objects.filter(trigger=instance.pk).delete()
+    for _config, forget in collect("triggers", "BEFORE_DELETION"):
+        forget(instance.pk)

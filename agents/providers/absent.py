@@ -1,8 +1,11 @@
-"""In place of a provider that cannot be made: the error comes when the model is asked."""
+"""Stands in for a provider that cannot be made: the error comes with the model call.
+
+So a run finishes its open calls first, and middleware around the model call can handle the error.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 
 from agents.providers.base import (
     Block,
@@ -10,6 +13,7 @@ from agents.providers.base import (
     ModelEvent,
     ModelLimits,
     PromptHead,
+    Provider,
     ProviderError,
     Role,
 )
@@ -17,7 +21,7 @@ from agents.providers.prices import is_known, known_limits
 
 
 class AbsentConversation:
-    """Counts what it is given, and keeps none of it."""
+    """Counts the bytes of its messages, and keeps none of them."""
 
     def __init__(self, head: PromptHead) -> None:
         self.size = len(head.system.encode()) + len(repr(head.tools).encode())
@@ -42,9 +46,8 @@ class AbsentProvider:
 
     async def stream(self, conversation: Conversation) -> AsyncGenerator[ModelEvent, None]:
         """See `Provider.stream`."""
-        told = self._error
-        raise ProviderError(told.message, code=told.code)
-        yield  # what makes it a generator
+        raise ProviderError(self._error.message, code=self._error.code)
+        yield  # makes it a generator
 
     async def output_format(self, model: str, schema: Block) -> str:
         """See `Provider.output_format`."""
@@ -60,3 +63,11 @@ class AbsentProvider:
 
     async def close(self) -> None:
         """See `Provider.close`."""
+
+
+def provider_or_absent(named: Callable[[str], Provider], name: str) -> Provider:
+    """Return `named(name)`, or an `AbsentProvider` with the `ProviderError` that it raises."""
+    try:
+        return named(name)
+    except ProviderError as error:
+        return AbsentProvider(name, error)

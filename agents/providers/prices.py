@@ -19,6 +19,8 @@ SCRIPTED_PREFIX = "scripted/"
 
 _DATE = r"(?:[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest)?"
 _MILLION = Decimal(1_000_000)
+MICRO = 1_000_000
+"""Costs are kept in millionths of a US dollar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,12 @@ def cost_microusd(model: str, usage: Usage) -> int | None:
     if dollars is None:
         return None
     return int((dollars * _MILLION).to_integral_value(ROUND_HALF_UP))
+
+
+def dollars(microusd: int) -> str:
+    """US dollars as people write them: two decimals, more where they say something."""
+    whole, rest = divmod(microusd, MICRO)
+    return f"{whole}.{f'{rest:06d}'[:2]}{f'{rest:06d}'[2:].rstrip('0')}"
 
 
 def worst_cost_microusd(model: str, prompt_tokens: int, output_tokens: int) -> int | None:

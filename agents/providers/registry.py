@@ -8,11 +8,20 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from agents.kernel.lazy_modules import lazy_modules
 from agents.providers.addresses import is_official as is_official_address
 from agents.providers.anthropic.conversation import CacheBreakpoint
 from agents.providers.base import Provider, ProviderError
 from agents.providers.openai.conversation import OpenAIWire
 from agents.providers.scripted import ScriptedProvider
+
+with lazy_modules:
+    # `import anthropic` takes 1.2 s and 70 MB, and a command or a server that calls no model starts
+    # without the SDKs.
+    from agents.providers.anthropic import provider as anthropic
+    from agents.providers.google import provider as google
+    from agents.providers.openai import provider as openai
+
 
 DEFAULT_PROVIDER = "anthropic"
 DEFAULT_MODEL = "claude-sonnet-5-5"
@@ -131,15 +140,9 @@ def _with_environment(settings: ProviderSettings, maker: str) -> ProviderSetting
     return replace(settings, api_key=api_key, base_url=base_url)
 
 
-# The SDKs are imported when a model is asked: `import anthropic` takes 1.2 s and 70 MB, and a
-# command or a server that calls no model starts without it.
-
-
 @cache
 def _anthropic(settings: ProviderSettings) -> Provider:
-    from agents.providers.anthropic.provider import AnthropicProvider  # noqa: PLC0415
-
-    return AnthropicProvider(
+    return anthropic.AnthropicProvider(
         settings.api_key,
         settings.base_url,
         stall_timeout=settings.stall_timeout,
@@ -149,9 +152,7 @@ def _anthropic(settings: ProviderSettings) -> Provider:
 
 @cache
 def _openai(name: str, settings: ProviderSettings) -> Provider:
-    from agents.providers.openai.provider import OpenAIProvider  # noqa: PLC0415
-
-    return OpenAIProvider(
+    return openai.OpenAIProvider(
         settings.api_key,
         settings.base_url,
         name=name,
@@ -162,9 +163,9 @@ def _openai(name: str, settings: ProviderSettings) -> Provider:
 
 @cache
 def _google(settings: ProviderSettings) -> Provider:
-    from agents.providers.google.provider import GoogleProvider  # noqa: PLC0415
-
-    return GoogleProvider(settings.api_key, settings.base_url, stall_timeout=settings.stall_timeout)
+    return google.GoogleProvider(
+        settings.api_key, settings.base_url, stall_timeout=settings.stall_timeout
+    )
 
 
 @cache

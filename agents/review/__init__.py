@@ -6,7 +6,6 @@ its end are shown.
 """
 
 from agents.review.as_text import as_text
-from agents.review.budget import budget_review
 from agents.review.call import call_review
 from agents.review.parts import Finding, Review, Unreadable, as_json
 
@@ -16,6 +15,5 @@ __all__ = [
     "Unreadable",
     "as_json",
     "as_text",
-    "budget_review",
     "call_review",
 ]

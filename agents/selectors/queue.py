@@ -125,7 +125,6 @@ def queue_of(person: Person, wanted: QueueFilter) -> QuerySet[ApprovalRequest]:
         "run__thread",
         "tool_call",
         *request_relations(),
-        "allowance",
         "first_approver",
         "decided_by",
     ).defer(*INPUTS, "tool_call__result", "tool_call__input", "tool_call__edited_input")

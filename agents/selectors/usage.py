@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce, TruncDate
@@ -34,6 +35,14 @@ class DayUsage:
     calls: int
     tokens: int
     microusd: int | None
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """A thread's time zone, or that of the settings where this machine does not know it."""
+    try:
+        return ZoneInfo(name or settings.TIME_ZONE)
+    except (ZoneInfoNotFoundError, ValueError):
+        return ZoneInfo(settings.TIME_ZONE)
 
 
 def spent_since(

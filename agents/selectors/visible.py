@@ -6,30 +6,24 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, PermissionsMixin
 from django.db.models import Q, QuerySet
 
-from agents.kernel.proposals import proposal_kinds
+from agents.kernel.proposals import request_features
 from agents.models import (
     Agent,
     ApiToken,
     ApprovalGrant,
     ApprovalRequest,
     AuditEntry,
-    Budget,
-    McpServer,
     Run,
     Thread,
     UsageTotal,
 )
-from agents.selectors.mcp_servers import servers_named_in
 
 Person = AbstractBaseUser | AnonymousUser
 
 
 APPROVE = "agents.approve_toolcall"
 VIEW_ALL = "agents.view_all_runs"
-CHANGE_BUDGETS = "agents.change_budget"
-VIEW_BUDGETS = "agents.view_budget"
 VIEW_AUDIT = "agents.view_auditentry"
-CONFIGURE_MCP = "agents.configure_mcpserver"
 
 
 def _has(user: Person, permission: str) -> bool:
@@ -93,11 +87,6 @@ def is_approver(user: Person, agent_id: str) -> bool:
     return Agent.objects.filter(pk=agent_id, pk__in=approved_agents(user)).exists()
 
 
-def may_change_budgets(user: Person) -> bool:
-    """Whether `user` says what users and agents may spend."""
-    return _has(user, CHANGE_BUDGETS)
-
-
 def approved_agents(user: Person) -> QuerySet[Agent]:
     """Agents of whose runs `user`, as a member of a group of theirs, decides what waits."""
     if not user.is_authenticated or not getattr(user, "is_active", False):
@@ -127,7 +116,7 @@ def watchable_runs_for(user: Person) -> QuerySet[Run]:
 def approvals_for(user: Person) -> QuerySet[ApprovalRequest]:
     """Requests that `user` may see and, but for own ones that want somebody else, decide.
 
-    Those of own runs, those that a kind of proposals shows, those of agents that a group of the
+    Those of own runs, those that their kind shows, those of agents that a group of the
     user's approves for, or all with the permission to approve.
     """
     if not user.is_authenticated:
@@ -136,11 +125,9 @@ def approvals_for(user: Person) -> QuerySet[ApprovalRequest]:
     if _has(user, APPROVE):
         return requests
     mine = Q(run__owner=user.pk)
-    for kind in proposal_kinds().values():
+    for kind in request_features():
         mine |= kind.seen_by(user)
     mine |= Q(run__agent_version__agent__in=approved_agents(user))
-    if may_change_budgets(user):
-        mine |= Q(allowance__budget__isnull=False)
     return requests.filter(mine)
 
 
@@ -166,27 +153,6 @@ def tokens_for(user: Person) -> QuerySet[ApiToken]:
     if not user.is_authenticated:
         return ApiToken.objects.none()
     return ApiToken.objects.filter(user=user.pk)
-
-
-def may_see_all_mcp_servers(user: Person) -> bool:
-    """Whether `user` sees every server, with how it is reached."""
-    return _has(user, CONFIGURE_MCP) or _has(user, "agents.view_mcpserver")
-
-
-def mcp_servers_for(user: Person) -> QuerySet[McpServer]:
-    """Servers of agents that `user` may use, or all for operators."""
-    if may_see_all_mcp_servers(user):
-        return McpServer.objects.all()
-    assigned = agents_for(user).exclude(mcp_servers=[]).values_list("mcp_servers", flat=True)
-    slugs = {slug for entries in assigned for slug in servers_named_in(entries)}
-    return McpServer.objects.filter(slug__in=slugs, enabled=True)
-
-
-def budgets_for(user: Person) -> QuerySet[Budget]:
-    """Budgets that `user` may read: all with the permission, else the user's own."""
-    if _has(user, VIEW_BUDGETS) or may_change_budgets(user):
-        return Budget.objects.all()
-    return Budget.objects.filter(user=user.pk) if user.is_authenticated else Budget.objects.none()
 
 
 def audit_for(user: Person) -> QuerySet[AuditEntry]:

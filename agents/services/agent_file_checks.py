@@ -8,15 +8,10 @@ from difflib import get_close_matches
 from typing import Any
 
 from agents.agent_files.reading import BadFile, Document, FileProblem, Path, read_document
-from agents.agent_files.shape import (
-    SubagentFile,
-    check_shape,
-    file_fields,
-    in_snake_case,
-)
-from agents.kernel.options import NamedTool, options_of
+from agents.agent_files.shape import check_shape, file_fields, in_snake_case
+from agents.kernel.options import option_classes, part_of, tolerated_options
 from agents.providers.registry import PROVIDERS
-from agents.selectors.mcp_servers import offered_names
+from agents.spec import SubagentSpec
 
 MOST_PROBLEMS = 50
 
@@ -70,15 +65,9 @@ def check_names_in_file(
             message = f"{name!r} is no {what}{_near(name, known)}"
             problems.append(file.problem(path, message))
 
-    tools = {*known_tools, *_tools_in(present), *offered_names(data.get("mcp_servers", []))}
-    for at, name in enumerate(data.get("tools") or ()):
-        require(("tools", at), name, tools, "tool")
-    for name in data.get("interrupt_on", ()):
-        require(("interrupt_on", name), name, tools, "tool")
-    for at, rule in enumerate(data.get("approval_rules", ())):
-        if "*" not in rule["tool"]:
-            require(("approval_rules", at, "tool"), rule["tool"], tools, "tool")
-    for path, name in _tools_in_options(data):
+    named, offered = _tools_in(data)
+    tools = {*known_tools, *(name for _, name in _tools_in(present)[0]), *offered}
+    for path, name in named:
         if "*" not in name:
             require(path, name, tools, "tool")
     providers = {"", *PROVIDERS, present.get("provider", "")}
@@ -87,8 +76,6 @@ def check_names_in_file(
     require(("toolbox",), data.get("toolbox", ""), toolboxes, "toolbox of this host")
     providers |= {each.get("provider", "") for each in present.get("subagents", ())}
     for at, each in enumerate(data.get("subagents", ())):
-        for position, name in enumerate(each.get("tools") or ()):
-            require(("subagents", at, "tools", position), name, tools, "tool")
         require(("subagents", at, "provider"), each.get("provider", ""), providers, "provider")
     if problems:
         raise BadFile(_in_order(problems[:MOST_PROBLEMS]))
@@ -128,7 +115,7 @@ def _told(error: Any) -> str:
     kind = error["type"]
     if kind == "extra_forbidden":
         of_subagent = error["loc"][0] == "subagents"
-        fields = SubagentFile.model_fields if of_subagent else file_fields()
+        fields = SubagentSpec.model_fields if of_subagent else file_fields()
         nested = len(error["loc"]) > (3 if of_subagent else 1)
         near = "" if nested else _near(str(error["loc"][-1]), fields)
         return f"there is no such field{near or '.'}"
@@ -146,17 +133,20 @@ def _near(name: str, known: Collection[str]) -> str:
     return f"{meant} There are: {', '.join(sorted(each for each in known if each)) or 'none'}."
 
 
-def _tools_in_options(data: dict[str, Any]) -> list[NamedTool]:
-    return [each for options in options_of(data) for each in options.named_tools()]
-
-
-def _tools_in(data: dict[str, Any]) -> set[str]:
-    found = {*(data.get("tools") or ()), *data.get("interrupt_on", ())}
-    found |= {rule["tool"] for rule in data.get("approval_rules", ())}
-    found |= {name for _, name in _tools_in_options(data)}
-    for each in data.get("subagents", ()):
-        found |= set(each.get("tools") or ())
-    return found
+def _tools_in(data: dict[str, Any]) -> tuple[list[tuple[Path, str]], set[str]]:
+    """Return the tools that checked data names, with their places, and those that it brings."""
+    definition = tolerated_options(data)
+    named: list[tuple[Path, str]] = []
+    offered: set[str] = set()
+    for kind in option_classes():
+        part = part_of(definition, kind)
+        named += part.tool_names()
+        offered |= set(part.offered_tools())
+    for at, each in enumerate(data.get("subagents", ())):
+        named += [
+            (("subagents", at, "tools", n), name) for n, name in enumerate(each.get("tools") or ())
+        ]
+    return named, offered
 
 
 def _in_order(problems: list[FileProblem]) -> list[FileProblem]:

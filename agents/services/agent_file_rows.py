@@ -8,16 +8,15 @@ from typing import Any
 
 from django.contrib.auth.models import Group
 
-from agents.agent_files.shape import AgentFile, SubagentFile, default_of, file_fields
-from agents.kernel.options import checked_options, option_fields, without_known
+from agents.agent_files.shape import default_of, file_fields
+from agents.kernel.options import json_value
 from agents.kernel.relations import relations
 from agents.models import Agent, Subagent
 from agents.services.errors import InvalidRequest
+from agents.spec import SubagentSpec
 
 NAMED = ("groups", "approver_groups")
 """Fields of the file that name other rows, beside the relations of features."""
-PLAIN = tuple(name for name in AgentFile.model_fields if name not in (*NAMED, "subagents"))
-"""Fields of the file that are a column of the agent."""
 
 
 def file_data(agent: Agent) -> dict[str, Any]:
@@ -28,26 +27,24 @@ def file_data(agent: Agent) -> dict[str, Any]:
     for name in file_fields():
         if name == "subagents":
             rows = agent.subagents.order_by("name") if stored else ()
-            value: Any = [_without_defaults(row, SubagentFile) for row in rows]
+            value: Any = [_without_defaults(row) for row in rows]
         elif name in of_features:
             value = of_features[name].names(agent) if stored else []
         elif name in NAMED:
             value = _names(agent, name) if stored else []
-        elif name in AgentFile.model_fields:
-            value = _plain(getattr(agent, name))
         else:
-            value = agent.options.get(name, default_of(name))
+            value = json_value(getattr(agent, name))
         if value != default_of(name):
             data[name] = value
     return data
 
 
-def fill_columns(agent: Agent, data: Mapping[str, Any]) -> None:
+def fill_fields(agent: Agent, data: Mapping[str, Any]) -> None:
     """Set the agent's own fields from a file's checked data. Nothing is stored."""
-    for name in PLAIN:
-        setattr(agent, name, _column(name, data.get(name, default_of(name))))
-    given = checked_options({name: data[name] for name in option_fields() if name in data})
-    agent.options = {**without_known(agent.options), **given}
+    rows = {*NAMED, "subagents", *(relation.name for relation in relations())}
+    for name in file_fields():
+        if name not in rows:
+            setattr(agent, name, _column(name, data.get(name, default_of(name))))
 
 
 def subagent_rows(data: Mapping[str, Any]) -> list[Subagent]:
@@ -90,20 +87,14 @@ def _names(agent: Agent, field: str) -> list[str]:
     return sorted(getattr(agent, field).values_list("name", flat=True))
 
 
-def _without_defaults(row: Subagent, kind: type[SubagentFile]) -> dict[str, Any]:
+def _without_defaults(row: Subagent) -> dict[str, Any]:
     found = {}
-    for name, field in kind.model_fields.items():
-        value = _plain(getattr(row, name))
-        if field.is_required() or value != field.get_default(call_default_factory=True):
+    for name, field in SubagentSpec.model_fields.items():
+        value = json_value(getattr(row, name))
+        default = None if field.is_required() else json_value(field.get_default())
+        if value != default:
             found[name] = value
     return found
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Decimal):
-        # Whole dollars without a point; the six digits of the column fit a float.
-        return int(value) if value == value.to_integral_value() else float(value)
-    return value
 
 
 def _column(name: str, value: Any) -> Any:

@@ -20,7 +20,7 @@ from agents.review.unified import unified_lines
 from agents.services.agent_file_checks import at_its_line, check_names_in_file, read_agent_file
 from agents.services.agent_file_rows import (
     file_data,
-    fill_columns,
+    fill_fields,
     groups_named,
     related_rows,
     subagent_rows,
@@ -175,7 +175,7 @@ def _check_scripts(data: dict[str, Any], present: dict[str, Any], changed: list[
 
 def _save(agent: Agent, data: dict[str, Any], changed: list[str], by: AbstractBaseUser) -> None:
     """One save of all. What the file leaves as it is, is not touched."""
-    fill_columns(agent, data)
+    fill_fields(agent, data)
     agent.full_clean(exclude=["owner"])
     has = {name: data.get(name, []) for name in changed}
     save_agent(

@@ -6,38 +6,22 @@ from collections.abc import Collection
 
 from django.contrib.auth.models import PermissionsMixin
 
-from agents.kernel.options import option_permissions
+from agents.kernel.options import option_classes
 from agents.kernel.relations import relations
 from agents.models import Agent
 from agents.selectors.visible import Person
 from agents.services.errors import NotAllowed
-from agents.services.mcp_servers import CONFIGURE_MCP
-
-CONFIGURE_SANDBOX = "agents.configure_sandbox"
-CONFIGURE_APPROVAL = "agents.configure_approval"
-"""Who lacks it could otherwise let an agent do unasked what others have to approve."""
+from agents.spec import CONFIGURE_APPROVAL
 
 SHARE_AGENT = "agents.share_agent"
 """Who runs the agent of another trusts its owner with what it is told: an agent's memory, which its
 owner decides about, may come to hold it, and tools act with the credentials of who runs it."""
 
-SANDBOX_FIELDS = ("sandbox", "read_only", "network", "allowed_hosts", "toolbox", "command_timeout")
-APPROVAL_FIELDS = (
-    "interrupt_on",
-    "approval_rules",
-    "approvals_needed",
-    "self_approval",
-    "approval_expiry",
-    "approver_groups",
-)
-SHARING_FIELDS = ("everyone", "groups")
-_GUARDED_FIELDS: dict[str, str] = {
-    **dict.fromkeys(SANDBOX_FIELDS, CONFIGURE_SANDBOX),
-    **dict.fromkeys(APPROVAL_FIELDS, CONFIGURE_APPROVAL),
-    "mcp_servers": CONFIGURE_MCP,
-    **dict.fromkeys(SHARING_FIELDS, SHARE_AGENT),
+_ROWS = {
+    "approver_groups": CONFIGURE_APPROVAL,
+    "everyone": SHARE_AGENT,
+    "groups": SHARE_AGENT,
 }
-
 
 RESERVED_SLUGS = frozenset({"agent-builder", "demo"})
 """Of agents that Vel makes by itself. Who had one before would be talked to in its place."""
@@ -45,9 +29,15 @@ RESERVED_SLUGS = frozenset({"agent-builder", "demo"})
 
 def guarded_fields() -> dict[str, str]:
     """Return the permission that a field needs, beside the one to add or change agents."""
+    of_options = {
+        name: kind.permission
+        for kind in option_classes()
+        if kind.permission
+        for name in kind.model_fields
+    }
     return {
-        **_GUARDED_FIELDS,
-        **option_permissions(),
+        **_ROWS,
+        **of_options,
         **{relation.name: relation.permission for relation in relations()},
     }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.forms.models import model_to_dict
 
-from agents.kernel.options import option_defaults
+from agents.kernel.options import option_fields
 from agents.kernel.relations import relations
 from agents.models import Agent, Subagent
 
@@ -25,7 +25,7 @@ def agent_state(agent: Agent, *, empty: Collection[str] = ()) -> dict[str, objec
         if field.name not in _NOT_TOLD
     }
     # By their own names, as the fields that have a column.
-    state |= {**option_defaults(), **state.pop("options")}
+    state |= {**{name: getattr(agent, name) for name in option_fields()}, **state.pop("definition")}
     state["owner"] = agent.owner.get_username() if agent.owner else None
     for name in (*(relation.name for relation in relations()), "groups", "approver_groups"):
         rows = [] if name in empty else getattr(agent, name).values_list("name", flat=True)

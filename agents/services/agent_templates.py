@@ -63,6 +63,15 @@ def ensure_builder_agent() -> Agent:
     agent = Agent.objects.filter(slug=BUILDER_SLUG).first()
     if agent is not None:
         return agent
+    definition = {
+        "system_prompt": builder_prompt(),
+        "integrations": ["agents"],
+        "tools": ["list_agent_parts", "check_agent", "create_agent", "write_todos"],
+        "sandbox": False,
+        "builtin_skills": False,
+        "general_subagent": False,
+        "max_turns": 60,
+    }
     try:
         with transaction.atomic():
             return save_agent(
@@ -70,14 +79,8 @@ def ensure_builder_agent() -> Agent:
                     name="Agent builder",
                     slug=BUILDER_SLUG,
                     description="Builds an agent with you, by asking what it is for.",
-                    system_prompt=builder_prompt(),
-                    integrations=["agents"],
-                    tools=["list_agent_parts", "check_agent", "create_agent", "write_todos"],
-                    sandbox=False,
-                    builtin_skills=False,
-                    general_subagent=False,
                     everyone=True,
-                    max_turns=60,
+                    **definition,
                 )
             )
     except IntegrityError:  # another process made it at the same moment

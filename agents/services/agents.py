@@ -10,7 +10,16 @@ from django.contrib.auth.models import Group
 from django.db import transaction
 from pydantic import ValidationError
 
-from agents.kernel.options import checked_options, known_options, options_of, without_known
+from agents.kernel.features import collect
+from agents.kernel.options import (
+    AgentOptions,
+    json_value,
+    option_classes,
+    option_fields,
+    part_of,
+    validated_options,
+    without_known,
+)
 from agents.kernel.relations import AgentRelation, relations
 from agents.models import Agent, AgentVersion, Subagent
 from agents.providers import registry
@@ -18,8 +27,6 @@ from agents.services.agent_rights import check_may_define
 from agents.services.agent_state import agent_state
 from agents.services.audit import Change, changes_between, record
 from agents.services.errors import InvalidRequest
-from agents.services.fallbacks import check_fallbacks
-from agents.services.mcp_tools import tool_specs
 from agents.services.output_schemas import schema_text
 from agents.services.policy_rules import check_policy
 from agents.services.prompt_values import check_new_prompts
@@ -57,65 +64,45 @@ def build_spec(
     `InvalidRequest` that names the field which does not fit.
     """
     provider = agent.provider or default_provider()
-    of_relations = {
-        name: value
-        for relation in relations()
-        for name, value in relation.fields(_rows_of(agent, relation, related or {})).items()
-    }
     _check_allowed_hosts(agent)
+    # What these mean for a run depends on settings and rows, which their own module does not know.
+    pinned = {
+        "provider": provider,
+        "model": agent.model or default_model(provider),
+        "output_schema": schema_text(agent.output_schema),
+        "subagents": subagent_specs(agent, subagents),
+        **{
+            name: value
+            for relation in relations()
+            for name, value in relation.fields(_rows_of(agent, relation, related or {})).items()
+        },
+    }
     try:
+        definition = validated_options(option_values(agent))
+        parts = [part_of(definition, kind) for kind in option_classes()]
+        values = {name: value for part in parts for name, value in part.pinned(agent).items()}
         spec = AgentSpec(
+            **(without_known(agent.definition) | values | pinned),
             name=agent.name,
             slug=agent.slug,
-            system_prompt=agent.system_prompt,
-            provider=provider,
-            model=agent.model or default_model(provider),
-            max_output_tokens=agent.max_output_tokens,
-            thinking=agent.thinking,  # type: ignore[arg-type]  # checked by pydantic
-            effort=agent.effort,
-            profile=agent.profile,  # type: ignore[arg-type]
-            tools=agent.tools,
-            interrupt_on=agent.interrupt_on,
-            approval_rules=agent.approval_rules,
-            approvals_needed=agent.approvals_needed,  # type: ignore[arg-type]
-            self_approval=agent.self_approval,
-            approval_expiry=agent.approval_expiry,
-            builtin_skills=agent.builtin_skills,
-            skill_mode=agent.skill_mode,  # type: ignore[arg-type]
-            sandbox=agent.sandbox,
-            network=agent.network,  # type: ignore[arg-type]
-            allowed_hosts=agent.allowed_hosts,
-            toolbox=agent.toolbox,
-            command_timeout=agent.command_timeout,
-            read_only=agent.read_only,
-            integrations=agent.integrations,
-            mcp_tools=tool_specs(agent),
-            subagents=subagent_specs(agent, subagents),
             toolkit=agent.toolkit,
-            general_subagent=agent.general_subagent,
-            background_subagents=agent.background_subagents,
-            max_concurrent_subagents=agent.max_concurrent_subagents,
-            subagent_depth=agent.subagent_depth,
-            output_schema=schema_text(agent.output_schema),
-            output_repairs=agent.output_repairs,
-            fallbacks=agent.fallbacks,
-            max_turns=agent.max_turns,
-            max_tokens=agent.max_tokens,
-            max_cost=float(agent.max_cost) if agent.max_cost is not None else None,
-            max_seconds=agent.max_seconds,
-            needs=_needs_of(agent),
-            **agent.options,
-            **of_relations,
+            needs=_needs_of(agent, parts),
         )
-        checked_options(known_options(agent.options))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         location = ".".join(str(part) for part in first["loc"])
         raise InvalidRequest(f"{location}: {first['msg']}", code="invalid_agent") from None
     check_policy(spec)
-    _check_options(spec, agent.options)
-    check_fallbacks(spec)
+    for part in parts:
+        part.check(spec)
+    for _, check in collect("options", "SPEC_CHECKS"):
+        check(spec)
     return spec
+
+
+def option_values(agent: Agent) -> dict[str, Any]:
+    """Return the options of `agent` as JSON data, with their defaults."""
+    return {name: json_value(getattr(agent, name)) for name in option_fields()}
 
 
 def _rows_of(
@@ -125,27 +112,19 @@ def _rows_of(
     return related[relation.name] if relation.name in related else relation.rows(agent)
 
 
-def _needs_of(agent: Agent) -> dict[str, str]:
+def _needs_of(agent: Agent, parts: Iterable[AgentOptions]) -> dict[str, str]:
     """Return `AgentSpec.needs`.
 
     Options of a feature that is not installed stay, and so do their needs.
     """
     needs: dict[str, str] = {}
-    if missing := without_known(agent.options):
+    if missing := without_known(agent.definition):
         latest = agent.versions.order_by("-number").first()
         stored = {} if latest is None else latest.spec.get("needs", {})
         needs = {name: option for name, option in stored.items() if option in missing}
-    for options in options_of(agent.options):
+    for options in parts:
         needs |= options.needed_middleware()
     return needs
-
-
-def _check_options(spec: AgentSpec, values: Mapping[str, Any]) -> None:
-    for options in options_of(values):
-        try:
-            options.check(spec)
-        except ValueError as error:
-            raise InvalidRequest(str(error), code="invalid_agent") from None
 
 
 def _check_allowed_hosts(agent: Agent) -> None:
@@ -177,7 +156,7 @@ def save_agent(
     known, given = {relation.name: relation for relation in relations()}, related or {}
     for name, rows in given.items():
         known[name].check(agent, rows)
-    spec = build_spec(agent, subagents, given).model_dump(mode="json")
+    spec = build_spec(agent, subagents, given)
     # Locked first: what it was is what this changes.
     stored = _lock(agent.pk)
     before = agent_state(stored) if stored else None
@@ -193,10 +172,11 @@ def save_agent(
     locked = _lock(agent.pk)
     assert locked is not None
     latest = locked.versions.order_by("-number").first() if stored else None
-    if latest is None or latest.spec != spec:
-        check_new_prompts(spec, latest.spec if latest else None)
+    dumped = spec.model_dump(mode="json")
+    if latest is None or AgentSpec.completed(latest.spec) != dumped:
+        check_new_prompts(dumped, latest.spec if latest else None)
         number = latest.number + 1 if latest else 1
-        AgentVersion.objects.create(agent=locked, number=number, spec=spec, created_by_id=by_id)
+        AgentVersion.objects.create(agent=locked, number=number, spec=dumped, created_by_id=by_id)
         Agent.objects.filter(pk=agent.pk).update(version=number)
         agent.version = locked.version = number
     arguments = {
@@ -248,9 +228,9 @@ def delete_agent(agent: Agent) -> None:
 
 def current_version(agent: Agent) -> AgentVersion:
     """The version that a run started now would pin. Makes a new one if settings changed it."""
-    spec = build_spec(agent).model_dump(mode="json")
     latest = agent.versions.order_by("-number").first()
-    if latest is not None and latest.spec == spec:
+    spec = build_spec(agent).model_dump(mode="json")
+    if latest is not None and AgentSpec.completed(latest.spec) == spec:
         return latest
     save_agent(agent, note="The settings of Vel have changed since its last version.")
     return agent.versions.get(number=agent.version)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from django.contrib.auth.base_user import AbstractBaseUser
 
-from agents.kernel.proposals import proposal_kind
+from agents.kernel.proposals import proposal_kind, run_request_kind
 from agents.models import ApprovalRequest, Run
-from agents.selectors.visible import may_change_budgets
 from agents.services.errors import Conflict, NotAllowed
 from agents.states import Decision
 
@@ -26,15 +25,5 @@ def check_right(request: ApprovalRequest, run: Run, decision: str, by: AbstractB
         )
     if decision == Decision.APPROVE and request.first_approver_id == by.pk:
         raise Conflict("You have approved this: a second person has to, too.", code="approved")
-    if (kind := proposal_kind(request)) is not None:
+    if (kind := proposal_kind(request) or run_request_kind(request)) is not None:
         kind.check_right(request, by)
-    if is_of_window(request) and not may_change_budgets(by):
-        raise NotAllowed(
-            "This budget is not the run's own: people with the permission to change budgets give "
-            "more."
-        )
-
-
-def is_of_window(request: ApprovalRequest) -> bool:
-    """Whether more of a budget's window is asked for, and not of a run's own limit."""
-    return request.allowance is not None and request.allowance.budget_id is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,13 @@ from agents.events.catalogue.approvals import ApprovalDecided, ApprovalSeconded
 from agents.events.catalogue.tool_calls import ToolCompleted, ToolDenied
 from agents.events.event import OMITTED
 from agents.events.preview import preview
-from agents.kernel.proposals import ProposalKind, proposal_kind
+from agents.kernel.proposals import (
+    DecideAgain,
+    ProposalKind,
+    proposal_kind,
+    run_request_kind,
+    run_request_kinds,
+)
 from agents.kernel.row_hooks import RowHooks
 from agents.models import ApprovalKind, ApprovalRequest, Run, ToolCall
 from agents.policy import judge
@@ -25,12 +31,6 @@ from agents.selectors.visible import approvals_for
 from agents.services.approval_rights import check_right
 from agents.services.asking import ask_again
 from agents.services.audit import Change, record
-from agents.services.budget_answers import (
-    WaitersChanged,
-    amount_of,
-    apply_answer,
-    lock_waiters,
-)
 from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.grants import GrantTerms, give_grant
 from agents.services.wake import lock_run, wake_run
@@ -103,8 +103,8 @@ def decide_approval(
         while True:
             try:
                 return _decide(request_id, answer, by, check_input)
-            except WaitersChanged:
-                continue  # of a budget: lock again, with the run that has come
+            except DecideAgain:
+                continue
 
 
 def check_answer(
@@ -155,9 +155,9 @@ def _decide(
     request = _visible_request(request_id, by)
     if request.status != ApprovalStatus.PENDING:
         check_decision(request, answer)  # refuses it: who comes late keeps nobody waiting
-    is_budget = request.kind == ApprovalKind.BUDGET
-    locked = lock_waiters(request) if is_budget else {}
-    run = locked[request.run_id] if is_budget else lock_run(request.run_id)
+    kind = run_request_kind(request)
+    locked = kind.lock(request) if kind is not None else {request.run_id: lock_run(request.run_id)}
+    run = locked[request.run_id]
     request = ApprovalRequest.objects.select_for_update().get(pk=request_id)
     _check(request, run, answer, by, check_input)
     if (
@@ -177,16 +177,16 @@ def _check(
     check_input: InputCheck | None,
 ) -> None:
     check_decision(request, answer)
-    is_budget = request.kind == ApprovalKind.BUDGET
-    # Of a budget not the run itself may wait, but its subagents.
-    if run.has_ended or (run.status != RunStatus.WAITING and not is_budget):
+    about_run = run_request_kind(request)
+    # With a request about a run, its subagents may wait instead of the run itself.
+    if run.has_ended or (run.status != RunStatus.WAITING and about_run is None):
         raise Conflict(f"The run is {run.status}: there is nothing to decide.", code="stale")
     check_right(request, run, answer.decision, by)
     if answer.decision == Decision.EDIT and request.kind == ApprovalKind.TOOL:
         _check_edited_input(request, run, answer, check_input)
     approves = answer.decision in (Decision.APPROVE, Decision.EDIT)
-    if answer.decision == Decision.EDIT and is_budget:
-        amount_of(request, answer.input)
+    if answer.decision == Decision.EDIT and about_run is not None:
+        about_run.check_edit(request, answer.input)
     kind = proposal_kind(request)
     if approves and kind is not None:
         if answer.decision == Decision.EDIT:
@@ -203,8 +203,7 @@ def check_decision(request: ApprovalRequest, answer: DecisionRequest) -> None:
         raise Conflict(f"The request is {request.status} already.", code="stale")
     if request.expires_at is not None and request.expires_at <= timezone.now():
         raise Conflict("The request has expired.", code="expired")
-    known = request.kind in (ApprovalKind.TOOL, ApprovalKind.BUDGET)
-    if not known and proposal_kind(request) is None and answer.decision != Decision.REJECT:
+    if not _is_known(request) and answer.decision != Decision.REJECT:
         raise Conflict(
             f"The feature that asked this ({request.kind}) is not installed any more: reject it.",
             code="stale",
@@ -228,6 +227,12 @@ def check_decision(request: ApprovalRequest, answer: DecisionRequest) -> None:
     if answer.always is not None and request.approvals_needed > 1:
         raise InvalidRequest("Two people approve each of these calls: none is allowed for good.")
     check_transition(APPROVAL_TRANSITIONS, request.status, ApprovalStatus.DECIDED)
+
+
+def _is_known(request: ApprovalRequest) -> bool:
+    """Return whether the feature that has the request is installed."""
+    kind = proposal_kind(request) or run_request_kind(request)
+    return request.kind == ApprovalKind.TOOL or kind is not None
 
 
 def _check_edited_input(
@@ -263,7 +268,7 @@ def _record(
     run: Run,
     answer: DecisionRequest,
     by: AbstractBaseUser,
-    locked: Collection[str],
+    locked: Mapping[str, Run],
 ) -> ApprovalRequest:
     request.status = ApprovalStatus.DECIDED
     request.decision = answer.decision
@@ -277,7 +282,8 @@ def _record(
         "decision": (None, answer.decision),
         "digest": (None, request.digest),
     }
-    if request.kind == ApprovalKind.BUDGET:
+    about_run = run_request_kind(request)
+    if about_run is not None:
         changes["input"] = (request.input, answer.input or request.input)
     record(
         "approval.decided", request, name=request.tool, by=by, changes=changes, note=answer.reason
@@ -308,8 +314,10 @@ def _record(
     elif call is not None:
         drafts += _apply_to_call(call, answer)
     append_events(run.id, drafts)
-    if request.allowance_id is not None:
-        apply_answer(request, locked)
+    if about_run is not None:
+        about_run.carry_out(request, locked)
+    elif run.wait_reason == request.kind:
+        wake_run(run, "the feature that asked is not installed any more")
     else:
         wake_if_decided(run)
     return request
@@ -318,7 +326,7 @@ def _record(
 def wake_if_decided(run: Run) -> None:
     """Let a locked run go on when none of its calls waits for a person any more."""
     pending = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING)
-    waiting = pending.exclude(kind=ApprovalKind.BUDGET).exists()
+    waiting = pending.exclude(kind__in=run_request_kinds().keys()).exists()
     if not waiting and run.wait_reason == WaitReason.APPROVAL:
         wake_run(run, "approvals decided")
 

@@ -61,17 +61,20 @@ def ensure_demo_agent() -> Agent:
 
 
 def _new_agent() -> Agent:
+    definition = {
+        "system_prompt": SYSTEM_PROMPT,
+        "approval_rules": list(PUBLISHING),
+        "max_turns": 60,
+        "max_tokens": 2_000_000,
+        "max_cost": Decimal(2),
+        "max_seconds": 900,
+    }
     return Agent(
         name="Demo: data analyst",
         slug=DEMO_SLUG,
         description="Analyses four years of weather and leaves a report and a chart.",
-        system_prompt=SYSTEM_PROMPT,
         everyone=True,
-        approval_rules=list(PUBLISHING),
-        max_turns=60,
-        max_tokens=2_000_000,
-        max_cost=Decimal(2),
-        max_seconds=900,
+        **definition,
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.kernel.proposals import proposal_kind
-from agents.models import ApprovalKind, ApprovalRequest
+from agents.kernel.proposals import proposal_kind, run_request_kind
+from agents.models import ApprovalRequest
 from agents.review import Review
 from agents.review.diff import diff_section
 from agents.review.json_text import compact, text_of
@@ -36,8 +36,8 @@ def review_of_edit(request: ApprovalRequest, arguments: dict[str, Any]) -> Revie
         section = kind.edit_review(request, arguments, _WHOLE)
         return Review(f"What {'was' if is_decided else 'would be'} saved instead", (section,))
     original = request.input if isinstance(request.input, dict) else {}
-    if request.kind == ApprovalKind.BUDGET:
-        arguments = {**original, **arguments}  # of which only the amount may differ
+    if run_request_kind(request) is not None:
+        arguments = {**original, **arguments}  # an edit may name its part alone
     names = [
         name
         for name in original

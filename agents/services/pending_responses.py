@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.utils import timezone
 
-from agents.models import ApprovalKind, ApprovalRequest
+from agents.kernel.proposals import run_request_kind
+from agents.models import ApprovalRequest
 from agents.services.approval_rights import check_right
 from agents.services.errors import ServiceError
 from agents.states import ApprovalStatus, RunStatus
@@ -33,7 +34,7 @@ def pending_responses(request: ApprovalRequest, by: AbstractBaseUser) -> Pending
     if request.status != ApprovalStatus.PENDING:
         return PendingResponses(closed=f"The request is {request.get_status_display()}.")
     waits = request.run.status == RunStatus.WAITING or (
-        request.kind == ApprovalKind.BUDGET and not request.run.has_ended
+        run_request_kind(request) is not None and not request.run.has_ended
     )
     if not waits:
         return PendingResponses(

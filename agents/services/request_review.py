@@ -5,9 +5,9 @@ Whoever calls has found the request among those that the person may see.
 
 from __future__ import annotations
 
-from agents.kernel.proposals import proposal_kind
-from agents.models import ApprovalKind, ApprovalRequest
-from agents.review import Review, budget_review, call_review
+from agents.kernel.proposals import proposal_kind, run_request_kind
+from agents.models import ApprovalRequest
+from agents.review import Review, call_review
 from agents.review.call import with_preview
 from agents.services.waiting_call import review_of
 from agents.states import ApprovalStatus
@@ -19,10 +19,8 @@ def review_of_request(request: ApprovalRequest) -> Review:
     One that was decided does not: the files have changed since, and a diff with them would show
     what nobody was asked about.
     """
-    if (kind := proposal_kind(request)) is not None:
+    if (kind := proposal_kind(request) or run_request_kind(request)) is not None:
         return kind.review(request)
-    if request.kind == ApprovalKind.BUDGET:
-        return budget_review(request.input)
     pending = request.status == ApprovalStatus.PENDING
     review = review_of(request) if pending else call_review(request.tool, request.input)
     if request.preview is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 
+from agents.kernel.proposals import run_request_kinds
 from agents.models import Run, Thread
 from agents.services.errors import Conflict, NotAllowed
 from agents.services.runs import RunRequest, create_run
@@ -13,16 +14,13 @@ from agents.states import RunStatus, WaitReason
 
 CONTINUE = "Continue from where you stopped."
 
-_WAITS = {
+_UNKNOWN = "it waits for a feature that is not installed any more: cancel it"
+_WAITS: dict[str, str] = {
     WaitReason.APPROVAL: (
         "it waits for a decision: GET /api/v1/approvals?status=pending&run={run} lists what is "
         "asked, POST /api/v1/approvals/ID/decide answers"
     ),
     WaitReason.CHILDREN: "it goes on when its subagents have ended",
-    WaitReason.BUDGET: (
-        "it waits for a budget: GET /api/v1/approvals?status=pending&run={run} shows the request, "
-        "and it goes on when it is granted"
-    ),
 }
 
 
@@ -61,7 +59,9 @@ def _check_resumable(run: Run) -> None:
             code="subagent",
         )
     if run.status == RunStatus.WAITING:
-        what = _WAITS[WaitReason(run.wait_reason)].format(run=run.pk)
+        kind = run_request_kinds().get(run.wait_reason)
+        what = kind.how_to_resume if kind is not None else _WAITS.get(run.wait_reason, _UNKNOWN)
+        what = what.format(run=run.pk)
         raise Conflict(f"The run has not ended: {what}.", code="waiting")
     if run.status == RunStatus.COMPLETED:
         raise Conflict("The run has been answered: send a new message.", code="completed")

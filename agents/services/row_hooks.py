@@ -5,13 +5,11 @@ from __future__ import annotations
 from agents.kernel.row_hooks import RowHooks
 from agents.selectors.starters import StarterRows
 from agents.services.approvals import ApprovalRows
-from agents.services.budget_answers import BudgetRows
 from agents.services.delegation import SubagentRows
 from agents.services.run_ends import EndRows
 from agents.services.usage_totals import UsageRows
 
 ROW_HOOKS: tuple[type[RowHooks], ...] = (
-    BudgetRows,
     ApprovalRows,
     SubagentRows,
     EndRows,

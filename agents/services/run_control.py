@@ -59,7 +59,7 @@ def _end_all(members: list[Run], by: str, reason: str, *, wake: str = "") -> Non
     reason = (reason or f"cancelled by {by}")[:200]
     going = [member for member in members if not member.has_ended]
     driven = _driven_among(going)
-    # These clocks first: an end may lock allowances, and drivers lock those after their clocks.
+    # These clocks first: an end may lock rows of features, which drivers lock after their clocks.
     clocks = RunClock.objects.filter(run__in=driven)
     clocks.update(cancel_requested=True, cancel_reason=reason)
     for member in reversed(going):
@@ -218,7 +218,7 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
     run.executor = executor
     row_hooks.resumed(run, had_ended=had_ended)
     run.save()
-    RunClock.objects.filter(run=run).update(lost_drivers=0, refusal_code="", refusal="")
+    RunClock.objects.filter(run=run).update(lost_drivers=0)
     Run.objects.filter(pk__in=[member.pk for member in below]).update(executor=executor)
     for member in (run, *below):
         member.executor = executor

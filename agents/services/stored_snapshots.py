@@ -191,17 +191,20 @@ class StoredSnapshots(SnapshotStore):
 
 def erase_stored(thread_id: str) -> None:
     """Remove all that the storage has of a thread. Raises `StorageFailed`."""
-    storage = common_storage()
-    for part in ("manifests", "objects", "mcp/manifests", "mcp/objects"):
-        location = f"snapshots/{thread_id}/{part}"
-        try:
-            names = _asked(storage.listdir, location)[1]
-        except StorageFailed as error:
-            if isinstance(error.__cause__, FileNotFoundError):
-                continue
-            raise
-        for name in names:
-            _asked(storage.delete, f"{location}/{name}")
+    _erase(common_storage(), f"snapshots/{thread_id}")
+
+
+def _erase(storage: Storage, location: str) -> None:
+    try:
+        directories, names = _asked(storage.listdir, location)
+    except StorageFailed as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return
+        raise
+    for name in names:
+        _asked(storage.delete, f"{location}/{name}")
+    for name in directories:
+        _erase(storage, f"{location}/{name}")
 
 
 def _asked(question: Callable[..., T], *arguments: object) -> T:

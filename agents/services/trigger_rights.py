@@ -7,9 +7,9 @@ from typing import Any
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import PermissionsMixin
 
+from agents.kernel.features import collect
 from agents.models import Agent, Trigger
 from agents.selectors.visible import agents_for
-from agents.services.budget_left import spent_budget
 from agents.services.errors import InvalidRequest, NotAllowed, NotFound
 from agents.services.tokens import check_name
 
@@ -17,7 +17,7 @@ MESSAGE_CHARACTERS = 100_000
 
 
 class CannotStart(NotAllowed):
-    """A run that was due is not started. `code`: owner_inactive, agent_lost or budget_spent."""
+    """A run that was due is not started. `code`: owner_inactive, agent_lost, or a feature's."""
 
     code = "cannot_start"
 
@@ -67,7 +67,7 @@ def find_agent(slug: str, user: AbstractBaseUser) -> Agent:
 
 
 def check_can_start(trigger: Trigger) -> None:
-    """The owner's rights and budgets as they are now. Raises `CannotStart`."""
+    """Check the owner's rights, and what features say, as it is now. Raises `CannotStart`."""
     owner: Any = trigger.owner
     if not owner.is_active:
         raise CannotStart("Its owner's account is not active.", code="owner_inactive")
@@ -75,10 +75,8 @@ def check_can_start(trigger: Trigger) -> None:
         raise CannotStart(
             "Its owner may not use the agent any more, or nobody may.", code="agent_lost"
         )
-    zone = trigger.thread.time_zone if trigger.thread is not None else ""
-    spent = spent_budget(trigger.agent_id, trigger.owner_id, time_zone=zone, trigger=trigger.pk)
-    if spent is not None:
-        raise CannotStart(f"The budget of {spent.of} is used up for now.", code="budget_spent")
+    for _, check in collect("triggers", "START_CHECKS"):
+        check(trigger)
 
 
 def _is_superuser(user: AbstractBaseUser) -> bool:

@@ -10,6 +10,7 @@ from django_q.tasks import async_task
 
 from agents.events.append import append_events
 from agents.events.catalogue.runs import RunResumed
+from agents.kernel import row_hooks
 from agents.models import POOL, Run
 from agents.models.database_clock import DatabaseNow
 from agents.services.placement import queue_for
@@ -75,11 +76,10 @@ def wake_due() -> bool:
     Only one in a transaction: two may be of one family, and that is locked from above.
     """
     due = Run.objects.filter(wake_at__lte=DatabaseNow(), status=RunStatus.WAITING)
-    due = due.exclude(wait_reason=WaitReason.BUDGET)  # `wake_for_window`
     run_id = due.order_by("wake_at").values_list("pk", flat=True).first()
     if run_id is None:
         return False
     run = due.select_for_update(no_key=True).filter(pk=run_id).first()
     if run is not None:  # else another process was faster
-        wake_run(run, "the time is over")
+        wake_run(run, row_hooks.time_over(run) or "the time is over")
     return True

@@ -14,9 +14,9 @@ from django.db import transaction
 from django.db.models import F, Max
 from django.utils import timezone
 
+from agents.kernel.thread_state import thread_states
 from agents.models import Run, SeenFile, Thread, Upload, WorkspaceSnapshot
 from agents.services.errors import Conflict
-from agents.services.mcp_state_rows import forget_state
 from agents.services.stored_snapshots import StorageFailed, erase_stored
 from agents.services.thread_files import has_workspace, lie_here
 from agents.settings import DataSettings, MachineSettings
@@ -98,7 +98,8 @@ def remove_workspace(kept: KeptWorkspace) -> None:
                 raise Conflict(f"A run of thread {kept.key} has not ended.")
             WorkspaceSnapshot.objects.filter(thread=kept.thread).delete()
             SeenFile.objects.filter(thread=kept.thread).delete()
-            forget_state(kept.key)
+            for state in thread_states():
+                state.forget(kept.key)
             if has_workspace(kept.thread):  # else what was uploaded are rows, and stays
                 Upload.objects.filter(thread=kept.thread).delete()
             Thread.objects.filter(pk=kept.thread.pk).update(

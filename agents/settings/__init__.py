@@ -8,7 +8,6 @@ from agents.settings.files import SnapshotSettings, UploadSettings
 from agents.settings.machines import MachineSettings
 from agents.settings.models import ModelSettings, ScriptSettings
 from agents.settings.operation import EventSettings, MetricsSettings, ShellSettings
-from agents.settings.outside import McpSettings
 from agents.settings.retention import RetentionSettings
 from agents.settings.secrets import SecretSettings
 from agents.settings.workers import WorkerSettings
@@ -29,7 +28,6 @@ SETTINGS = (
     SnapshotSettings,
     UploadSettings,
     RetentionSettings,
-    McpSettings,
     AppSettings,
     ToolSettings,
     ShellSettings,

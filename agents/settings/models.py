@@ -46,9 +46,6 @@ class ModelSettings(FeatureSettings):
     """How often one model call is tried before the run fails."""
     RETRY_BASE_SECONDS: Seconds = 1.0
     """The pause before a model call is made again. It doubles each time, up to a minute."""
-    FALLBACK_WITHOUT_KEY: bool = False
-    """Count a model as down if its key is missing or refused: the agent's
-    [next model](fallbacks.md) continues."""
     IMAGE_MODELS: tuple[str, ...] = ()
     """Models of your own server that accept [pictures](uploads.md#pictures), if neither Vel's
     data file nor the server declares it."""

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agents.kernel.lazy_modules import lazy_modules
 from agents.structured_output.formats import FORMATS
 from agents.structured_output.schema import compile_pattern
 
-if TYPE_CHECKING:
-    from jsonschema.exceptions import ValidationError
+with lazy_modules:
+    from jsonschema import exceptions, validators  # 70 ms, and only runs with a schema need it
+
 
 MAX_PROBLEMS = 10
 MAX_STEPS = 100_000
@@ -21,7 +23,7 @@ MAX_STEPS = 100_000
 PREVIEW = 60
 REASON = 200
 
-_Errors = Iterator["ValidationError"]
+_Errors = Iterator["exceptions.ValidationError"]
 _Keyword = Callable[[Any, Any, Any, Any], _Errors]
 
 
@@ -53,10 +55,6 @@ def problems_in(value: Any, schema: Mapping[str, Any]) -> list[Problem]:
 
 
 def _errors(value: Any, schema: Mapping[str, Any]) -> _Errors:
-    # 70 ms, and only runs with a schema need it.
-    from jsonschema import Draft202012Validator  # noqa: PLC0415
-    from jsonschema.validators import create  # noqa: PLC0415
-
     left = MAX_STEPS
 
     def counted(keyword: str, check: _Keyword) -> _Keyword:
@@ -69,9 +67,10 @@ def _errors(value: Any, schema: Mapping[str, Any]) -> _Errors:
 
         return checked
 
-    words: dict[str, _Keyword] = {word: Draft202012Validator.VALIDATORS[word] for word in _COMMON}
+    draft = validators.Draft202012Validator
+    words: dict[str, _Keyword] = {word: draft.VALIDATORS[word] for word in _COMMON}
     keywords = {word: counted(word, check) for word, check in (words | _OWN).items()}
-    kind = create({}, keywords, type_checker=Draft202012Validator.TYPE_CHECKER)
+    kind = validators.create({}, keywords, type_checker=draft.TYPE_CHECKER)
     return iter(kind(schema).iter_errors(value))
 
 
@@ -125,10 +124,8 @@ _OWN: dict[str, _Keyword] = {
 }
 
 
-def _error(message: str) -> ValidationError:
-    from jsonschema.exceptions import ValidationError  # noqa: PLC0415
-
-    return ValidationError(message)
+def _error(message: str) -> exceptions.ValidationError:
+    return exceptions.ValidationError(message)
 
 
 def _canonical(value: Any) -> str:
@@ -146,7 +143,7 @@ def _with_whole_numbers(value: Any) -> Any:
     return value
 
 
-def _problem(error: ValidationError) -> Problem:
+def _problem(error: exceptions.ValidationError) -> Problem:
     """In one line each: names are the model's, and may hold anything."""
     path, reason = _path(error.absolute_path), _reason(error)
     return Problem(" ".join(path.split()), " ".join(reason.split()))
@@ -159,7 +156,7 @@ def _path(parts: Sequence[str | int]) -> str:
     return path[:REASON]
 
 
-def _reason(error: ValidationError) -> str:
+def _reason(error: exceptions.ValidationError) -> str:
     word = str(error.validator)
     wanted: Any = error.validator_value
     instance: Any = error.instance
@@ -191,10 +188,8 @@ def _reason(error: ValidationError) -> str:
     return reason[:REASON]
 
 
-def _nearest(error: ValidationError) -> str:
-    from jsonschema.exceptions import best_match  # noqa: PLC0415
-
-    best = best_match([error])
+def _nearest(error: exceptions.ValidationError) -> str:
+    best = exceptions.best_match([error])
     if best is None or best is error:
         return f"got {_shown(error.instance)}"
     return f"nearest: {_path(best.absolute_path)} {_reason(best)}"

@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from django.core.signals import setting_changed
 
+from agents.kernel.lazy_modules import lazy_modules
 from agents.telemetry.counters import Counters
 from agents.telemetry.wanted import content_wanted, metrics_wanted, traces_wanted
 
-if TYPE_CHECKING:
-    from agents.telemetry.otlp import SpanQueue
+with lazy_modules:
+    from agents.telemetry import otlp  # 0.3 s, and an extra
+
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +23,7 @@ logger = logging.getLogger(__name__)
 class Instruments:
     """`spans` and `counters` are None where nobody wants them."""
 
-    spans: SpanQueue | None
+    spans: otlp.SpanQueue | None
     counters: Counters | None
     content: bool
 
@@ -60,10 +61,9 @@ def _make() -> Instruments | None:
     return Instruments(spans, numbers, content_wanted())
 
 
-def _span_queue(numbers: Counters | None) -> SpanQueue | None:
+def _span_queue(numbers: Counters | None) -> otlp.SpanQueue | None:
     try:
-        # Imported here: it costs 0.3 s and is an extra.
-        from agents.telemetry.otlp import SpanQueue  # noqa: PLC0415
+        queue = otlp.SpanQueue
     except ImportError as error:
         # The system check vel.W040 says it at each start, too.
         logger.error("no traces are sent: %s; install vel[otel]", error)
@@ -74,7 +74,7 @@ def _span_queue(numbers: Counters | None) -> SpanQueue | None:
             numbers.add("vel_spans_total", outcome, amount=number)
 
     try:
-        return SpanQueue(count)
+        return queue(count)
     except Exception:  # a wrong OTEL_ variable must not keep runs from being driven
         logger.exception("no traces are sent: the exporter could not be made")
         return None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django import template
 
-from agents.web.navigation import NavigationEntry
-from agents.web.navigation import navigation as entries_at
+from agents.doors.web.navigation import NavigationEntry
+from agents.doors.web.navigation import navigation as entries_at
 
 register = template.Library()
 

@@ -8,10 +8,10 @@ from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from agents.doors.web.pages import PersonRequest, page
 from agents.models.approval import request_kinds
 from agents.selectors.queue import QueueFilter, names_in_queue, queue_of, waiting_for
 from agents.web.cards import Card, card_json, cards_of
-from agents.web.pages import PersonRequest, page
 from agents.web.queue_query import PAGE_CARDS, card_rows, filter_of, page_of, query_of
 
 AGES = (

@@ -12,12 +12,11 @@ from django.utils import timezone
 from django.utils.timesince import timesince
 
 from agents.hidden_text import escaped_json, escaped_text, visible
-from agents.kernel.proposals import proposal_kind
-from agents.models import ApprovalKind, ApprovalRequest
+from agents.kernel.proposals import proposal_kind, run_request_kind
+from agents.models import ApprovalRequest
 from agents.review.excerpts import is_editable, shown_text
 from agents.review.json_text import compact, size_of, text_of
 from agents.review.room import CHARACTERS
-from agents.services.budget_answers import editable_part
 from agents.states import ApprovalStatus, Decision
 
 SOURCE_CHARACTERS = 200
@@ -60,8 +59,8 @@ def editors_of(row: ApprovalRequest) -> Iterable[Editor]:
         if is_editable(text):
             yield _content_editor(kind.text_label, text)
         return
-    if row.kind == ApprovalKind.BUDGET:
-        yield Editor("json", "How much more, as JSON", json.dumps(editable_part(row)))
+    if (about_run := run_request_kind(row)) is not None:
+        yield Editor("json", about_run.text_label, json.dumps(about_run.editable(row)))
         return
     content = row.input.get("content") if isinstance(row.input, dict) else None
     if row.tool == "write_file" and isinstance(content, str) and is_editable(content):

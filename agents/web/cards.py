@@ -17,13 +17,19 @@ from django.utils import timezone
 from django.utils.timesince import timesince
 
 from agents.hidden_text import visible
-from agents.kernel.proposals import Background, ProposalKind, proposal_kind
-from agents.models import ApprovalKind, ApprovalRequest
+from agents.kernel.proposals import (
+    Background,
+    ProposalKind,
+    RunRequestKind,
+    proposal_kind,
+    run_request_kind,
+)
+from agents.models import ApprovalRequest
 from agents.review import Review
 from agents.review.excerpts import TOO_LONG_TO_EDIT
 from agents.review.json_text import size_of
 from agents.selectors.queue import INPUTS, SOON, paths_of_runs, take_inputs
-from agents.services.approval_rights import check_right, is_of_window
+from agents.services.approval_rights import check_right
 from agents.services.errors import ServiceError
 from agents.services.request_review import review_of_request
 from agents.states import ApprovalStatus, Decision
@@ -72,6 +78,7 @@ class Card:
     blocked: dict[str, str]
     refusal: str
     is_proposal: bool
+    headline: str
     save_label: str
     agents_reason: str
     step: int
@@ -145,7 +152,7 @@ class _Rights:
             decision,
             request.kind,
             request.run.agent_version.agent_id if proposal_kind(request) else None,
-            is_of_window(request),
+            request.pk if run_request_kind(request) else None,
             request.run.owner_id == self._person.pk,
             request.self_approval,
             request.first_approver_id == self._person.pk,
@@ -167,7 +174,7 @@ def _closed_card(row: ApprovalRequest, path: list[str], rights: _Rights) -> Card
     blocked: dict[str, str] = {}
     if is_pending:
         blocked = {word: rights.refusal(row, word) for word in row.allowed_decisions}
-    kind = proposal_kind(row)
+    kind, about_run = proposal_kind(row), run_request_kind(row)
     background = kind.background(row) if kind is not None else Background()
     now = timezone.now()
     return Card(
@@ -192,7 +199,8 @@ def _closed_card(row: ApprovalRequest, path: list[str], rights: _Rights) -> Card
         blocked=blocked,
         refusal=visible(_refusal(row, blocked, rights)),
         is_proposal=kind is not None,
-        save_label=_save_label(row, kind),
+        headline=about_run.headline if about_run is not None else "",
+        save_label=_save_label(kind or about_run),
         agents_reason=visible(background.reason),
         step=background.step,
         sources=tuple(source_of(each) for each in background.sources),
@@ -200,11 +208,9 @@ def _closed_card(row: ApprovalRequest, path: list[str], rights: _Rights) -> Card
     )
 
 
-def _save_label(row: ApprovalRequest, kind: ProposalKind | None) -> str:
+def _save_label(kind: ProposalKind | RunRequestKind | None) -> str:
     """The button that approves with changes."""
-    if kind is not None:
-        return kind.save_label
-    return "Give this much" if row.kind == ApprovalKind.BUDGET else "Run with these changes"
+    return kind.save_label if kind is not None else "Run with these changes"
 
 
 def _refusal(row: ApprovalRequest, blocked: dict[str, str], rights: _Rights) -> str:

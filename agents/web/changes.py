@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods
 
+from agents.doors.web.pages import PersonRequest, page
 from agents.hidden_text import visible
 from agents.models import Run, WorkspaceSnapshot
 from agents.selectors.steps import step_of
@@ -16,7 +17,6 @@ from agents.selectors.visible import runs_for
 from agents.services.errors import ServiceError
 from agents.services.file_changes import changes_between
 from agents.services.restoring import restore_workspace
-from agents.web.pages import PersonRequest, page
 
 SHOWN_STEPS = 100
 """Steps of the thread that the page lists, the last ones."""

@@ -12,6 +12,7 @@ from django.http import HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
+from agents.doors.web.pages import PersonRequest, page
 from agents.hidden_text import unescaped_text, visible
 from agents.kernel.proposals import proposal_kind
 from agents.middleware.decisions import decide
@@ -26,7 +27,6 @@ from agents.services.errors import (
 from agents.states import ApprovalStatus, Decision
 from agents.web.cards import cards_of
 from agents.web.grant_options import terms_of
-from agents.web.pages import PersonRequest, page
 from agents.web.queue_query import back_to, card_rows
 
 SEVERAL = 100

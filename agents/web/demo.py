@@ -6,10 +6,10 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
+from agents.doors.web.pages import PersonRequest, page
 from agents.services.demo import start_demo_run
 from agents.services.errors import ServiceError
 from agents.web.home import form_status, show_home
-from agents.web.pages import PersonRequest, page
 from sandbox.errors import SandboxError
 
 

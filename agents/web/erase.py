@@ -7,12 +7,12 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods
 
+from agents.doors.web.pages import PersonRequest, page
 from agents.kernel.erasure import keepers
 from agents.models import Run
 from agents.selectors.visible import runs_for
 from agents.services.erasure import erase_thread
 from agents.services.errors import ServiceError
-from agents.web.pages import PersonRequest, page
 
 
 @page

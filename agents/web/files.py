@@ -11,14 +11,14 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from agents.downloads import attachment
+from agents.doors.downloads import attachment
+from agents.doors.web.pages import PersonRequest, page
 from agents.models import Run
 from agents.png import MAX_BYTES
 from agents.selectors.visible import runs_for
 from agents.services.open_connections import NoRoom, TooManyConnections, take_place
 from agents.services.shown_pictures import is_picture, is_shown, why_not_shown
 from agents.services.thread_files import readable_files
-from agents.web.pages import PersonRequest, page
 from sandbox.backends import FileBackend
 from sandbox.backends.limits import FileLimits, WalkLimit
 from sandbox.backends.protocol import OpenedFile

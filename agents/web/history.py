@@ -8,11 +8,11 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from agents.doors.web.pages import PersonRequest, page
 from agents.ids import ID_LENGTH
 from agents.kernel.triggers import trigger_kinds
 from agents.selectors.history import HistoryFilter, agents_of_threads, history_page
 from agents.states import RunStatus
-from agents.web.pages import PersonRequest, page
 
 LONGEST = 200
 

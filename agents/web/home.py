@@ -6,6 +6,8 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from agents.doors.web.pages import PersonRequest, page
+from agents.doors.web.upload_limit import limited_upload
 from agents.ids import new_id
 from agents.models import Message, MessageRole, Run
 from agents.selectors.attention import attention_for, own_runs
@@ -16,8 +18,6 @@ from agents.services.errors import NoSpace, ServiceError
 from agents.services.runs import RunRequest
 from agents.services.uploads import create_run_with
 from agents.web.cards import cards_of
-from agents.web.pages import PersonRequest, page
-from agents.web.upload_limit import limited_upload
 from sandbox.errors import SandboxError
 
 RECENT_RUNS = 10

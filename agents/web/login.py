@@ -14,9 +14,9 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
+from agents.doors.web.pages import public_page
 from agents.services.request_rates import network_of, wait_for
 from agents.settings import LimitSettings
-from agents.web.pages import public_page
 
 View = Callable[..., HttpResponseBase]
 Limits = Callable[[HttpRequest], Iterator[tuple[str, int]]]

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from agents.agent_templates.catalogue import agent_templates
+from agents.doors.web.pages import PersonRequest, page
 from agents.hidden_text import visible
 from agents.ids import new_id
 from agents.middleware.registry import known_tool_names
@@ -24,7 +25,6 @@ from agents.services.agent_templates import (
 from agents.services.errors import InvalidRequest, ServiceError
 from agents.services.runs import RunRequest, create_run
 from agents.web.home import form_status
-from agents.web.pages import PersonRequest, page
 
 CONVERSATIONS = 5
 

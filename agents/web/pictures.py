@@ -9,11 +9,11 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
+from agents.doors.web.pages import PersonRequest, page
 from agents.png import MAX_BYTES, NotAPicture
 from agents.selectors.visible import runs_for
 from agents.services.shown_pictures import TooManyPictures, shown_picture
 from agents.web.files import deliverable
-from agents.web.pages import PersonRequest, page
 
 HEADERS = {
     "Content-Security-Policy": "sandbox; default-src 'none'",

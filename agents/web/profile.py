@@ -12,6 +12,7 @@ from django.urls import reverse_lazy
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
+from agents.doors.web.pages import PersonRequest, page
 from agents.models import TokenScope
 from agents.selectors.visible import tokens_for
 from agents.services.errors import InvalidRequest, ServiceError
@@ -24,7 +25,6 @@ from agents.services.tokens import (
     token_state,
 )
 from agents.web.login import limited_password_change
-from agents.web.pages import PersonRequest, page
 
 DAYS = (7, 30, 90, MAX_OWN_DAYS)
 USUAL_DAYS = "30"

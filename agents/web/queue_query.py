@@ -12,12 +12,12 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 from django.urls import reverse
 
+from agents.doors.web.pages import PersonRequest
 from agents.kernel.proposals import request_relations
 from agents.models import ApprovalRequest
 from agents.models.approval import request_kinds
 from agents.selectors.queue import Age, QueueFilter, after_row, queue_of
 from agents.selectors.visible import approvals_for
-from agents.web.pages import PersonRequest
 
 PAGE_CARDS = 20
 DECIDED = "decided"

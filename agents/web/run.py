@@ -12,6 +12,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from agents.doors.web.pages import PersonRequest, page
+from agents.doors.web.upload_limit import limited_upload
 from agents.events.read import ROWS_AT_ONCE
 from agents.hidden_text import visible
 from agents.ids import new_id
@@ -36,8 +38,6 @@ from agents.services.uploads import create_run_with
 from agents.states import ApprovalStatus, RunStatus
 from agents.web.cards import card_json, cards_of
 from agents.web.files import NO_FILES, list_files
-from agents.web.pages import PersonRequest, page
-from agents.web.upload_limit import limited_upload
 from sandbox.errors import SandboxError
 
 THREAD_RUNS = 50

@@ -9,6 +9,7 @@ from django.http import Http404, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
+from agents.doors.web.pages import PersonRequest, page
 from agents.events.catalogue.messages import TextCompleted
 from agents.hidden_text import visible
 from agents.models import Run, RunEvent, ToolCall
@@ -18,7 +19,6 @@ from agents.review.parts import NOT_LOOKED_UP
 from agents.selectors.visible import runs_for, watchable_runs_for
 from agents.web.markdown import markdown_tree
 from agents.web.own_files import OwnFiles
-from agents.web.pages import PersonRequest, page
 
 TEXTS_AT_ONCE = 50
 BYTES_AT_ONCE = 256_000

@@ -7,7 +7,7 @@ from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from agents.web.pages import public_page
+from agents.doors.web.pages import public_page
 
 COOKIE = "vel_theme"
 THEMES = ("light", "dark")

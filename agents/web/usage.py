@@ -13,9 +13,9 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from agents.doors.web.pages import PersonRequest, page
 from agents.selectors.usage import UTC_ZONE, DayUsage, usage_by_day
 from agents.selectors.visible import agents_for
-from agents.web.pages import PersonRequest, page
 
 PERIODS = (7, 30, 90)
 

@@ -38,7 +38,6 @@ from agents.models import (  # noqa: E402
 )
 from agents.selectors.metrics import gauges  # noqa: E402
 from agents.services.approval_expiry import expire_approval  # noqa: E402
-from agents.services.budget_answers import wake_for_window  # noqa: E402
 from agents.services.erasure import erasures_wait  # noqa: E402
 from agents.services.run_ends import take_ended_run  # noqa: E402
 from agents.services.runs import RunRequest, create_run  # noqa: E402
@@ -180,7 +179,7 @@ class Growth:
 def _look() -> None:
     """What each worker process asks every second."""
     orphaned_runs(POOL, 8)
-    for look in (wake_due, wake_for_window, expire_approval, due_targets, take_ended_run):
+    for look in (wake_due, expire_approval, due_targets, take_ended_run):
         with transaction.atomic():
             look()
     erasures_wait()

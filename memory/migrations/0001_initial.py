@@ -1,7 +1,8 @@
-import agents.create_models
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
+
+from agents.create_models import CreateModels
 
 
 class Migration(migrations.Migration):
@@ -14,7 +15,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        agents.create_models.CreateModels(
+        CreateModels(
             models=[migrations.CreateModel(
                 name='MemoryEditRequest',
                 fields=[

@@ -22,8 +22,7 @@ def memory_state(agent_id: str, path: str) -> FileState:
     """
     check_path(path)
     if path == PROMPT:
-        prompt = Agent.objects.values_list("system_prompt", flat=True).get(pk=agent_id)
-        return FileState(prompt, 0)
+        return FileState(Agent.objects.get(pk=agent_id).system_prompt, 0)
     if path == TOOLS:
         return FileState(_tools_json(agent_id), 0)
     if (folder := folder_of(path)) is not None:
@@ -33,7 +32,7 @@ def memory_state(agent_id: str, path: str) -> FileState:
 
 def _tools_json(agent_id: str) -> str:
     """The tools that the agent is configured with; null means all of its profile."""
-    agent = Agent.objects.only("profile", "tools").get(pk=agent_id)
+    agent = Agent.objects.get(pk=agent_id)
     return json.dumps({"profile": agent.profile, "tools": agent.tools}, indent=2) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Files of an agent behind one protocol. `protocol` says what a backend offers."""
+"""The files of an agent behind one protocol; see `protocol` for the interface of a backend."""
 
 from sandbox.backends.composite import CompositeBackend
 from sandbox.backends.protocol import Entry, ExecutingBackend, FileBackend, FileStat

@@ -1,9 +1,9 @@
-"""Opening files strictly beneath a directory whose contents belong to somebody hostile.
+"""Open files strictly beneath a directory with hostile contents.
 
-Two implementations with one contract. Names are resolved from an open directory; links that
-stay beneath it are followed, and a link that leads out (an absolute one, or `..` past the root)
-is OSError EXDEV, however the tree changes meanwhile. "Check the path, then open it" has no place
-here: whoever owns the tree swaps a directory for a link between the two.
+There are two implementations with one contract. Names are resolved from an open directory. Links
+that stay beneath it are followed. A link that leads out (an absolute link, or `..` past the root)
+raises OSError EXDEV, even if the tree changes at the same time. To check a path first and open it
+afterwards is not safe: the owner of the tree can replace a directory by a link in between.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Protocol
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""O_NONBLOCK: a FIFO without a writer, and a file under a lease, must not hold the host."""
+"""O_NONBLOCK: a FIFO without a writer, or a file under a lease, must not block the host."""
 
 _MAX_LINKS = 40
 _MAX_RACES = 16
@@ -28,17 +28,17 @@ class Resolver(Protocol):
     """Opens paths beneath a directory."""
 
     def open(self, root: int, parts: Sequence[str], flags: int) -> int:
-        """Open `parts` beneath the directory descriptor `root`; returns a new descriptor.
+        """Open `parts` beneath the directory descriptor `root`. Return a new descriptor.
 
-        `parts` are canonical: no `..`, no slash, no NUL. `flags` never create. Raises OSError.
+        `parts` are canonical: no `..`, slash or NUL. `flags` never create. Raises OSError.
         """
         ...
 
 
 class WalkResolver:
-    """One component at a time from directory descriptors: every POSIX system has what it needs.
+    """Opens one component at a time from directory descriptors, which every POSIX system supports.
 
-    Links are read and spliced in here, so that the kernel never follows one for us.
+    This class reads and inserts links itself, so that the kernel never follows one.
     """
 
     def open(self, root: int, parts: Sequence[str], flags: int) -> int:
@@ -78,7 +78,7 @@ class WalkResolver:
 
 
 def _link_target(name: bytes, directory: int, error: OSError) -> bytes:
-    """What the link `name` says, when O_NOFOLLOW made opening it fail; otherwise `error`."""
+    """The target of the link `name` if O_NOFOLLOW caused `error`; otherwise raise `error`."""
     if error.errno not in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):
         raise error
     try:
@@ -131,7 +131,7 @@ class Openat2Resolver:
 
 @functools.cache
 def default_resolver() -> Resolver:
-    """openat2 where this kernel has it and lets us call it, else the walk."""
+    """openat2 if this kernel has it and permits it, otherwise the walk."""
     if os.uname().sysname != "Linux":
         return WalkResolver()
     resolver = Openat2Resolver()
@@ -139,7 +139,7 @@ def default_resolver() -> Resolver:
     try:
         os.close(resolver.open(root, (), DIRECTORY))
     except OSError as error:
-        # Older container runtimes answer EPERM for system calls that they do not know.
+        # Older container runtimes return EPERM for system calls that they do not know.
         if error.errno in (errno.ENOSYS, errno.EPERM):
             return WalkResolver()
         raise

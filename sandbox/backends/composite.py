@@ -1,4 +1,4 @@
-"""One tree out of several backends: a path prefix decides which of them answers."""
+"""One tree of several backends: the path prefix selects the backend."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from sandbox.errors import FileError, IsDirectory, SandboxUnavailable
 
 
 class CompositeBackend(FileTools):
-    """`default`, with other backends mounted over it: `routes` maps a path to each.
+    """`default`, with other backends mounted over it: `routes` maps each path to a backend.
 
-    The longest matching path wins. A mounted backend sees paths relative to its mount, with `/`
-    for the mount itself; results and errors carry the paths of the whole. Directories on the way
-    to a mount exist by themselves. What `default` holds under a mount is hidden.
+    The longest matching path is used. A mounted backend sees paths relative to its mount, with `/`
+    for the mount itself. Results and errors have the paths of the whole tree. Directories on the
+    way to a mount exist automatically. Files of `default` under a mount are hidden.
 
-    Commands, where `default` has them, see only what `default` shows them.
+    Commands, if `default` supports them, see only the files of `default`.
     """
 
     def __init__(self, default: FileBackend, routes: Mapping[str, FileBackend]) -> None:
@@ -40,12 +40,12 @@ class CompositeBackend(FileTools):
             shown(paths.normalise(meant(path))): backend for path, backend in routes.items()
         }
         if "/" in self._mounts:
-            raise ValueError("a route for / hides the default: pass that backend as default")
+            raise ValueError("a route for / would hide the default: pass that backend as default")
         self.cwd = default.cwd
         self.supports_execute = default.supports_execute
 
     def resolve(self, path: str) -> str:
-        """Mounts and what leads to them by name; the rest as the default has it."""
+        """Resolve mounts and their parents by name, all other paths with the default backend."""
         absolute = shown(paths.normalise(meant(path), self.cwd))
         if self._mount_of(absolute) or self._mounts_below(absolute):
             return absolute
@@ -137,9 +137,9 @@ class CompositeBackend(FileTools):
 
     @contextmanager
     def _inside(self, path: str) -> Iterator[tuple[FileBackend, str]]:
-        """The backend that answers for `path`, and its own name for it.
+        """Yield the backend for `path`, and its own name for the path.
 
-        Errors that it raises name the path as it is outside.
+        Errors of the backend get the path outside.
         """
         mount = self._mount_of(path)
         inner = path[len(mount) :] or "/"
@@ -164,7 +164,7 @@ def _below(path: str, directory: str) -> list[str]:
 
 
 def _is_hidden(entry: Entry, mounts: list[str]) -> bool:
-    """Whether a mount is in the place of `entry`, or needs a directory where it is a file."""
+    """Whether a mount replaces `entry`, or needs a directory where `entry` is a file."""
     return any(
         paths.is_within(entry.path, mount)
         or (entry.type != "directory" and paths.is_within(mount, entry.path))

@@ -1,4 +1,4 @@
-"""Replacing text in a file as an agent means it."""
+"""Replace text in a file for an agent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sandbox.errors import InvalidRequest
 
 _ADVISED = 200_000
-"""Characters of a text that is compared without its white space: all its words are in memory."""
+"""The maximum length in characters for a comparison without white space, which needs memory."""
 _NUMBERED = re.compile(r"^ {0,6}\d{1,9} \| ", re.MULTILINE)
 
 
@@ -17,15 +17,15 @@ class Edit:
     text: str
     replacements: int
     lines_changed: int
-    """Lines that the replacements touched, before or after, whichever is more."""
+    """Lines that the replacements touched, before or after; the larger number."""
 
 
 def replace_text(text: str, old: str, new: str, *, replace_all: bool, max_length: int) -> Edit:
-    """`text` with `old` replaced by `new`: the only place, or all with `replace_all`.
+    """Replace `old` in `text` with `new`: the only occurrence, or all with `replace_all`.
 
-    Line breaks in `old` and `new` fit those of the file: a file that uses CRLF keeps it, though
-    read_file shows none. Raises InvalidRequest when `old` is empty, missing or ambiguous, nothing
-    would change, or the result would be longer than `max_length`.
+    Line breaks in `old` and `new` are adapted to the file: a file that uses CRLF keeps it, although
+    read_file does not show it. Raises InvalidRequest if `old` is empty, missing or ambiguous, if
+    nothing would change, or if the result would be longer than `max_length`.
     """
     if not old:
         raise InvalidRequest("old_text is empty. Give the text to replace, or use write_file.")
@@ -44,7 +44,7 @@ def replace_text(text: str, old: str, new: str, *, replace_all: bool, max_length
         )
     if not replace_all:
         first = text.find(old)
-        # Overlapping places count as well: "aa" in "aaa" is ambiguous.
+        # Overlapping occurrences count as well: "aa" in "aaa" is ambiguous.
         if text.find(old, first + 1) != -1:
             raise InvalidRequest(
                 f"old_text appears {max(count, 2)} times. Add surrounding lines until it is "
@@ -61,7 +61,7 @@ def _uses_crlf_only(text: str) -> bool:
 
 
 def _matching_line_breaks(text: str, old: str, new: str) -> tuple[str, str]:
-    """`old` and `new` with the file's own line breaks, where they fit better."""
+    """`old` and `new` with the file's own line breaks, if they match better."""
     if len(old) > 2 * len(text):
         return old, new  # with any line breaks it is longer than the file
     crlf_old = _with_crlf(old)
@@ -83,7 +83,7 @@ def _line_count(text: str) -> int:
 
 def _advice(text: str, old: str) -> str:
     if _NUMBERED.search(old):
-        return "It seems to hold line numbers of read_file: leave them out."
+        return "It seems to contain line numbers of read_file: leave them out."
     if len(old) <= _ADVISED and " ".join(old.split()) in " ".join(text.split()):
-        return "It differs from the file in white space only: copy the indentation exactly."
+        return "It differs from the file only in white space: copy the indentation exactly."
     return "Read the file again and copy the text exactly."

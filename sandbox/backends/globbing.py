@@ -1,4 +1,4 @@
-"""Glob patterns, as the agent writes them, compiled to a linear-time matcher."""
+"""Compile an agent's glob patterns to a linear-time matcher."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _MAGIC = frozenset("*?[{")
 
 
 class GlobPattern:
-    """`*` and `?` stay within a name, `**` spans directories, `[a-z]`, `[!a]` and `{a,b}` work.
+    """`*` and `?` match within a name, `**` spans directories; `[a-z]`, `[!a]`, `{a,b}` work.
 
-    Dot files match like others. `prefix` holds the leading parts without wildcards, `depth` how
-    many levels below it can match (None: any number).
+    Dot files match like other files. `prefix` is the leading parts without wildcards, `depth` the
+    number of levels below it that can match (None: any number).
     """
 
     def __init__(self, source: str, *, split_prefix: bool = True) -> None:
-        """Without `split_prefix` the prefix is empty and the leading parts are matched as well.
+        """Without `split_prefix`, the prefix is empty and the leading parts are matched as well.
 
         Raises InvalidRequest for `..` and for patterns that are too long or empty.
         """
@@ -27,7 +27,7 @@ class GlobPattern:
         if not parts:
             raise InvalidRequest("the pattern is empty. Use for example **/*.md.")
         if ".." in parts:
-            raise InvalidRequest("a pattern cannot hold `..`. Give the directory as path.")
+            raise InvalidRequest("a pattern cannot contain `..`. Give the directory as path.")
         literal = 0
         while split_prefix and literal < len(parts) - 1 and not _MAGIC & set(parts[literal]):
             literal += 1
@@ -44,7 +44,7 @@ class GlobPattern:
 
 
 def _split(source: str) -> list[str]:
-    """The parts between slashes that are not inside braces."""
+    """Split at slashes that are not inside braces."""
     parts, depth, start = [], 0, 0
     for index, character in enumerate(source):
         if character == "{":
@@ -100,7 +100,7 @@ def _translate(part: str) -> str:
 
 
 def _class_end(part: str, start: int) -> int | None:
-    """The index of the `]` that closes a class; one in first place is an ordinary member."""
+    """The index of the `]` that closes a class. A `]` in first position is an ordinary member."""
     first = start + 1 if part[start : start + 1] in ("!", "^") else start
     end = part.find("]", first + 1)
     return None if end == -1 else end

@@ -1,4 +1,4 @@
-"""Limits of file operations: what a hostile tree may cost the host."""
+"""Limits of file operations: how much work a hostile tree can cause on the host."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 MAX_DEPTH = 100
-"""A walk goes no deeper than this many directories."""
+"""The maximum depth of a walk, in directories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,32 +14,32 @@ class FileLimits:
     """Sizes in bytes, times in seconds, lengths in characters."""
 
     read_output: int = 50_000
-    """The content of one read_file."""
+    """The content that one read_file returns."""
     line: int = 2_000
-    """One line in read_file; the rest of a longer one is left out."""
+    """The length of one line in read_file; the rest of a longer line is left out."""
     scan: int = 64 * 1024**2
-    """read_file and content_hash look at no more of a file than this."""
+    """How much of a file read_file and content_hash read."""
     edit: int = 10 * 1024**2
-    """The largest file that edit_file and write_file take."""
+    """The largest file that edit_file and write_file accept."""
     directory: int = 10_000
-    """Entries read of one directory, by ls and by walks."""
+    """Entries that ls and walks read from one directory."""
     output: int = 100_000
-    """The names and lines of one ls, glob or grep."""
+    """The names and lines that one ls, glob or grep returns."""
     listing: int = 1_000
-    """Entries of one ls."""
+    """Entries that one ls returns."""
     glob_matches: int = 1_000
     grep_matches: int = 100
     grep_total: int = 1_000
-    """grep stops counting here."""
+    """The number of matches at which grep stops counting."""
     grep_excerpt: int = 500
-    """One matching line in grep."""
+    """The length of one matching line in grep."""
     search_seconds: float = 10.0
     search_entries: int = 100_000
     search_bytes: int = 256 * 1024**2
 
 
 class WalkLimit:
-    """What one search may still spend. `cut` says why its results are incomplete, if they are."""
+    """The remaining limits of one search. `cut` says why its results are incomplete, if so."""
 
     def __init__(self, limits: FileLimits) -> None:
         self._entries = limits.search_entries
@@ -51,7 +51,7 @@ class WalkLimit:
         self.cut = self.cut or reason
 
     def spend(self, *, entries: int = 0, size: int = 0) -> bool:
-        """Take from the limit; False when it is used up and the search should stop."""
+        """Subtract from the limits. Return False if one is used up and the search should stop."""
         self._entries -= entries
         self._bytes -= size
         if self._entries < 0:

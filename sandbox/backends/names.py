@@ -1,8 +1,7 @@
-r"""File names as text that hides nothing and that names the same file when it comes back.
+r"""File names as text that hides nothing and that can be converted back to the same name.
 
-An agent chooses the names in its directories. Line breaks, escape sequences and marks that turn
-the direction of writing would forge a listing, so they are written as `\u202e`, as in JSON and in
-bash's $'…'.
+An agent chooses the names in its directories. Line breaks, escape sequences and direction marks
+could forge a listing, so they are written as `\u202e`, as in JSON and in bash's $'…'.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ _UNSEEN = re.compile(f"[\t\n{HIDDEN}]")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))")
 
 NOTE = (
-    "unseen characters are written as \\u…: the file tools take the path as it is written here, "
-    "bash takes it in $'…'"
+    "unseen characters are written as \\u…: the file tools accept the path as it is written here, "
+    "bash accepts it in $'…'"
 )
 
 
 def shown(path: str) -> str:
-    r"""`path` with every unseen character as an escape. Text that looks like one gets `\u005c`."""
+    r"""Write every unseen character as an escape. Text that looks like one gets `\u005c`."""
     path = _ESCAPE.sub(lambda found: rf"\u005c{found[0][1:]}", path)
     return _UNSEEN.sub(lambda found: _escape(ord(found[0])), path)
 
 
 def meant(path: str) -> str:
-    """The path that `shown` wrote so. Escapes of other characters are left as they are."""
+    """Reverse `shown`. Escapes of other characters are not changed."""
     return _ESCAPE.sub(_character, path)
 
 

@@ -1,4 +1,4 @@
-"""What the operating system says about a file, as the FileError that says what to do."""
+"""Convert errors of the operating system to FileErrors that say what to do."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def not_a_file(mode: int, path: str) -> FileError:
 
 @contextmanager
 def as_file_errors(path: str) -> Iterator[None]:
-    """OSError from a system call on the tree as the FileError that says what to do."""
+    """Convert an OSError from a system call on the tree to a FileError."""
     try:
         yield
     except OSError as error:

@@ -1,9 +1,9 @@
-"""What every file backend offers: the agent's six tools as dicts, and bytes for the harness.
+"""The interface of all file backends: the agent's six tools as dicts, and bytes for the harness.
 
-The six tools (`ls` to `grep`) never raise for anything that an agent may cause: they return
+The six tools (`ls` to `grep`) never raise for errors that an agent can cause. They return
 `{"error": "…"}`, which says what is wrong and what to do. The byte-level methods raise
-`sandbox.errors.FileError`. Paths are relative to `cwd` or absolute in the backend's own
-namespace; results carry absolute ones.
+`sandbox.errors.FileError`. Paths are relative to `cwd`, or absolute in the backend's own
+namespace; results have absolute paths.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from sandbox.backends.limits import WalkLimit
 
 FileType = Literal["file", "directory", "link", "other"]
 ABSENT = ""
-"""As a version or an expected hash: there must be no file."""
+"""As a version or an expected hash, it means that the file must not exist."""
 Result = dict[str, Any]
-"""What a tool gives to the model: JSON values only."""
+"""The result of a tool for the model: JSON values only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class FileStat:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One name in the directory `parent`. `size` in bytes, None where it was not asked for.
+    """One name in the directory `parent`. `size` is in bytes, or None if it was not requested.
 
-    In `name` unseen characters are escapes (`sandbox.backends.names`), which paths take back.
-    `addressable` is False when the name is not UTF-8: no path can name the file.
+    In `name`, unseen characters are escapes (`sandbox.backends.names`), which paths accept.
+    `addressable` is False if the name is not UTF-8: no path can name the file.
     """
 
     parent: str
@@ -54,7 +54,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The entries of one directory, sorted by name; `truncated` when it holds more."""
+    """The entries of one directory, sorted by name; `truncated` if there are more."""
 
     entries: list[Entry]
     truncated: bool = False
@@ -62,7 +62,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class OpenedFile:
-    """A regular file, open for reading at its beginning: a context manager."""
+    """A regular file, open for reading at its start: a context manager."""
 
     stream: BufferedIOBase
     stat: FileStat
@@ -85,13 +85,13 @@ class WriteGuard(Protocol):
     def refusal(self, path: str) -> str | None:
         """Why `path` must not be written, as the rest of an error message; None if it may.
 
-        `path` is relative to the top of the tree and leads through no link.
+        `path` is relative to the top of the tree and contains no link.
         """
         ...
 
 
 class FileBackend(Protocol):
-    """A tree of files, wherever it is kept. `FileTools` builds all tools on seven methods."""
+    """A tree of files in any storage. `FileTools` builds all tools on seven methods."""
 
     supports_execute: bool
     """Whether the backend also runs commands: see ExecutingBackend."""
@@ -100,7 +100,7 @@ class FileBackend(Protocol):
     """False: every write is refused with ReadOnlyPath."""
 
     cwd: str
-    """The absolute path where relative ones start."""
+    """The absolute path that relative paths start at."""
 
     def ls(self, path: str = "/") -> Result:
         """{path, entries: [{name, type, path, size?}], truncated}"""
@@ -141,27 +141,27 @@ class FileBackend(Protocol):
         ...
 
     def read_bytes(self, path: str, max_bytes: int) -> bytes:
-        """The whole file; FileTooLarge when it is larger than `max_bytes`."""
+        """The whole file; FileTooLarge if it is larger than `max_bytes`."""
         ...
 
     def write_bytes(self, path: str, data: bytes, *, if_version: str | None = None) -> None:
         """Create or replace a file in one step, with its parents.
 
-        With `if_version`, only when the file still is that version (ABSENT: when there is none);
-        else FileChanged.
+        With `if_version`, only if the file still has that version (ABSENT: if it does not exist);
+        otherwise raises FileChanged.
         """
         ...
 
     def stat(self, path: str) -> FileStat | None:
-        """What is at `path`, not following a link there; None when nothing is."""
+        """The entry at `path`, without following a link there; None if there is no entry."""
         ...
 
     def open_file(self, path: str) -> OpenedFile:
-        """A regular file for reading."""
+        """Open a regular file for reading."""
         ...
 
     def list_directory(self, path: str, *, sizes: bool = True) -> Listing:
-        """The entries of a directory, a bounded number of them."""
+        """The entries of a directory, up to a maximum number."""
         ...
 
     def walk(
@@ -172,10 +172,10 @@ class FileBackend(Protocol):
         skip: Collection[str] = (),
         depth: int | None = None,
     ) -> Iterator[Entry]:
-        """Everything below a directory, as deep as `depth` levels, never through a link.
+        """Everything below a directory, at most `depth` levels deep, without following links.
 
-        Directories named in `skip` are yielded and not entered. What the limit cuts off, and
-        what cannot be read, is left out.
+        Directories in `skip` are yielded but not entered. Entries beyond the limit and unreadable
+        entries are left out.
         """
         ...
 

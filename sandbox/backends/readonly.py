@@ -1,4 +1,4 @@
-"""A backend that cannot be written through."""
+"""A backend that makes another backend read-only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _READ_ONLY = "read-only. Write to another directory."
 
 
 class ReadOnly(FileTools):
-    """A backend that can be read and not written. `advice` says where to write instead."""
+    """A backend that can be read but not written. `advice` says where to write instead."""
 
     supports_write = False
 

@@ -1,7 +1,7 @@
-"""Regular expressions whose matching time is linear in the text: RE2.
+"""Regular expressions with a matching time that is linear in the text: RE2.
 
-Python's `re` backtracks, so `(a+)+$` from an agent would hold a worker for years. RE2 releases
-the interpreter lock while it matches.
+Python's `re` backtracks, so `(a+)+$` from an agent would block a worker for years. RE2 also
+releases the interpreter lock while it matches.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ MAX_PATTERN = 1_000
 _MAX_MEMORY = 1024**2
 _MAX_PROGRAM = 10_000
 _MAX_STEPS = 10_000_000
-"""RE2's slowest path takes about 100 million (instruction, byte) steps a second."""
+"""RE2's slowest path processes about 100 million (instruction, byte) steps per second."""
 
 _MIN_BLOCK = 4 * 1024
 _MAX_BLOCK = 256 * 1024
 
 
 def compile_linear(source: str, *, ignore_case: bool = False, one_line: bool = False) -> Any:
-    """`source` as an RE2 object that takes bytes; with `one_line` it never matches a line break.
+    """Compile `source` to an RE2 object for bytes. With `one_line` it never matches a line break.
 
-    Raises InvalidRequest for what RE2 does not take and for patterns that are too large.
+    Raises InvalidRequest for syntax that RE2 does not support and for patterns that are too large.
     """
     options = re2.Options()
     options.log_errors = False
@@ -46,27 +46,27 @@ def compile_linear(source: str, *, ignore_case: bool = False, one_line: bool = F
 
 
 def require_plain(source: str) -> None:
-    """Raise InvalidRequest for a pattern that is longer than MAX_PATTERN or no clean Unicode."""
+    """Raise InvalidRequest for a pattern longer than MAX_PATTERN or with invalid Unicode."""
     if "\0" in source or any("\ud800" <= character <= "\udfff" for character in source):
-        raise InvalidRequest("the pattern holds NUL or invalid Unicode. Leave it out.")
+        raise InvalidRequest("the pattern contains NUL or invalid Unicode. Leave it out.")
     if len(source) > MAX_PATTERN:
         raise InvalidRequest(
-            f"the pattern has {len(source)} characters; at most {MAX_PATTERN} are taken."
+            f"the pattern has {len(source)} characters; at most {MAX_PATTERN} are accepted."
         )
 
 
 class LinePattern:
-    """A pattern that is searched for in lines: `^` and `$` are the ends of a line.
+    """A pattern for a search in lines: `^` and `$` match the ends of a line.
 
-    `block` is the size in bytes of the text that one search should be given, so that it takes
-    about half a second with the worst pattern that is accepted.
+    `block` is the size in bytes of the text for one search, chosen so that the search takes about
+    half a second with the worst accepted pattern.
     """
 
     def __init__(self, source: str, *, ignore_case: bool = False) -> None:
         require_plain(source)
         if "\n" in source:
-            raise InvalidRequest("the pattern holds a line break. grep looks at single lines.")
-        # First alone: a stray `)` must not close the group that makes it multi-line.
+            raise InvalidRequest("the pattern contains a line break. grep searches single lines.")
+        # First without the group: a stray `)` must not close the group that makes it multi-line.
         compile_linear(source, ignore_case=ignore_case)
         self._compiled = compile_linear(f"(?m:{source})", ignore_case=ignore_case, one_line=True)
         size = max(1, self._compiled.programsize)

@@ -1,4 +1,4 @@
-"""Compare-and-swap for agents: nobody overwrites what has changed since it was read."""
+"""Compare-and-swap for agents: no agent overwrites a file that has changed since it was read."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from sandbox.file_lock import FileLock, LockTimeout
 
 
 class SeenFiles(Protocol):
-    """What one agent knows of the files: the SHA-256 of what it last read or wrote, by path."""
+    """An agent's knowledge of files: the SHA-256 of the last read or written content, by path."""
 
     def get(self, path: str) -> str | None:
-        """The hash, ABSENT for a file that was not there, None for one never read."""
+        """The hash; ABSENT for a file that did not exist; None for a file that was never read."""
         ...
 
     def put(self, path: str, content_hash: str | None) -> None: ...
 
 
 class RememberingBackend(FileTools):
-    """`backend`, where write_file and edit_file refuse a file that has changed since it was read.
+    """`backend`, but write_file and edit_file refuse a file that has changed since it was read.
 
-    Reading counts for the whole file, whichever lines were asked for. A file that was never read
-    is overwritten, unless `used_by_others` says that another agent has used this path at the same
-    time. What the agent writes counts as read. Check and write are one step for all who
-    hold the same `lock`; against commands they are as close as `write_bytes` with a version.
+    Reading any lines counts for the whole file. A file that was never read is overwritten, unless
+    `used_by_others` says that another agent has used this path at the same time. The agent's own
+    writes count as read. Check and write are one step for all agents with the same `lock`; for
+    commands the protection is that of `write_bytes` with a version.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class RememberingBackend(FileTools):
     @reports_errors
     def read_file(self, path: str, offset: int = 0, limit: int = 100) -> Result:
         path = self.resolve(path)
-        # Before the content: a change in between is then found by the next write, not missed.
+        # Hash before reading the content: the next write then detects a change in between.
         known = self._current_hash(path)
         result = self._backend.read_file(path, offset, limit)
         if "error" not in result or known == ABSENT:
@@ -120,7 +120,7 @@ class RememberingBackend(FileTools):
         return self._backend.walk(path, walk_limit, skip=skip, depth=depth)
 
     def _require_unused(self, path: str) -> None:
-        """Raise `FileChanged` for a file of another agent's that this one has never read."""
+        """Raise `FileChanged` for a file of another agent that this agent has never read."""
         if self._used_by_others is None or self._backend.stat(path) is None:
             return
         if self._used_by_others(path):
@@ -136,7 +136,7 @@ class RememberingBackend(FileTools):
         except FileMissing:
             return ABSENT
         except FileError:
-            return None  # too large to compare, or reading it fails and says why
+            return None  # too large to compare, or unreadable: the read then reports the reason
 
     @contextmanager
     def _exclusive(self, path: str) -> Iterator[None]:

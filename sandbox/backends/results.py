@@ -1,4 +1,4 @@
-"""Small pieces of the tools' results and errors."""
+"""Helpers for the results and errors of the tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def reports_errors(tool: Callable[P, Result]) -> Callable[P, Result]:
-    """A FileError becomes the tool's result: the model reads it and goes on."""
+    """Return a FileError as the tool's result, so that the model can read it and continue."""
 
     @wraps(tool)
     def reporting(*args: P.args, **kwargs: P.kwargs) -> Result:
@@ -31,7 +31,7 @@ def reports_errors(tool: Callable[P, Result]) -> Callable[P, Result]:
 
 @contextmanager
 def located(path: str) -> Iterator[None]:
-    """Errors that do not know their file are about `path`."""
+    """Add `path` to errors that have no path."""
     try:
         yield
     except FileError as error:
@@ -53,7 +53,7 @@ def entry_result(entry: Entry) -> Result:
 
 
 def search_result(result: Result, walk_limit: WalkLimit, *, more: bool = False) -> Result:
-    """`result` with `truncated`, and with a note that says why and what to do."""
+    """Add `truncated` to `result`, and a note that says why and what to do."""
     result["truncated"] = more or walk_limit.cut is not None
     if walk_limit.cut is not None:
         result["note"] = f"incomplete: {walk_limit.cut}"
@@ -61,7 +61,7 @@ def search_result(result: Result, walk_limit: WalkLimit, *, more: bool = False) 
 
 
 def fitting(items: Sequence[T], size: Callable[[T], int], room: int) -> list[T]:
-    """The first items whose sizes together are at most `room`."""
+    """The first items whose total size is at most `room`."""
     taken = []
     for item in items:
         room -= size(item)
@@ -72,7 +72,7 @@ def fitting(items: Sequence[T], size: Callable[[T], int], room: int) -> list[T]:
 
 
 def encoded(content: str, limit: int) -> bytes:
-    """UTF-8; raises InvalidRequest for lone surrogates and FileTooLarge over `limit` bytes."""
+    """Encode as UTF-8. Raises InvalidRequest for lone surrogates, or FileTooLarge over `limit`."""
     try:
         data = content.encode()
     except UnicodeEncodeError as error:
@@ -80,7 +80,7 @@ def encoded(content: str, limit: int) -> bytes:
             f"character {error.start} of the text is not valid Unicode. Leave it out."
         ) from None
     if len(data) > limit:
-        raise FileTooLarge(f"{len(data)} bytes; at most {limit} are written at once. Use parts.")
+        raise FileTooLarge(f"{len(data)} bytes; one write accepts at most {limit}. Use parts.")
     return data
 
 
@@ -89,4 +89,6 @@ def changed(path: str) -> FileChanged:
 
 
 def appeared(path: str) -> FileChanged:
-    return FileChanged("made since you looked, when there was no such file. Read it first.", path)
+    return FileChanged(
+        "created since you looked, when there was no such file. Read it first.", path
+    )

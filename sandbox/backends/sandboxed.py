@@ -1,4 +1,4 @@
-"""A working directory whose files the host handles and whose commands run in a sandbox."""
+"""A working directory with file access on the host and commands in a sandbox."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sandbox.own_directory.rules import FileRules
 class SandboxFilesystemBackend(TreeBackend):
     """`working_dir` as `/`, with execute() and execute_python() in an OS sandbox.
 
-    Commands start in `working_dir` under its own name on the host: relative paths mean the same
-    in both. It is made if it is missing. `timeout` is the default wall time of a command in
+    Commands start in `working_dir` at its path on the host, so relative paths mean the same in
+    both. A missing directory is created. `timeout` is the default wall time of a command in
     seconds. Neither commands nor file tools can change files that programs outside the sandbox
-    run, such as git hooks, unless `rules` open them.
+    run, such as git hooks, unless `rules` allow it.
 
-    Raises SandboxUnavailable when this host cannot sandbox (nothing ever runs bare) and
-    SandboxSetupError for a directory that must not be given away.
+    Raises SandboxUnavailable if this host cannot sandbox (commands never run without a sandbox) and
+    SandboxSetupError for a directory that commands must not get.
     """
 
     supports_execute = True

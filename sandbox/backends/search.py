@@ -1,4 +1,4 @@
-"""glob and grep over any backend, within a limit that a hostile tree cannot break."""
+"""glob and grep for all backends, with limits that a hostile tree cannot exceed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sandbox.backends.window import is_binary, require_not_binary
 from sandbox.errors import FileError, FileMissing, InvalidRequest, NotDirectory
 
 SKIPPED_DIRECTORIES = frozenset({".git", "node_modules"})
-"""Not searched, unless the path or the pattern names them."""
+"""Not searched, unless the path or the pattern contains their names."""
 
 _SAMPLE = 8192
 _FOUND_BY_GLOB: tuple[FileType, ...] = ("file", "link")
@@ -31,9 +31,9 @@ class Match:
 def find_files(
     backend: FileBackend, pattern: str, path: str | None, walk_limit: WalkLimit, limit: int
 ) -> list[str]:
-    """Sorted paths of the files and links that match, at most `limit`.
+    """Return the sorted paths of matching files and links, at most `limit`.
 
-    An absolute pattern starts at `/`, another one at `path` or the backend's `cwd`.
+    An absolute pattern starts at `/`, other patterns at `path` or at the backend's `cwd`.
     """
     pattern = shown(meant(pattern))
     glob = GlobPattern(pattern)
@@ -42,7 +42,7 @@ def find_files(
     else:
         base = backend.resolve(path or backend.cwd)
         if not _is_directory(backend, base):
-            raise NotDirectory("a file. Give the directory that holds it.", base)
+            raise NotDirectory("a file. Give the directory that contains it.", base)
         start = backend.resolve(f"{base.rstrip('/')}/{glob.prefix}")
     try:
         if not _is_directory(backend, start):
@@ -66,7 +66,7 @@ def find_files(
 
 @dataclass(slots=True)
 class Grep:
-    """One search and what it found. `total` counts matching lines, also those not kept."""
+    """One search and its results. `total` counts all matching lines, also those not returned."""
 
     pattern: LinePattern
     limits: FileLimits
@@ -75,7 +75,7 @@ class Grep:
     total: int = 0
 
     def run(self, backend: FileBackend, path: str, include: str | None) -> list[Match]:
-        """The first matching lines in `path`, a file or a directory, in the order of names."""
+        """Return the first matching lines in `path`, a file or a directory, in order of names."""
         start = backend.resolve(path)
         found: list[Match] = []
         if not _is_directory(backend, start):
@@ -93,7 +93,7 @@ class Grep:
             try:
                 opened = backend.open_file(entry.path)
             except FileError:
-                continue  # gone, unreadable or swapped for something else since it was listed
+                continue  # removed, unreadable or replaced since it was listed
             with opened:
                 if not is_binary(opened.stream.read(_SAMPLE)):
                     self._search(opened, entry.path, found)
@@ -114,9 +114,9 @@ class Grep:
 def _matching_lines(
     stream: BufferedIOBase, pattern: LinePattern, walk_limit: WalkLimit
 ) -> Iterator[tuple[int, bytes, tuple[int, int]]]:
-    """(number from 1, line, span of its first match) for each line that matches.
+    """Yield (number from 1, line, span of its first match) for each matching line.
 
-    A line longer than a block is searched in pieces: a match across two of them is not seen.
+    A line longer than a block is searched in pieces; a match across two pieces is not found.
     """
     number, rest, reported = 1, b"", 0
     while True:
@@ -158,7 +158,7 @@ def _matches_in(
 
 
 def _excerpt(line: bytes, span: tuple[int, int], limits: FileLimits) -> str:
-    """The line, or the part around its match when it is long."""
+    """The line, or the part around its match if the line is long."""
     limit = limits.grep_excerpt
     if len(line) <= limit:
         return _shown(line).strip()
@@ -178,7 +178,7 @@ def _is_wanted(entry: Entry, start: str, wanted: GlobPattern | None) -> bool:
 
 
 def _include_pattern(include: str) -> GlobPattern:
-    """A pattern without a slash means the name, at any depth."""
+    """A pattern without a slash matches names at any depth."""
     if not include.strip("/"):
         raise InvalidRequest("include is empty. Use for example *.py, or leave it out.")
     include = shown(meant(include))
@@ -186,7 +186,7 @@ def _include_pattern(include: str) -> GlobPattern:
 
 
 def _is_directory(backend: FileBackend, path: str) -> bool:
-    """Whether `path` can be listed, be it through a link; raises FileMissing."""
+    """Whether `path` is a directory, or a link to one. Raises FileMissing."""
     stat = backend.stat(path)
     if stat is None:
         raise FileMissing("no such file or directory. List its parent with ls.", path)

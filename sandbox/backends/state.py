@@ -1,4 +1,4 @@
-"""Files without a file system: bytes by path, in memory or wherever a store keeps them."""
+"""Files without a file system: bytes by path, in memory or in another store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sandbox.errors import FileChanged, FileMissing, IsDirectory, NotDirectory, 
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """What a store knows of a file without its content. Times are seconds since 1970."""
+    """The metadata of a file in a store. Times are seconds since 1970."""
 
     path: str
     size: int
@@ -30,8 +30,8 @@ class StoredFile:
 class FileStore(Protocol):
     """Bytes by canonical absolute path. The store keeps the times; directories do not exist.
 
-    `store[path] = data` keeps the time of creation of a path that is already there. A store that
-    has no room raises sandbox.errors.StorageFull and changes nothing.
+    `store[path] = data` keeps the creation time of an existing path. A store without room raises
+    sandbox.errors.StorageFull and changes nothing.
     """
 
     def __getitem__(self, path: str) -> bytes:
@@ -47,12 +47,12 @@ class FileStore(Protocol):
     def info(self, path: str) -> StoredFile | None: ...
 
     def scan(self, prefix: str) -> Iterable[StoredFile]:
-        """Every file whose path begins with `prefix` (which ends in a slash), in any order."""
+        """All files whose path starts with `prefix` (which ends in a slash), in any order."""
         ...
 
 
 class MemoryFileStore:
-    """A FileStore in memory, of at most `max_bytes` together and `max_files`."""
+    """A FileStore in memory, with at most `max_bytes` in total and `max_files`."""
 
     def __init__(self, max_bytes: int = 64 * 1024**2, max_files: int = 10_000) -> None:
         self._max_bytes = max_bytes
@@ -71,8 +71,8 @@ class MemoryFileStore:
             total = self._bytes + len(data) - (len(old[1]) if old else 0)
             if total > self._max_bytes or (old is None and len(self._files) >= self._max_files):
                 raise StorageFull(
-                    f"no room left: {self._max_bytes} bytes and {self._max_files} files are kept. "
-                    "Make other files shorter.",
+                    f"no room left: the limits are {self._max_bytes} bytes and {self._max_files} "
+                    "files. Make other files shorter.",
                     path,
                 )
             info = (
@@ -97,9 +97,9 @@ class MemoryFileStore:
 
 
 class StateFilesystemBackend(FileTools):
-    """Files of a run's state: `/`-rooted paths, any of them, in a FileStore.
+    """The files of a run's state in a FileStore, with `/`-rooted paths.
 
-    Directories are there as long as files are below them. Nothing touches the host.
+    A directory exists as long as there are files below it. No file of the host is used.
     """
 
     def __init__(self, store: FileStore | None = None) -> None:
@@ -151,8 +151,8 @@ class StateFilesystemBackend(FileTools):
         skip: Collection[str] = (),
         depth: int | None = None,
     ) -> Iterator[Entry]:
-        """The files below a directory, sorted, from one scan of the store; directories are left
-        out, since there are none."""
+        """Yield the files below a directory, sorted, from one scan of the store. No directories
+        are yielded, because the store has none."""
         path = self.resolve(path)
         prefix = _prefix(path)
         for info in sorted(self.store.scan(prefix), key=lambda info: info.path.split("/")):
@@ -202,5 +202,5 @@ def _prefix(path: str) -> str:
 
 
 def _file_stat(info: StoredFile, data: bytes) -> FileStat:
-    """The version is the content's own, since clocks are too coarse to tell two writes apart."""
+    """The version is a hash of the content: clocks are too coarse to distinguish two writes."""
     return FileStat("file", len(data), info.modified, hashlib.sha256(data).hexdigest())

@@ -1,4 +1,4 @@
-"""The agent's six file tools, built on what every backend must provide."""
+"""The agent's six file tools, built on the methods that every backend must provide."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from sandbox.errors import FileChanged, FileError, FileMissing, FileTooLarge
 
 
 class FileTools(ABC):
-    """Base of the backends: subclasses provide stat, open_file, list_directory and write_bytes."""
+    """Base class of backends, which provide stat, open_file, list_directory and write_bytes."""
 
     supports_execute: bool = False
     """Whether the backend also has execute() and execute_python()."""
 
     supports_write: bool = True
-    """Whether anything can be written."""
+    """Whether the backend can be written."""
 
     cwd: str = "/"
-    """The absolute path where relative ones start."""
+    """The absolute path that relative paths start at."""
 
     limits: FileLimits = FileLimits()
-    """What one call may read, return and spend."""
+    """The limits of one call."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -65,8 +65,8 @@ class FileTools(ABC):
     def ls(self, path: str = "/") -> Result:
         """List a directory: directories first, then files, then the rest, each by name.
 
-        A link is listed as a link, whatever it points to; a name that is not UTF-8 has no path.
-        Unseen characters are written as escapes, here and in all other results.
+        Links are listed as links. A name that is not UTF-8 has no path. Unseen characters are
+        written as escapes, here and in all other results.
         """
         path = self.resolve(path)
         listing = self.list_directory(path)
@@ -84,10 +84,10 @@ class FileTools(ABC):
 
     @reports_errors
     def read_file(self, path: str, offset: int = 0, limit: int = 100) -> Result:
-        """Numbered lines `offset` to `offset + limit` of a UTF-8 text file.
+        """Return numbered lines `offset` to `offset + limit` of a UTF-8 text file.
 
-        `content` ends early at 50,000 bytes and cuts lines at 2,000 characters; `note` says so.
-        `total_lines` is None for files over 64 MiB. `has_more` tells whether lines follow.
+        `content` ends after 50,000 bytes and cuts lines at 2,000 characters; `note` reports this.
+        `total_lines` is None for files over 64 MiB. `has_more` says whether lines follow.
         """
         path = self.resolve(path)
         with self.open_file(path) as opened, located(path):
@@ -106,8 +106,8 @@ class FileTools(ABC):
     def write_file(self, path: str, content: str, *, expected_hash: str | None = None) -> Result:
         """Create or replace a text file in one step, with its parent directories.
 
-        With `expected_hash`, the SHA-256 of what the agent last read, a file that has changed or
-        gone since is left alone; with ABSENT one that has come.
+        `expected_hash` is the SHA-256 of the content that the agent last read. With it, a file that
+        has changed or was deleted is not written; with ABSENT, a file that exists is not written.
         """
         path = self.resolve(path)
         with located(path):
@@ -132,10 +132,10 @@ class FileTools(ABC):
         *,
         expected_hash: str | None = None,
     ) -> Result:
-        """Replace `old_text`, which must appear once, or everywhere with `replace_all`.
+        """Replace `old_text`, which must appear once, or all occurrences with `replace_all`.
 
-        `lines_changed` counts the lines that were touched. A change by somebody else meanwhile
-        is an error, never lost; `expected_hash` as in write_file.
+        `lines_changed` counts the touched lines. A concurrent change is an error and is never
+        overwritten. `expected_hash` is as in write_file.
         """
         path = self.resolve(path)
         with self._lock, located(path):
@@ -167,10 +167,10 @@ class FileTools(ABC):
 
     @reports_errors
     def glob(self, pattern: str, path: str | None = None) -> Result:
-        """Paths of the files below `path` (default: `cwd`) that match, sorted, at most 1,000.
+        """Return the paths of matching files below `path` (default: `cwd`), sorted, at most 1,000.
 
-        `*` stays within a name, `**` spans directories, an absolute pattern stands for itself.
-        Links are not followed; .git and node_modules are entered only when they are named.
+        `*` matches within a name, `**` spans directories. For an absolute pattern, `path` is not
+        used. Links are not followed; .git and node_modules are searched only if they are named.
         """
         walk_limit = WalkLimit(self.limits)
         found = find_files(self, pattern, path, walk_limit, self.limits.glob_matches)
@@ -182,11 +182,11 @@ class FileTools(ABC):
     def grep(
         self, pattern: str, path: str = "/", include: str | None = None, ignore_case: bool = False
     ) -> Result:
-        """Lines that match a RE2 pattern, below a directory or in one file: the first 100.
+        """Return the first 100 lines that match an RE2 pattern, in a directory or in one file.
 
         `include` is a glob for the name, or with a slash for the path below `path`. Binary
         files, links, .git and node_modules are left out. `total_matches` stops at 1,000;
-        `truncated` says that there is more than `matches` shows.
+        `truncated` says whether there are more matches than `matches` has.
         """
         walk_limit = WalkLimit(self.limits)
         search = Grep(LinePattern(pattern, ignore_case=ignore_case), self.limits, walk_limit)
@@ -209,18 +209,18 @@ class FileTools(ABC):
     def content_hash(self, path: str) -> str:
         """SHA-256 of the file in hex. Raises FileError; FileTooLarge over 64 MiB.
 
-        Take it before reading the file: a change in between is then found, not missed.
+        Call it before reading the file, so that a later check detects a change in between.
         """
         return self._hash_and_version(self.resolve(path))[0]
 
     def read_bytes(self, path: str, max_bytes: int) -> bytes:
-        """The whole file. Raises FileError; FileTooLarge when it has more than `max_bytes`."""
+        """The whole file. Raises FileError; FileTooLarge if it has more than `max_bytes`."""
         path = self.resolve(path)
         with self.open_file(path) as opened:
             data = opened.stream.read(max_bytes + 1)
             if len(data) > max_bytes:
                 raise FileTooLarge(
-                    f"{opened.stat.size} bytes; at most {max_bytes} are taken here.", path
+                    f"{opened.stat.size} bytes; at most {max_bytes} are accepted here.", path
                 )
             return data
 
@@ -253,18 +253,18 @@ class FileTools(ABC):
         try:
             listing = self.list_directory(path, sizes=False)
         except FileError:
-            return []  # gone or swapped since it was listed, or unreadable
+            return []  # removed or replaced since it was listed, or unreadable
         if listing.truncated:
-            walk_limit.cut_short(f"a directory holds more than {len(listing.entries)} entries")
+            walk_limit.cut_short(f"a directory contains more than {len(listing.entries)} entries")
         return listing.entries if walk_limit.spend(entries=len(listing.entries)) else []
 
     def _require_hash(self, path: str, expected: str) -> str:
-        """The version of the file, which must have the SHA-256 `expected`."""
+        """Return the version of the file, which must have the SHA-256 `expected`."""
         try:
             found, version = self._hash_and_version(path)
         except FileMissing:
             raise FileChanged(
-                "deleted since you read it. Read it again; if it is still missing, write it anew.",
+                "deleted since you read it. Read it again; if it is still missing, create it.",
                 path,
             ) from None
         if found != expected:

@@ -1,4 +1,4 @@
-"""A real directory on the host, whose contents belong to somebody hostile."""
+"""A real directory on the host with hostile contents."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ from sandbox.errors import (
 from sandbox.reopening import path_below
 
 _PERMISSIONS = 0o777
-"""What is kept of a replaced file's mode: never setuid, setgid or sticky."""
+"""The bits of a replaced file's mode that are kept: never setuid, setgid or sticky."""
 
 
 class TreeBackend(FileTools):
     """The files below `root`, which is `/` to the agent.
 
-    Nothing outside `root` is ever opened, whatever is planted in it and however it changes
-    meanwhile. Links that stay inside are followed when reading, and in the directories of a
-    path; a link is never written through. Only regular files are read, only by a descriptor
-    that was checked after it was opened. Hard links need no refusal: a write replaces the name
-    and leaves the old content to the others.
+    Nothing outside `root` is ever opened, even if the tree contains hostile entries or changes at
+    the same time. Links that stay inside are followed for reading, and in the directories of a
+    path. Writing through a link is refused. Only regular files are read, and only through a
+    descriptor that was checked after opening. Hard links need no refusal: a write replaces the name
+    and leaves the old content to the other names.
 
-    As root, what is written belongs to `uid` and `gid`, by default the owner of `root`. What
-    `guard` refuses is not written, whatever link or spelling leads to it.
+    As root, written files belong to `uid` and `gid`, by default the owner of `root`. A file that
+    `guard` refuses is not written, through any link or spelling.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class TreeBackend(FileTools):
     def write_chunks(
         self, path: str, chunks: Iterable[bytes], *, if_version: str | None = None
     ) -> None:
-        """`write_bytes` for what is too long to be held at once."""
+        """Like `write_bytes`, for content that is too long for memory."""
         path = self.resolve(path)
         parts = _parts(path)
         if not parts:
@@ -122,7 +122,7 @@ class TreeBackend(FileTools):
                 mode = _require_replaceable(parent, target, path, if_version)
                 temporary = _write_temporary(parent, chunks, mode, owner)
                 try:
-                    # Again, since writing takes a while: what was checked is what is replaced.
+                    # Check again, because writing takes time: the checked file is the replaced one.
                     _require_replaceable(parent, target, path, if_version)
                     if if_version == ABSENT:
                         _put_where_nothing_is(parent, temporary, target, path)
@@ -134,7 +134,7 @@ class TreeBackend(FileTools):
                     raise
 
     def remove(self, path: str) -> None:
-        """Take a file away, or a link itself, never what it leads to. Nothing there: nothing."""
+        """Delete a file, or a link itself, never its target. A missing file is not an error."""
         path = self.resolve(path)
         parts = _parts(path)
         with self._lock, as_file_errors(path), self._open_root() as root:
@@ -169,7 +169,7 @@ class TreeBackend(FileTools):
     def _make_directories(
         self, root: int, parts: list[str], owner: tuple[int, int] | None, path: str
     ) -> Iterator[int]:
-        """The directory of the file `parts`, made where it is missing."""
+        """Yield the directory of the file `parts`; create missing directories."""
         existing = len(parts) - 1
         while True:
             try:
@@ -206,7 +206,7 @@ class TreeBackend(FileTools):
             raise ReadOnlyPath(problem, path)
 
     def _owner(self, root: int) -> tuple[int, int] | None:
-        """Who gets what is written; None when the process cannot give it away."""
+        """The owner of written files; None if the process cannot change the owner."""
         if os.geteuid() != 0:
             return None
         found = os.fstat(root)
@@ -217,14 +217,14 @@ class TreeBackend(FileTools):
 
 
 def _parts(path: str) -> list[str]:
-    """The names on the host of a resolved path."""
+    """The names of a resolved path on the host."""
     return [part for part in meant(path).split("/") if part]
 
 
 def _write_temporary(
     parent: int, chunks: Iterable[bytes], mode: int | None, owner: tuple[int, int] | None
 ) -> bytes:
-    """The name of a new file in `parent` that holds all `chunks`."""
+    """Write all `chunks` to a new file in `parent`. Return its name."""
     name = f".vel-{secrets.token_hex(12)}.tmp".encode()
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(name, flags, 0o644, dir_fd=parent)
@@ -244,7 +244,7 @@ def _write_temporary(
 
 
 def _put_where_nothing_is(parent: int, temporary: bytes, target: bytes, path: str) -> None:
-    """A link never replaces: a file that a command makes in this moment is not lost."""
+    """Link it: a link never replaces, so a file that a command creates right now is not lost."""
     try:
         os.link(temporary, target, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
     except FileExistsError:
@@ -253,7 +253,7 @@ def _put_where_nothing_is(parent: int, temporary: bytes, target: bytes, path: st
 
 
 def _require_replaceable(parent: int, name: bytes, path: str, version: str | None) -> int | None:
-    """The permissions of the file that a write will replace, None for a new one."""
+    """Return the mode of the file that a write will replace, or None for a new file."""
     try:
         found = os.stat(name, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:

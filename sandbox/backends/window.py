@@ -1,4 +1,4 @@
-"""A window of numbered lines out of a file of any size, in bounded memory."""
+"""Read a window of numbered lines from a file of any size, with bounded memory."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _BLOCK = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """`lines` are numbered; `total_lines` is None when the file was too long to count.
+    """`lines` are numbered; `total_lines` is None if the file was too long to count.
 
-    `note` says what was left out, if anything.
+    `note` says which part was left out, if any.
     """
 
     lines: list[str]
@@ -27,12 +27,12 @@ class Window:
 
 
 def is_binary(sample: bytes) -> bool:
-    """Whether the beginning of a file is something else than text."""
+    """Whether a file with this start is not text."""
     return b"\0" in sample
 
 
 def require_not_binary(sample: bytes, size: int) -> None:
-    """Raise NotText for a file that begins so and is not text."""
+    """Raise NotText if `sample`, the start of a file, is binary."""
     if is_binary(sample):
         raise NotText(
             f"a binary file of {size} bytes. It cannot be read as text; inspect it with a command."
@@ -40,7 +40,7 @@ def require_not_binary(sample: bytes, size: int) -> None:
 
 
 def require_text(sample: bytes, size: int) -> None:
-    """Raise NotText unless a file that begins so is UTF-8 text."""
+    """Raise NotText unless `sample`, the start of a file, is UTF-8 text."""
     require_not_binary(sample, size)
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
@@ -55,10 +55,10 @@ def require_text(sample: bytes, size: int) -> None:
 def read_window(
     stream: BufferedIOBase, size: int, offset: int, limit: int, limits: FileLimits
 ) -> Window:
-    """Lines `offset` to `offset + limit` (counted from 0), numbered from 1.
+    """Return lines `offset` to `offset + limit` (counted from 0), numbered from 1.
 
-    A trailing line break ends the last line and begins none; `\\r` before it is not shown.
-    Raises NotText, FileTooLarge (`offset` lies further in than is looked at) and InvalidRequest.
+    A trailing line break ends the last line and starts no new one; `\\r` before it is not shown.
+    Raises NotText, FileTooLarge (if `offset` is beyond the scan limit) and InvalidRequest.
     """
     if offset < 0 or limit < 1:
         raise InvalidRequest("offset must be 0 or more, and limit 1 or more.")
@@ -67,8 +67,8 @@ def read_window(
     reader.skip(offset)
     if reader.count < offset and not reader.at_end():
         raise FileTooLarge(
-            f"line {offset} lies beyond the first {limits.scan} bytes, which is as far as this "
-            "tool looks. Use a command, for example sed -n."
+            f"line {offset} is beyond the first {limits.scan} bytes, the limit of this tool. "
+            "Use a command, for example sed -n."
         )
     if offset and reader.count <= offset and reader.at_end():
         raise InvalidRequest(
@@ -84,7 +84,7 @@ def read_window(
         room -= len(numbered.encode()) + 1
         if room < 0 and lines:
             next_offset = reader.count - 1
-            note = f"cut at {limits.read_output} bytes: go on with offset={next_offset}"
+            note = f"cut at {limits.read_output} bytes: continue with offset={next_offset}"
             break
         lines.append(numbered)
     if note is None and reader.exhausted and not reader.at_end():
@@ -94,7 +94,7 @@ def read_window(
 
 
 class _Lines:
-    """Lines of a stream, up to the scan limit. `count` lines have been passed."""
+    """The lines of a stream, up to the scan limit. `count` is the number of lines read so far."""
 
     def __init__(self, stream: BufferedIOBase, limits: FileLimits) -> None:
         self._stream = stream
@@ -106,7 +106,7 @@ class _Lines:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the scan limit ended reading."""
+        """Whether the scan limit ended the reading."""
         return self._left <= 0
 
     def at_end(self) -> bool:
@@ -116,9 +116,9 @@ class _Lines:
         return True
 
     def skip(self, lines: int) -> None:
-        """Pass so many lines, or fewer where the file or the scan limit ends.
+        """Skip this number of lines, or fewer at the end of the file or at the scan limit.
 
-        Whole blocks are passed at once: a file can have a line for each of its bytes.
+        Reads whole blocks, because each byte of a file can be a line.
         """
         is_in_line = False
         while lines > 0 and self._left > 0:
@@ -138,7 +138,7 @@ class _Lines:
             self.count += 1
 
     def next_line(self) -> str | None:
-        """The next line, cut to its limit; None at the end."""
+        """The next line, cut to the limit; None at the end."""
         room = self._limits.line * 4
         kept = self._read_piece(room)
         if not kept:
@@ -158,7 +158,7 @@ class _Lines:
         return piece
 
     def count_rest(self) -> int | None:
-        """All lines of the file; None when the scan limit was reached."""
+        """The number of all lines of the file; None if the scan limit was reached."""
         total, last = self.count, b"\n"
         while self._left > 0 and (block := self._stream.read(min(_BLOCK, self._left))):
             self._left -= len(block)

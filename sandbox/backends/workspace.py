@@ -1,4 +1,4 @@
-"""The agent's view of a session's files: the same paths in file tools and in commands."""
+"""The agent's view of a session's files, with the same paths in file tools and in commands."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _READ_ONLY_ADVICE = (
 
 
 class WorkspaceBackend(CompositeBackend):
-    """`/sandbox/…` over the directories of the same names in `workspace_root`.
+    """`/sandbox/…`, with each area in the directory of the same name in `workspace_root`.
 
-    `directories` names areas that lie elsewhere on the host. `family` is the root of another such
-    tree, whose `FAMILY_AREAS` this one has.
+    `directories` maps areas to other directories of the host. `family` is the root of another such
+    tree that provides the `FAMILY_AREAS`.
 
-    skills and user_uploads are read-only, shared, outputs and workspace can be written. Relative
-    paths start in /sandbox/workspace, `/skills` is short for /sandbox/skills, and any other path
-    is refused with the right one. `uid` and `gid` own what is written when the host process is
+    skills and user_uploads are read-only; shared, outputs and workspace can be written. Relative
+    paths start in /sandbox/workspace, `/skills` is short for /sandbox/skills, and all other paths
+    are refused with the correct one. `uid` and `gid` own written files if the host process is
     root; None means the owner of each directory.
 
-    `limits` say how much the tree may hold: a write that would be too much is `StorageFull`.
+    `limits` are the limits of the tree: a write beyond them raises `StorageFull`.
 
-    `guard` says what must not be written in the area workspace, when it is a user's own directory.
+    `guard` protects files in the area workspace if it is a user's own directory.
 
-    A link from one area into another is not followed, though commands follow it.
+    File tools do not follow a link from one area into another, although commands do.
     """
 
     def __init__(
@@ -70,11 +70,11 @@ class WorkspaceBackend(CompositeBackend):
         super().__init__(ReadOnly(StateFilesystemBackend()), routes)
         self._host_directories = {area: str(directories.get(area, own[area])) for area in own}
         self.cwd = paths.WORKING_DIR
-        # What lies elsewhere is the caller's own, and was filled by others too.
+        # Other directories belong to the caller and also have files of others, so do not count.
         counted = [
-            place
-            for area, place in own.items()
-            if area not in paths.READ_ONLY_AREAS and directories.get(area, place) == place
+            directory
+            for area, directory in own.items()
+            if area not in paths.READ_ONLY_AREAS and directories.get(area, directory) == directory
         ]
         self._room = Room(counted, limits or Limits())
 

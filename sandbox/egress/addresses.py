@@ -1,6 +1,6 @@
-"""Which addresses are public. Written out, because `ipaddress` differs between Python versions.
+"""The public addresses, as an explicit list because `ipaddress` differs between Python versions.
 
-From the IANA special-purpose registries; what is not in global unicast is refused as a whole.
+Source: the IANA special-purpose registries. All addresses outside global unicast are refused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _IPV4 = {
     "240.0.0.0/4": "reserved",
 }
 _IPV6 = {
-    # Teredo, ORCHID, benchmarking and other protocols of their own.
+    # Teredo, ORCHID, benchmarking and other special protocols.
     "2001::/23": "reserved or a tunnel (Teredo)",
     "2001:db8::/32": "documentation",
     "2002::/16": "a tunnel (6to4)",
@@ -43,7 +43,7 @@ _IPV6_REFUSED = [(IPv6Network(network), why) for network, why in _IPV6.items()]
 
 
 def special_purpose(address: Address) -> str | None:
-    """What kind of address that is not public this is; None when it is public."""
+    """The kind of a non-public address; None for a public address."""
     if isinstance(address, IPv4Address):
         return next((why for network, why in _IPV4_REFUSED if address in network), None)
     return _special_ipv6(address)
@@ -52,7 +52,7 @@ def special_purpose(address: Address) -> str | None:
 def _special_ipv6(address: IPv6Address) -> str | None:
     if address.scope_id is not None:
         return "an address with a zone"
-    if address in _NAT64:  # how an IPv6-only host writes public IPv4 addresses
+    if address in _NAT64:  # the form of public IPv4 addresses on an IPv6-only host
         return special_purpose(IPv4Address(int(address) & 0xFFFFFFFF))
     if address not in _GLOBAL_UNICAST:
         # Loopback, link-local, unique local, multicast, IPv4-mapped, local NAT64 and the rest.

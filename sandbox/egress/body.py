@@ -1,4 +1,4 @@
-"""The body of a request, passed on to the byte: nothing of what follows it gets through."""
+"""Pass on the body of a request exactly: no bytes after its end are passed on."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _LONGEST_TRAILER = 16 * 1024
 
 
 class BodyRefused(Exception):
-    """A body that ends early or whose chunks are not well-formed."""
+    """A body that ends too early or has malformed chunks."""
 
 
 async def body_of(source: Wire, length: int | None) -> AsyncIterator[bytes]:
-    """What to send to the server, piece by piece. `length` None means chunks.
+    """Yield the pieces to send to the server. `length` None means chunks.
 
     Raises `BodyRefused`.
     """
@@ -29,7 +29,7 @@ async def body_of(source: Wire, length: int | None) -> AsyncIterator[bytes]:
         async for piece in _exactly(source, size):
             yield b"%x\r\n%s\r\n" % (len(piece), piece)
         if await source.receive_until(b"\r\n", 0) is None:
-            raise BodyRefused("a chunk that is longer than it says")
+            raise BodyRefused("a chunk that is longer than its size")
     await _skip_trailer(source)
     yield b"0\r\n\r\n"
 

@@ -1,4 +1,4 @@
-"""One connection of a command: its request read, decided, carried out and logged."""
+"""One connection of a command: read its request, check it, forward it and log it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from sandbox.egress.wire import Allowance, AllowanceSpent, Wire
 
 @dataclass(frozen=True, slots=True)
 class EgressLimits:
-    """Of one command. Seconds and bytes; `idle_seconds` without a byte end a connection.
+    """The limits of one command, in seconds and bytes. `idle_seconds` limits a silent connection.
 
-    At the limit of `connections` the next ones wait until one of them ends.
+    At the limit of `connections`, new ones wait until another one ends.
     """
 
     connections: int = 32
@@ -41,7 +41,7 @@ class _Refused(Exception):
 
 
 class ProxyConnection:
-    """`serve` never raises for what a client or a server does; it closes every socket."""
+    """`serve` never raises for an action of a client or a server. It closes every socket."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class ProxyConnection:
                 self._allowed, self._reason = refused.allowed, refused.reason
                 await self._answer(refused)
         except OSError:
-            pass  # the client is gone; what was decided until then is in the log
+            pass  # the client is gone; the log has the decisions until now
         finally:
             self._client.socket.close()
             if self._reason:
@@ -88,7 +88,7 @@ class ProxyConnection:
     async def _serve(self) -> None:
         request = await self._read_request()
         if request is None:
-            self._reason = ""  # it came and went, and asked for nothing
+            self._reason = ""  # the client connected and left without a request
             return
         endpoint = request.endpoint
         self._host, self._port = endpoint.host, endpoint.port
@@ -123,7 +123,7 @@ class ProxyConnection:
             raise _Refused("400 Bad Request", refused.reason) from None
 
     async def _carry(self, request: Request, server: Wire) -> None:
-        """Both directions at once, until both have ended or nothing moves any more."""
+        """Forward both directions, until both have ended or no byte arrives for too long."""
         try:
             async with asyncio.timeout(self._limits.idle_seconds) as self._patience:
                 if request.connect:
@@ -132,7 +132,7 @@ class ProxyConnection:
                     await _both(self._down(server), up, first_decides=False)
                 else:
                     await self._send(server, request.head)
-                    # A server need not read all of an upload to answer it.
+                    # A server can answer before it has read the whole upload.
                     up = self._body_up(request, server)
                     await _both(self._down(server), up, first_decides=True)
         except TimeoutError:
@@ -140,7 +140,7 @@ class ProxyConnection:
         except AllowanceSpent:
             self._reason = f"allowed; closed at the command's limit of {self._limits.bytes:,} bytes"
         except OSError as error:
-            self._reason = f"allowed; broken off ({error.strerror or error})"
+            self._reason = f"allowed; interrupted ({error.strerror or error})"
         except (BodyRefused, NotUnderstood) as refused:
             self._allowed, self._reason = False, str(refused)
 
@@ -152,18 +152,18 @@ class ProxyConnection:
         server.end_sending()
 
     async def _check_server_name(self, host: str, server: Wire) -> None:
-        """TLS for another name than the allowed one would reach a neighbour at its address."""
+        """With another name than the allowed one, TLS could reach another site at its address."""
         data = await self._client.receive()
         if looks_like_tls(data):
             name = server_name(data)
             while name is None:
                 more = await self._client.receive(LONGEST_HELLO)
                 if not more:
-                    raise NotUnderstood("a TLS ClientHello that ends early")
+                    raise NotUnderstood("a TLS ClientHello that ends too early")
                 data += more
                 name = server_name(data)
             if name != host:
-                raise NotUnderstood("TLS for another server name than that of the tunnel")
+                raise NotUnderstood("TLS for a server name that is not the name of the tunnel")
         if data:
             await self._send(server, data)
 
@@ -172,7 +172,7 @@ class ProxyConnection:
             async for piece in body_of(self._client, request.length):
                 await self._send(server, piece)
         except ConnectionError:
-            pass  # the server takes no more of it, and may have answered
+            pass  # the server reads no more of it, and may have answered
 
     async def _down(self, server: Wire) -> None:
         while data := await server.receive():
@@ -202,18 +202,18 @@ class ProxyConnection:
             async with asyncio.timeout(self._limits.head_seconds):
                 await self._client.send(head.encode("ascii") + text)
                 self._client.end_sending()
-                # What is unread when a socket closes would make the kernel reset it, and the
+                # If a socket closes with unread data, the kernel resets the connection, and the
                 # client would lose the answer.
                 while await self._client.receive():
                     pass
         except TimeoutError:
-            pass  # it does not read: closed all the same
+            pass  # the client does not read; close the connection anyway
 
 
 async def _both(
     first: Coroutine[Any, Any, None], second: Coroutine[Any, Any, None], *, first_decides: bool
 ) -> None:
-    """Run both until both have ended, or one failed, or the first ended and decides."""
+    """Run both until both have ended, one has failed, or the first one has ended and decides."""
     tasks = [asyncio.ensure_future(first), asyncio.ensure_future(second)]
     try:
         pending = set(tasks)

@@ -1,4 +1,4 @@
-"""Names to addresses, and the check of every address that a connection is to be made to."""
+"""Resolve names to addresses, and check every address before a connection."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from sandbox.egress.routes import RouteType, route_type
 
 
 class Destinations(Protocol):
-    """The world as a proxy sees it. Only code can pass another one: no setting does."""
+    """The network as a proxy sees it. Only code can replace it; there is no setting."""
 
     def resolve(self, name: str) -> list[Address]:
-        """All addresses of a name; blocks. Raises OSError when there are none."""
+        """All addresses of a name; blocks. Raises OSError if it has none."""
 
     def refusal(self, address: Address) -> str | None:
-        """Why there may be no connection to `address`; None when there may."""
+        """Why a connection to `address` is refused; None if it is allowed."""
 
 
 class PublicInternet:
-    """Public addresses only, and never one that leads to this host itself."""
+    """Public addresses only, and never an address of this host itself."""
 
     def resolve(self, name: str) -> list[Address]:
-        # The dot at the end keeps the host's search domains out: no `name.corp.internal`.
+        # The final dot disables the host's search domains, such as `name.corp.internal`.
         found = socket.getaddrinfo(
             f"{name}.", None, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG
         )
@@ -42,4 +42,6 @@ class PublicInternet:
             return f"this host has no route to it ({error.strerror or error})"
         if route == RouteType.UNICAST:
             return None
-        return "its address is this host's own" if route == RouteType.LOCAL else "it is no host"
+        if route == RouteType.LOCAL:
+            return "its address belongs to this host"
+        return "its address is not a host"

@@ -1,4 +1,4 @@
-"""From a name to a connected socket: resolved once, every address checked, that address taken."""
+"""Connect to a name: resolve it once, check every address, and use only checked addresses."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sandbox.egress.destinations import Destinations
 from sandbox.egress.hosts import Address, Endpoint
 
 _LOOKUPS = threading.BoundedSemaphore(64)
-"""Of this process, since a look-up cannot be interrupted and may take half a minute."""
+"""The limit of this process: a look-up cannot be interrupted and may take half a minute."""
 
 _MOST_ADDRESSES = 4
-"""That are tried one after another."""
+"""How many addresses are tried, one after another."""
 
 
 class Unreachable(Exception):
-    """There is no connection. `forbidden`: it was refused and not tried."""
+    """There is no connection. `forbidden`: it was refused without a try."""
 
     def __init__(self, reason: str, *, forbidden: bool) -> None:
         super().__init__(reason)
@@ -28,9 +28,9 @@ class Unreachable(Exception):
 
 
 async def dial(endpoint: Endpoint, world: Destinations, seconds: float) -> socket.socket:
-    """A non-blocking socket connected to `endpoint`. Raises `Unreachable`.
+    """Return a non-blocking socket that is connected to `endpoint`. Raises `Unreachable`.
 
-    No name is resolved after the check, so a name that changes its mind gains nothing.
+    No name is resolved after the check, so a name that changes its address has no effect.
     """
     try:
         async with asyncio.timeout(seconds):
@@ -80,13 +80,13 @@ async def _connect(addresses: list[Address], port: int) -> socket.socket:
 
 
 async def _off_the_loop(function: Callable[[], list[Address]]) -> list[Address]:
-    """On a thread that nobody has to wait for: the command may end before the look-up does."""
+    """Run it on a daemon thread, because the command may end before the look-up."""
     if not _LOOKUPS.acquire(blocking=False):
-        raise Unreachable("too many names are being looked up at once", forbidden=False)
+        raise Unreachable("too many simultaneous name look-ups", forbidden=False)
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[list[Address]] = loop.create_future()
 
-    def give(addresses: list[Address] | None, error: Exception | None) -> None:
+    def deliver(addresses: list[Address] | None, error: Exception | None) -> None:
         if answer.done():
             return
         if error is not None:
@@ -99,12 +99,12 @@ async def _off_the_loop(function: Callable[[], list[Address]]) -> list[Address]:
         failure: Exception | None = None
         try:
             addresses = function()
-        except Exception as error:  # noqa: BLE001 - raised again where it is awaited
+        except Exception as error:  # noqa: BLE001 - raised again in the waiting task
             failure = error
         finally:
             _LOOKUPS.release()
         try:
-            loop.call_soon_threadsafe(give, addresses, failure)
+            loop.call_soon_threadsafe(deliver, addresses, failure)
         except RuntimeError:
             pass  # the loop is closed: the command has ended
 

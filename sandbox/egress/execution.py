@@ -1,4 +1,4 @@
-"""A running command together with its proxy, which ends when the command does."""
+"""A running command and its proxy, which ends with the command."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from sandbox.result import ExecutionResult
 
 @dataclass(frozen=True, slots=True)
 class Egress:
-    """The world and the limits of a proxy. Only code gives others than the default ones."""
+    """The network and the limits of a proxy. Only code can replace the defaults."""
 
     world: Destinations = field(default_factory=PublicInternet)
     limits: EgressLimits = field(default_factory=EgressLimits)
 
     def of(self, policy: SandboxPolicy) -> WayOut | None:
-        """The way out that `policy` allows; None for none.
+        """Return the network access that `policy` allows, or None.
 
-        Raises `RuleError` for an entry that is not understood, and `SandboxUnavailable`.
+        Raises `RuleError` for an invalid entry, and `SandboxUnavailable`.
         """
         if policy.network is Network.NONE:
             return None
@@ -40,9 +40,9 @@ class WayOut:
     egress: Egress
 
     def start(self, command: Command, begin: Callable[[Command], Execution]) -> Execution:
-        """`begin` the command with a proxy of its own. Raises `SandboxSetupError`.
+        """Call `begin` with the command and its own proxy. Raises `SandboxSetupError`.
 
-        The proxy is up before anything runs.
+        The proxy runs before the command starts.
         """
         proxy = Proxy(self.rules, self.egress.world, self.egress.limits)
         try:
@@ -59,7 +59,7 @@ class WayOut:
 
 
 class EgressExecution(Execution):
-    """`wait` also waits for the proxy's end; the result names the connections."""
+    """`wait` also waits for the end of the proxy. The result lists the connections."""
 
     def __init__(self, inner: Execution, proxy: Proxy) -> None:
         self.pid = inner.pid

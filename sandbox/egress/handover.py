@@ -1,10 +1,10 @@
-"""How a socket that listens inside of a sandbox comes into the hands of the proxy outside.
+"""Pass a socket that listens inside a sandbox to the proxy outside.
 
-The command is begun by a few lines of Python in the sandbox: they listen on the sandbox's own
-loopback, send that socket through an inherited one, and become the command (same process, so its
-exit status is the command's own). Both are closed then: inside there is neither a process nor a
-descriptor left of this. Since the sandbox's own code runs afterwards only, it never holds
-the listening socket.
+A few lines of Python in the sandbox start the command: they listen on the sandbox's loopback, send
+that socket through an inherited socket, and then execute the command in the same process, so the
+exit status is the command's own. Both sockets are closed by then: neither a process nor a
+descriptor remains inside. The sandbox's own code runs only after that, so it never has the
+listening socket.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sandbox.errors import SandboxSetupError, SandboxUnavailable
 from sandbox.namespace import PYTHON
 
 PROXY_PORT = 3128
-"""On the loopback of the sandbox, where it is the first to listen."""
+"""On the loopback of the sandbox. No other process can listen there earlier."""
 
 _LONGEST_WORD = 1000
 _INT = struct.Struct("i")
@@ -43,22 +43,22 @@ except OSError as error:
 
 
 def require_python() -> None:
-    """Raises `SandboxUnavailable` where the lines above could not run."""
+    """Raise `SandboxUnavailable` if these lines of Python cannot run."""
     if not os.access(PYTHON, os.X_OK):
         raise SandboxUnavailable(
-            f"A sandbox with network needs {PYTHON} on this host, and it is missing. "
+            f"A sandbox with network needs {PYTHON} on this host, but it is missing. "
             "Install Python 3, or use network 'none'."
         )
 
 
 def beginning_with_handover(argv: list[str], link: int) -> list[str]:
-    """`argv` with those lines in front. `link` is the descriptor's number in the sandbox."""
-    # -I and -S: nothing of the workspace or the environment is imported.
+    """Put those lines before `argv`. `link` is the descriptor's number in the sandbox."""
+    # -I and -S: no module of the workspace or the environment is imported.
     return [PYTHON, "-I", "-S", "-X", "utf8", "-c", _SOURCE, str(link), *argv]
 
 
 def environment() -> dict[str, str]:
-    """What makes HTTP clients use the proxy."""
+    """The variables that make HTTP clients use the proxy."""
     proxy = f"http://127.0.0.1:{PROXY_PORT}"
     names = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
     local = "localhost,127.0.0.1,::1"
@@ -71,7 +71,7 @@ def environment() -> dict[str, str]:
 
 
 class Handover:
-    """What came through our end of the link: the listening socket, then perhaps an error."""
+    """The messages from the sandbox: the listening socket, and an error if there was one."""
 
     def __init__(self, link: socket.socket) -> None:
         self._link = link
@@ -80,9 +80,9 @@ class Handover:
         self.has_ended = False
 
     def read(self) -> bool:
-        """Take in one message without waiting; False when there is none."""
+        """Read one message without waiting. Return False if there is none."""
         try:
-            # Not `socket.recv_fds`, which in Python 3.11 forgets the flags.
+            # Not `socket.recv_fds`, which ignores the flags in Python 3.11.
             data, ancillary, _, _ = self._link.recvmsg(
                 _LONGEST_WORD, socket.CMSG_LEN(_INT.size), _FLAGS
             )
@@ -103,12 +103,12 @@ class Handover:
         return bool(data)
 
     def check(self, stderr: str) -> None:
-        """Raises `SandboxSetupError` when the command did not run."""
+        """Raise `SandboxSetupError` if the command did not run."""
         if self.error:
             raise SandboxSetupError(f"The command could not be started: {self.error}")
         if self.listener is None:
             raise SandboxSetupError(
-                "The sandbox's way to the network could not be set up, so the command did not "
+                "The sandbox's network connection could not be set up, so the command did not "
                 f"run. stderr: {stderr.strip() or '(empty)'}"
             )
 

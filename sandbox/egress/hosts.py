@@ -1,8 +1,8 @@
-"""Names and ports as a client may write them: one form for each, everything odd is refused.
+"""Parse host names and ports of clients: one accepted form for each, all other forms are refused.
 
-`127.1`, `0x7f000001`, `2130706433` and `127.0.0.1.` mean loopback to some resolvers. They never
-get that far: a host is a lower-cased ASCII name of two labels or more, a dotted quad, or an IPv6
-address in brackets.
+Some resolvers take `127.1`, `0x7f000001`, `2130706433` and `127.0.0.1.` for loopback. These never
+reach a resolver: a host is an ASCII name in lower case with two or more labels, a dotted quad, or
+an IPv6 address in brackets.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _LONGEST_NAME = 253
 
 
 class HostRefused(ValueError):
-    """A host or port that is not written in the one accepted form. The message says why."""
+    """A host or port that is not in the accepted form. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """`host` in its one form: a name in lower case, or an address as `ipaddress` prints it.
+    """`host` in its accepted form: a name in lower case, or an address as `ipaddress` prints it.
 
-    `address` is set when the host is an address and no name.
+    `address` is set if the host is an address and not a name.
     """
 
     host: str
@@ -41,11 +41,11 @@ class Endpoint:
 
 
 def parse_endpoint(text: str, default_port: int | None = None) -> Endpoint:
-    """`host:port`, or `host` where there is a default port. Raises `HostRefused`."""
+    """Parse `host:port`, or `host` with a default port. Raises `HostRefused`."""
     if text.startswith("["):
         inner, bracket, rest = text[1:].partition("]")
         if not bracket or (rest and not rest.startswith(":")):
-            raise HostRefused("brackets that do not hold an IPv6 address")
+            raise HostRefused("brackets without a valid IPv6 address")
         address: Address | None = _ipv6(inner)
         host, colon, port = str(address), rest[:1], rest[1:]
     else:
@@ -57,7 +57,7 @@ def parse_endpoint(text: str, default_port: int | None = None) -> Endpoint:
 
 
 def parse_host(text: str) -> tuple[str, IPv4Address | None]:
-    """A name or a dotted quad. Raises `HostRefused`."""
+    """Parse a name or a dotted quad. Raises `HostRefused`."""
     if not text.isascii():
         raise HostRefused("a host name that is not ASCII; write it in its xn-- form")
     if "@" in text:
@@ -69,20 +69,20 @@ def parse_host(text: str) -> tuple[str, IPv4Address | None]:
     if name.endswith("."):
         raise HostRefused("a host name with a dot at its end")
     if len(name) > _LONGEST_NAME or not all(map(_LABEL.fullmatch, labels)):
-        raise HostRefused("what is no host name")
+        raise HostRefused("an invalid host name")
     if len(labels) < 2:
-        raise HostRefused("a name without a dot, which is no public host")
+        raise HostRefused("a name without a dot, which is not a public host")
     return name, None
 
 
 def parse_port(text: str) -> int:
     if not _PORT.fullmatch(text) or int(text) > 65535:
-        raise HostRefused("a port that is no number from 1 to 65535")
+        raise HostRefused("a port that is not a number from 1 to 65535")
     return int(text)
 
 
 def displayed(host: str) -> str:
-    """`host`, whatever it is, harmless for logs and pages: short, printable, no markup."""
+    """Make any `host` harmless for logs and pages: short, printable, no markup."""
     return re.sub(r"[^A-Za-z0-9.:_\-\[\]]", "?", host)[:_LONGEST_NAME]
 
 
@@ -90,7 +90,7 @@ def _ipv4(name: str) -> tuple[str, IPv4Address]:
     try:
         address = IPv4Address(name)
     except AddressValueError:
-        raise HostRefused("an IPv4 address that is no dotted quad") from None
+        raise HostRefused("an IPv4 address that is not a dotted quad") from None
     return str(address), address
 
 
@@ -100,4 +100,4 @@ def _ipv6(text: str) -> IPv6Address:
     try:
         return IPv6Address(text)
     except AddressValueError:
-        raise HostRefused("brackets that do not hold an IPv6 address") from None
+        raise HostRefused("brackets without a valid IPv6 address") from None

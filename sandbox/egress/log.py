@@ -1,4 +1,4 @@
-"""What went out of one command, and what was refused: bounded, whatever the command does."""
+"""The connections of one command, allowed and refused, in a log of bounded size."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _OTHERS = "(others)"
 
 
 class ConnectionLog:
-    """Connections that differ in their bytes only are one row with a count.
+    """Connections that differ only in their bytes are one row with a count.
 
-    After `MOST_ROWS` the rest are counted in two rows of the host `(others)`. For one thread.
+    After `MOST_ROWS`, the rest is counted in two rows with the host `(others)`. For one thread.
     """
 
     def __init__(self) -> None:
@@ -25,8 +25,8 @@ class ConnectionLog:
         if key not in self._rows and len(self._rows) >= MOST_ROWS:
             key = (_OTHERS, 0, allowed, f"more than {MOST_ROWS} different destinations")
         row = self._rows.setdefault(key, [0, 0, 0])
-        for place, count in enumerate((1, sent, received)):
-            row[place] += count
+        for column, count in enumerate((1, sent, received)):
+            row[column] += count
 
     def connections(self) -> tuple[Connection, ...]:
         return tuple(

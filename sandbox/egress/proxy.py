@@ -1,4 +1,4 @@
-"""The proxy of one command: a thread with an event loop, from before its start to its end."""
+"""The proxy of one command: a thread with an event loop that runs as long as the command."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _PAUSE_SECONDS = 0.05
 
 
 def _share_of_descriptors() -> int:
-    """Connections of all commands together: with two descriptors each, a quarter of what this
-    process may open."""
+    """The limit of connections of all commands together: each has two descriptors, and they may
+    use a quarter of the descriptors of this process."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(16, (4096 if soft == resource.RLIM_INFINITY else soft) // 8)
 
@@ -30,9 +30,9 @@ _ALL_CONNECTIONS = threading.BoundedSemaphore(_share_of_descriptors())
 
 
 class Proxy:
-    """Raises `SandboxSetupError` when it cannot start. `close` must be called.
+    """Raises `SandboxSetupError` if it cannot start. `close` must be called.
 
-    Should its thread die, the listening socket goes with it: connections fail.
+    If its thread dies, the listening socket is closed too, and connections fail.
     """
 
     def __init__(self, rules: Rules, world: Destinations, limits: EgressLimits) -> None:
@@ -61,15 +61,15 @@ class Proxy:
 
     @property
     def descriptor(self) -> int:
-        """What the sandbox must inherit."""
+        """The descriptor that the sandbox must inherit."""
         return self._theirs.fileno()
 
     def begin(self, argv: list[str]) -> list[str]:
-        """`argv` of the sandbox so that it first hands its socket to this proxy."""
+        """Change `argv` of the sandbox so that it first passes its socket to this proxy."""
         return beginning_with_handover(argv, self.descriptor)
 
     def close(self) -> None:
-        """End every connection and return when nothing of the proxy is left. Does so once."""
+        """End every connection and return when the proxy has ended. Can be called again."""
         if self._closed:
             return
         self._closed = True
@@ -77,18 +77,18 @@ class Proxy:
             try:
                 self._loop.call_soon_threadsafe(self._end.set)
             except RuntimeError:
-                pass  # its thread died, and the loop with it
+                pass  # its thread died, and so did the loop
         self._thread.join()
         while self._handover.read():
-            pass  # what a command that ended at once had still sent
+            pass  # messages of a command that ended immediately
         self._close_links()
 
     def check_command_ran(self, stderr: str) -> None:
-        """After `close`. Raises `SandboxSetupError` when the command itself did not run."""
+        """Raise `SandboxSetupError` if the command itself did not run. Call it after `close`."""
         self._handover.check(stderr)
 
     def connections(self) -> tuple[Connection, ...]:
-        """After `close`: what was connected and refused."""
+        """The allowed and refused connections. Call it after `close`."""
         return self._log.connections()
 
     def _close_links(self) -> None:
@@ -143,7 +143,7 @@ class Proxy:
                 try:
                     client, _ = await loop.sock_accept(listener)
                 except OSError:
-                    # The client went away, or this process is short of descriptors for a while.
+                    # The client left, or this process temporarily has too few descriptors.
                     places.release()
                     await asyncio.sleep(_PAUSE_SECONDS)
                     continue
@@ -151,7 +151,7 @@ class Proxy:
                 running.add(task)
 
                 def ended(task: asyncio.Task[None], client: socket.socket = client) -> None:
-                    client.close()  # a task that was cancelled before it began did not
+                    client.close()  # a task that is cancelled before its start does not close it
                     running.discard(task)
                     places.release()
 

@@ -1,4 +1,4 @@
-"""The head of a request to the proxy, read strictly: what has two readings is refused."""
+"""Parse the head of a request to the proxy strictly: ambiguous requests are refused."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _OF_THIS_HOP = {
     *("proxy-authorization", "proxy-authenticate"),
 }
 _FRAMING = {"host", "content-length", "transfer-encoding"}
-"""Written anew for the server, from what was understood."""
+"""Written again for the server, from the parsed values."""
 
 
 class RequestRefused(Exception):
-    """A request that is not understood, or not served. `host` and `port` as far as known."""
+    """An invalid or unsupported request. `host` and `port` are empty if they are not known."""
 
     def __init__(self, reason: str, host: str = "", port: int = 0) -> None:
         super().__init__(reason)
@@ -36,9 +36,9 @@ class RequestRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`head` is what to send to the server; it is empty for CONNECT.
+    """`head` is the data to send to the server; it is empty for CONNECT.
 
-    `length` is that of the body in bytes; None means that it comes in chunks.
+    `length` is the length of the body in bytes; None means chunks.
     """
 
     endpoint: Endpoint
@@ -48,13 +48,13 @@ class Request:
 
 
 def parse_request(head: bytes) -> Request:
-    """`head` up to and without the empty line. Raises `RequestRefused`."""
+    """Parse `head` without the final empty line. Raises `RequestRefused`."""
     text = head.decode("latin-1")
-    # A stray line break or NUL is in none of the patterns below.
+    # No pattern below matches a stray line break or NUL.
     line, *lines = text.split("\r\n")
     parts = line.split(" ")
     if len(parts) != 3 or not _METHOD.fullmatch(parts[0]) or not _TARGET.fullmatch(parts[1]):
-        raise RequestRefused("what is no request to an HTTP proxy")
+        raise RequestRefused("not a request to an HTTP proxy")
     method, target, version = parts
     if version not in ("HTTP/1.1", "HTTP/1.0"):
         raise RequestRefused("a version of HTTP other than 1.1 and 1.0")
@@ -80,7 +80,7 @@ def _headers(lines: list[str]) -> list[tuple[str, str]]:
     headers = []
     for line in lines:
         name, colon, value = line.partition(":")
-        # A space before the colon or a folded line is read differently by different servers.
+        # Servers disagree about a space before the colon and about a folded line.
         if not colon or not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
             raise RequestRefused("a header line that is not well-formed")
         headers.append((name, value.strip(" \t")))
@@ -113,12 +113,12 @@ def _body_length(headers: list[tuple[str, str]], version: str) -> int | None:
     lengths, codings = _all(headers, "content-length"), _all(headers, "transfer-encoding")
     if codings:
         if lengths or len(codings) > 1 or codings[0].lower() != "chunked" or version != "HTTP/1.1":
-            raise RequestRefused("a request whose length has two readings")
+            raise RequestRefused("a request with an ambiguous length")
         return None
     if not lengths:
         return 0
     if len(lengths) > 1 or not _LENGTH.fullmatch(lengths[0]):
-        raise RequestRefused("a request whose length has two readings")
+        raise RequestRefused("a request with an ambiguous length")
     return int(lengths[0])
 
 
@@ -144,6 +144,6 @@ def _forwarded(headers: list[tuple[str, str]], endpoint: Endpoint, length: int |
         kept.append(("Transfer-Encoding", "chunked"))
     elif length or _all(headers, "content-length"):
         kept.append(("Content-Length", str(length)))
-    # One request per connection: the next one is checked like the first.
+    # One request per connection, so the next request is checked like the first.
     kept.append(("Connection", "close"))
     return "".join(f"{name}: {value}\r\n" for name, value in kept) + "\r\n"

@@ -1,7 +1,7 @@
-"""What the kernel would do with a packet to an address, asked through rtnetlink.
+"""Ask the kernel through rtnetlink for its route to an address.
 
-Better than a list of the interfaces' addresses: it is never out of date, and knows whole networks
-that are routed to this host itself.
+This is better than a list of the interfaces' addresses: it is never out of date, and it knows
+whole networks that are routed to this host itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class RouteType(IntEnum):
 
 
 def route_type(address: Address) -> int:
-    """The kernel's RTN_ number for `address`. Raises OSError where there is no route."""
+    """The kernel's RTN_ number for `address`. Raises OSError if there is no route."""
     version4 = isinstance(address, IPv4Address)
     family = socket.AF_INET if version4 else socket.AF_INET6
     packed = address.packed
@@ -43,6 +43,6 @@ def route_type(address: Address) -> int:
         number = -struct.unpack_from("=i", answer, _HEADER.size)[0]
         raise OSError(number, os.strerror(number))
     if answered != _NEW_ROUTE:
-        raise OSError(f"The kernel answered a question for a route with message {answered}.")
+        raise OSError(f"The kernel answered a route query with the message type {answered}.")
     found: int = _ROUTE.unpack_from(answer, _HEADER.size)[7]
     return found

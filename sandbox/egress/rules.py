@@ -1,4 +1,4 @@
-"""Which hosts and ports a sandbox may ask for, before anything is resolved."""
+"""The hosts and ports that a sandbox may request, checked before the name is resolved."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from sandbox.errors import SandboxSetupError
 from sandbox.policy import Network
 
 WEB_PORTS = frozenset({80, 443})
-"""What an entry without a port allows."""
+"""The ports of an entry without a port."""
 
 MOST_ENTRIES = 500
 _MAIL = 25
 
 
 class RuleError(SandboxSetupError):
-    """An entry of an allow-list that is not understood. The message names it."""
+    """An invalid entry of an allow-list. The message names it."""
 
 
 class Rules(Protocol):
     def refusal(self, endpoint: Endpoint) -> str | None:
-        """Why `endpoint` may not be reached; None when its name and port are fine."""
+        """Why `endpoint` may not be reached; None if its name and port are allowed."""
 
     @property
     def checks_server_name(self) -> bool:
-        """Whether TLS to an allowed name must ask for that name."""
+        """Whether TLS to an allowed name must use that server name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`subdomains`: names below `host`, and not `host` itself."""
+    """With `subdomains`, the entry matches names below `host`, but not `host` itself."""
 
     host: str
     ports: frozenset[int] = WEB_PORTS
@@ -59,7 +59,7 @@ class Allowlist:
 
 @dataclass(frozen=True, slots=True)
 class AnyHost:
-    """Every host. Addresses are checked all the same; mail is for spam only."""
+    """Every host. Addresses are still checked. Port 25 would only help to send spam."""
 
     checks_server_name: bool = False
 
@@ -68,14 +68,14 @@ class AnyHost:
 
 
 def rules_for(network: Network, allowed_hosts: Sequence[str]) -> Rules:
-    """Raises `RuleError`. `network` is not NONE."""
+    """The rules for a `network` that is not NONE. Raises `RuleError`."""
     return AnyHost() if network is Network.FULL else parse_allowlist(allowed_hosts)
 
 
 def parse_allowlist(entries: Sequence[str]) -> Allowlist:
-    """Entries as `pypi.org`, `*.example.org` (subdomains only), `api.example.com:8443`.
+    """Parse entries like `pypi.org`, `*.example.org` (subdomains only), `api.example.com:8443`.
 
-    Without a port 80 and 443 are meant. Raises `RuleError` that names the first bad entry.
+    The default ports are 80 and 443. Raises `RuleError`, which names the first invalid entry.
     """
     if isinstance(entries, str) or len(entries) > MOST_ENTRIES:
         raise RuleError(f"Give a list of at most {MOST_ENTRIES} hosts.")
@@ -84,13 +84,13 @@ def parse_allowlist(entries: Sequence[str]) -> Allowlist:
 
 def parse_entry(text: object) -> Entry:
     if not isinstance(text, str):
-        raise RuleError(f"{text!r} is no host; write it in quotes.")
+        raise RuleError(f"{text!r} is not a host; write it in quotes.")
     subdomains = text.startswith("*.")
     name = text.removeprefix("*.")
     if text == "*":
-        raise RuleError("'*' would be every host: choose the network 'full' instead.")
+        raise RuleError("'*' would allow every host: use the network 'full' instead.")
     if "/" in name:
-        raise RuleError(f"{text!r} is an address of a page; give its host only.")
+        raise RuleError(f"{text!r} is the address of a page; give only its host.")
     if not name.isascii():
         raise RuleError(f"{text!r} is not ASCII; give the name in its xn-- form{_idna(name)}.")
     try:

@@ -1,4 +1,4 @@
-"""The server name that a TLS client asks for, read from the first bytes that it sends."""
+"""Read the server name of a TLS client from its first bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ LONGEST_HELLO = 32 * 1024
 
 
 class NotUnderstood(ValueError):
-    """It begins like TLS and is not a ClientHello."""
+    """The data starts like TLS but is not a ClientHello."""
 
 
 def looks_like_tls(first: bytes) -> bool:
@@ -15,7 +15,7 @@ def looks_like_tls(first: bytes) -> bool:
 
 
 def server_name(data: bytes) -> str | None:
-    """The SNI of a whole ClientHello in lower case, "" where it has none; None: more is to come.
+    """Return the SNI of a ClientHello in lower case, "" if it has none, or None for partial data.
 
     Raises `NotUnderstood`.
     """
@@ -25,21 +25,21 @@ def server_name(data: bytes) -> str | None:
     try:
         return _name_in(hello)
     except (IndexError, UnicodeDecodeError) as error:
-        raise NotUnderstood("a TLS ClientHello that is not well-formed") from error
+        raise NotUnderstood("a malformed TLS ClientHello") from error
 
 
 def _handshake_message(data: bytes) -> bytes | None:
-    """The body of the first handshake message, which may be spread over several records."""
+    """The body of the first handshake message, which may be split over several records."""
     if len(data) > LONGEST_HELLO:
         raise NotUnderstood("a TLS ClientHello that is too long")
     message = b""
     while len(data) >= 5:
         length = int.from_bytes(data[3:5], "big")
         if data[0] != _HANDSHAKE or data[1] != 3 or not 0 < length <= 16384:
-            raise NotUnderstood("what begins like TLS and is no ClientHello")
+            raise NotUnderstood("data that starts like TLS but is not a ClientHello")
         message += data[5 : 5 + length]
         if message[0:1] not in (b"", bytes([_CLIENT_HELLO])):
-            raise NotUnderstood("what begins like TLS and is no ClientHello")
+            raise NotUnderstood("data that starts like TLS but is not a ClientHello")
         if len(message) >= 4 and len(message) >= 4 + int.from_bytes(message[1:4], "big"):
             return message[4 : 4 + int.from_bytes(message[1:4], "big")]
         if len(data) < 5 + length:
@@ -58,14 +58,14 @@ class _Fields:
     def take(self, count: int) -> bytes:
         taken, self._data = self._data[:count], self._data[count:]
         if len(taken) < count:
-            raise IndexError("a field ends early")
+            raise IndexError("a field ends too early")
         return taken
 
     def number(self, size: int) -> int:
         return int.from_bytes(self.take(size), "big")
 
     def block(self, size: int) -> bytes:
-        """What a length of `size` bytes announces."""
+        """Read a length of `size` bytes, and then that many bytes."""
         return self.take(self.number(size))
 
 

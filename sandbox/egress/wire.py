@@ -1,4 +1,4 @@
-"""A socket with what was read from it too early, and the count of what went over it."""
+"""A socket with a buffer for data that was read too early, and a count of its bytes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _CHUNK = 64 * 1024
 
 
 class AllowanceSpent(Exception):
-    """The command has sent and received all that one command may."""
+    """The command has used all bytes that one command may send and receive."""
 
 
 @dataclass(slots=True)
 class Allowance:
-    """Bytes that one command may still send and receive."""
+    """The number of bytes that one command may still send and receive."""
 
     left: int
 
@@ -26,7 +26,7 @@ class Allowance:
 
 
 class Wire:
-    """Non-blocking; all methods are for the loop that it was made in."""
+    """Non-blocking. All methods must run in the event loop in which it was created."""
 
     def __init__(self, connected: socket.socket) -> None:
         self.socket = connected
@@ -34,11 +34,11 @@ class Wire:
         self._early = bytearray()
 
     async def receive(self, most: int = _CHUNK) -> bytes:
-        """At least one byte; none at the end of the stream."""
+        """Return at least one byte, or no bytes at the end of the stream."""
         return self._take(most) or await self._loop.sock_recv(self.socket, min(most, _CHUNK))
 
     async def receive_until(self, end: bytes, most: int) -> bytes | None:
-        """All up to `end`, without it; None when the stream ended or `most` bytes held none."""
+        """Return all bytes before `end`, or None if it is not within `most` bytes or the stream."""
         searched = 0
         while (found := self._early.find(end, searched)) < 0:
             searched = max(0, len(self._early) - len(end) + 1)
@@ -53,7 +53,7 @@ class Wire:
 
     def _take(self, most: int) -> bytes:
         data = bytes(self._early[:most])
-        del self._early[:most]  # at the front of a bytearray this copies nothing
+        del self._early[:most]  # at the start of a bytearray, this copies nothing
         return data
 
     async def send(self, data: bytes) -> None:
@@ -63,7 +63,7 @@ class Wire:
         try:
             self.socket.shutdown(socket.SHUT_WR)
         except OSError:
-            pass  # the other side is gone already
+            pass  # the other side has already closed
 
     @property
     def is_untouched(self) -> bool:

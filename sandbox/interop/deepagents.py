@@ -35,22 +35,22 @@ except ImportError as error:
     ) from error
 
 DEFAULT_TIMEOUT = 120
-"""Seconds; deepagents' own default."""
+"""In seconds, the default of deepagents."""
 
 DEFAULT_MAX_OUTPUT_CHARS = 1_000_000
-"""deepagents moves an output that is too long for the model into a file by itself."""
+"""deepagents itself moves an output that is too long for the model into a file."""
 
 COULD_NOT_RUN_EXIT_CODE = 126
-"""As a shell has it for a program that it cannot start."""
+"""The exit code of a shell for a program that it cannot start."""
 
 _FILE_OPERATION_CHARS = 8 * 1024**2
-"""The most that one of deepagents' own scripts prints is a page of 500 KiB, escaped as JSON."""
+"""The longest output of a script of deepagents is a page of 500 KiB, escaped as JSON."""
 
 
 class _FileOperations(BaseSandbox):
     """deepagents' ls, read, write, edit, delete, grep and glob: scripts that run in the sandbox.
 
-    Apart from the backend, because what they print is data: `max_output_chars` must not cut it.
+    A separate class, because their output is data, which `max_output_chars` must not cut.
     """
 
     def __init__(self, backend: LocalExecutionBackend) -> None:
@@ -81,17 +81,17 @@ class _FileOperations(BaseSandbox):
 class LocalExecutionBackend(BaseSandbox):
     """`root_dir` as the working directory of an agent whose commands run in Vel's sandbox.
 
-    Paths are those of the sandbox, the same in every tool and command: `root_dir` under its own
-    (resolved) name on the host, and a /tmp that is private to this backend. `skills_dir` is
-    /skills, read-only. Nothing else of the host can be written; there is no network.
+    Paths are the same in every tool and command: `root_dir` has its own (resolved) path on the
+    host, and /tmp is private to this backend. `skills_dir` is /skills, read-only. Commands cannot
+    write other files of the host, and they have no network.
 
-    `root_dir` is made if it is missing. `timeout` is the wall time of a command in seconds, 600
-    at most; `max_output_chars` bounds the text of one command. Raises `SandboxUnavailable` where
-    this host cannot sandbox (nothing ever runs bare) and `SandboxSetupError` for a directory that
-    must not be given away: /, homes, system directories, root's.
+    A missing `root_dir` is created. `timeout` is the wall time of a command in seconds, at most
+    600. `max_output_chars` limits the text of one command. Raises `SandboxUnavailable` if this host
+    cannot sandbox (commands never run without a sandbox) and `SandboxSetupError` for a directory
+    that commands must not get: /, home directories, system directories, directories of root.
 
-    Thread-safe. A cancelled `aexecute` kills its command. `close` removes /tmp, as does the end
-    of the object or of the process.
+    Thread-safe. A cancelled `aexecute` kills its command. `close`, the end of the object and the
+    end of the process remove /tmp.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class LocalExecutionBackend(BaseSandbox):
         self._places = Places(base.policy, skills_dir, base.guard)
         policy = self._places.policy
         kept = min(max(_FILE_OPERATION_CHARS, 4 * max_output_chars), policy.limits.output_flood)
-        # create_sandbox chose what this platform has; the same, for more places.
+        # create_sandbox chose the class for this platform; use it again with more directories.
         limited = replace(policy, limits=replace(policy.limits, output=kept))
         self._sandbox = type(base)(limited, guard=base.guard)
         self._max_output_chars = max_output_chars
@@ -120,23 +120,23 @@ class LocalExecutionBackend(BaseSandbox):
 
     @property
     def id(self) -> str:
-        """The same for the same `root_dir`, in every process."""
+        """The same id for the same `root_dir`, in every process."""
         return self._id
 
     @property
     def root_dir(self) -> Path:
-        """Where commands start, without links."""
+        """The resolved directory in which commands start."""
         return self._places.root
 
     def close(self) -> None:
-        """Remove this backend's /tmp. Call it when no command runs; the backend is then spent."""
+        """Remove this backend's /tmp. Call it when no command runs, and stop using the backend."""
         self._places.close()
 
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """Run a shell command (bash) and wait for it.
 
-        The exit code is the command's own, 124 at the time limit (`timeout` in seconds, 600 at
-        most), 126 when it could not be run, for the reason that is then the output.
+        The exit code is the command's own; 124 at the time limit (`timeout` in seconds, at most
+        600); 126 if the command could not be run. The output is then the reason.
         """
         return self.run(command, timeout, self._max_output_chars)
 
@@ -149,9 +149,9 @@ class LocalExecutionBackend(BaseSandbox):
         return await self.arun(command, timeout, self._max_output_chars)
 
     def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
-        """Write each file, with the directories on its way, beneath one of the places.
+        """Write each file, with its parent directories, into one of the directories.
 
-        No link that a command planted is written through or leads out of them.
+        Links that a command planted are never written through and never lead out of them.
         """
         return [
             FileUploadResponse(path=path, error=self._upload_error(path, content))
@@ -159,7 +159,7 @@ class LocalExecutionBackend(BaseSandbox):
         ]
 
     def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
-        """Read each file. Only regular ones of 64 MiB at most, reached without leaving a place."""
+        """Read each regular file of at most 64 MiB, without leaving the directories."""
         return [self._download(path) for path in paths]
 
     def ls(self, path: str) -> LsResult:
@@ -229,7 +229,7 @@ class LocalExecutionBackend(BaseSandbox):
         max_chars: int,
         cancel: Cancellation | None = None,
     ) -> ExecuteResponse:
-        """`execute` with another bound of the output, and with a switch that kills the command."""
+        """`execute` with another output limit, and with a switch that kills the command."""
         try:
             running = self._sandbox.start(in_one_stream(command), timeout=timeout, cancel=cancel)
             result = running.wait()
@@ -239,7 +239,7 @@ class LocalExecutionBackend(BaseSandbox):
         return ExecuteResponse(output=output, exit_code=result.exit_code, truncated=cut)
 
     async def arun(self, command: str, seconds: float | None, max_chars: int) -> ExecuteResponse:
-        """`run` in a thread; cancelling this kills the command."""
+        """`run` in a thread. Cancelling it kills the command."""
         cancel = Cancellation()
         try:
             return await asyncio.to_thread(self.run, command, seconds, max_chars, cancel)

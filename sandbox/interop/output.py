@@ -1,4 +1,4 @@
-"""The text of a command as one stream, cut to a number of characters."""
+"""The output of a command as one stream, cut to a number of characters."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ _NOTE = "\n[... output cut here: {limit:,} characters are kept ...]\n"
 
 
 def in_one_stream(command: str) -> str:
-    """The shell command whose standard error goes where its output goes, in the order written.
+    """Return a shell command that writes its standard error to standard output, in order.
 
-    On a line of its own: a syntax error further down is then reported in the same stream.
+    The redirection is on a separate line, so that syntax errors appear in the same stream.
     """
     return f"exec 2>&1\n{command}"
 
 
 def combined_output(result: ExecutionResult, limit: int) -> tuple[str, bool]:
-    """What was printed and how it was ended, `limit` characters at most; whether any was cut.
-
-    The beginning and the end are kept.
+    """Return the output and a note about the end, at most `limit` characters, and whether it was
+    cut. The start and the end are kept.
     """
     text = result.stdout + result.stderr
     if len(text) <= limit:

@@ -1,8 +1,8 @@
-"""The directories that a foreign framework's agent sees, in commands and in transfers alike.
+"""The directories that an agent of another framework uses, in commands and in transfers.
 
 <root>    read-write   the caller's directory, at its own path on the host
-/tmp      read-write   private to the backend; unlike a command's own /tmp it lasts
-/skills   read-only    if the caller names one
+/tmp      read-write   private to the backend; unlike a command's own /tmp it persists
+/skills   read-only    if the caller passes one
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _PROGRAMS = "/run/programs"
 
 
 class Places:
-    """What `base`, a policy over one writable directory, shows with /tmp and /skills added.
+    """Adds /tmp and /skills to `base`, a policy with one writable directory.
 
-    `policy` is the extended policy; `guard` says what of the directory must not be written. Raises
+    `policy` is the extended policy. `guard` protects files in the directory. Raises
     `SandboxSetupError` for a `skills` that must not be shown, or that commands could write.
     """
 
@@ -46,7 +46,7 @@ class Places:
         self.root = Path(base.working_dir)
         shown = None if skills is None else _skills(skills, self.root)
         own = Path(tempfile.mkdtemp(prefix="vel-places-"))
-        # Not before anything is made in it, so that no failure leaves a directory behind.
+        # Register this before writing into it, so that a failure leaves no directory behind.
         self.close = weakref.finalize(self, remove_tree, own)
         account = account_for(base)
         temporary = _temporary(own, account)
@@ -62,13 +62,13 @@ class Places:
             self._trees[SKILLS] = ReadOnly(TreeBackend(shown), "read-only.")
 
     def locate(self, path: str) -> tuple[FileBackend, str]:
-        """The files that `path`, absolute and as commands see it, belongs to; its name there.
+        """Return the backend that `path` belongs to, and the path in that backend.
 
-        Raises `PathRefused` for a relative path, for `..`, and for everything that is not in one
-        of the places.
+        `path` is absolute and as commands see it. Raises `PathRefused` for a relative path, for
+        `..`, and for a path outside the directories.
         """
         if not path.startswith("/"):
-            raise PathRefused("not an absolute path. Begin it with /.", path)
+            raise PathRefused("not an absolute path. Start it with /.", path)
         if ".." in path.split("/"):
             raise PathRefused("a path with `..` in it. Write the path without it.", path)
         absolute = paths.normalise(path)
@@ -79,34 +79,34 @@ class Places:
         return self._trees[place], absolute[len(place) :] or "/"
 
 
-def _skills(given: str | Path, root: Path) -> Path:
-    skills = readable_path(given)
+def _skills(requested: str | Path, root: Path) -> Path:
+    skills = readable_path(requested)
     if skills.is_relative_to(root) or root.is_relative_to(skills):
         raise SandboxSetupError(
             f"The skills in {skills} and the working directory {root} overlap, so commands could "
-            "write what is to be read-only. Keep them apart."
+            "write files that must be read-only. Use separate directories."
         )
     if not skills.is_dir():
-        raise SandboxSetupError(f"The skills {skills} are no directory. Give one.")
+        raise SandboxSetupError(f"The skills path {skills} is not a directory. Use a directory.")
     return skills
 
 
 def _temporary(own: Path, account: Account) -> Path:
-    """The directory that commands see as /tmp, given to `account`."""
+    """Create the directory that commands see as /tmp, with `account` as its owner."""
     temporary = own / "tmp"
     temporary.mkdir(mode=0o700)
     if os.geteuid() == 0:
-        own.chmod(0o711)  # the account walks through, and lists nothing
+        own.chmod(0o711)  # the account can pass through but not list it
         os.chown(temporary, account.uid, account.gid)
     return temporary
 
 
 def _way_through_temporary(own: Path, temporary: Path, root: Path) -> list[Mount]:
-    """What leads to a `root` in the host's /tmp, over which the sandbox's own /tmp lies.
+    """Mount the path to a `root` in the host's /tmp, which the sandbox's own /tmp covers.
 
-    bubblewrap makes the directories on the way to a mount and follows links there, outside of the
-    sandbox. So none of them may be the agent's to replace: the first one below /tmp is a mount in
-    every command of this backend (which cannot be renamed or removed), and read-only.
+    bubblewrap creates the directories on the way to a mount and follows links there, outside the
+    sandbox. So the agent must not be able to replace them: the first directory below /tmp is a
+    read-only mount in every command of this backend, and a mount cannot be renamed or removed.
     """
     shared = next((at for at in (TEMPORARY, "/var/tmp") if root.is_relative_to(at)), None)  # noqa: S108
     if shared is None:
@@ -128,7 +128,7 @@ def _prefixes(parts: list[str]) -> list[PurePosixPath]:
 
 
 def _with_python(policy: SandboxPolicy) -> SandboxPolicy:
-    """`python` for hosts that have only `python3`: models write both, and so do test suites."""
+    """Add `python` on hosts that have only `python3`: models and test suites use both."""
     if Path("/usr/bin/python").exists() or not _PYTHON.exists():
         return policy
     path = f"{ENVIRONMENT['PATH']}:{_PROGRAMS}"

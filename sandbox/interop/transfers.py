@@ -1,6 +1,6 @@
-"""Files in and out of the places of an agent, with the error codes that frameworks know.
+"""Transfer files to and from an agent's directories, with the error codes of frameworks.
 
-Everything goes through descriptors beneath the place; see `sandbox.backends.beneath`.
+All access uses descriptors beneath the directory; see `sandbox.backends.beneath`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sandbox.errors import (
 from sandbox.interop.places import Places
 
 MAX_TRANSFER_BYTES = 64 * 1024**2
-"""Of one file: transfers are held in this process's memory."""
+"""The limit for one file, because transfers are kept in this process's memory."""
 
 _CODES: tuple[tuple[type[FileError], str], ...] = (
     (FileMissing, "file_not_found"),
@@ -36,15 +36,15 @@ _CODES: tuple[tuple[type[FileError], str], ...] = (
 
 
 def transfer_error(error: FileError) -> str:
-    """The code for `error`; where there is none, such as a full disk, its text."""
+    """The code for `error`, or its text if there is no code, as for a full disk."""
     return next((code for kind, code in _CODES if isinstance(error, kind)), str(error))
 
 
 def read_file(places: Places, path: str) -> bytes:
-    """The bytes of a regular file that its owner may read. Raises `FileError`."""
+    """Return the bytes of a regular file that its owner may read. Raises `FileError`."""
     backend, inner = places.locate(path)
     with backend.open_file(inner) as opened:
-        # A root worker may read everything; what commands closed to themselves stays closed.
+        # A root worker could read every file; respect the permissions that commands have set.
         if not os.fstat(opened.stream.fileno()).st_mode & (stat.S_IRUSR | stat.S_IROTH):
             raise FileAccessFailed("not readable. Change its permissions with chmod.", path)
         content = opened.stream.read(MAX_TRANSFER_BYTES + 1)

@@ -1,6 +1,6 @@
-"""The state that a report compares with, kept on disk until the report was made.
+"""The state that a report compares with, stored on disk until the report is complete.
 
-A run may be driven by several processes, one after the other, and a process may die.
+Several processes may execute a run, one after the other, and a process may die.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from sandbox.own_directory.inventory import Inventory
 
 
 def keep_baseline(file: Path, found: Inventory) -> None:
-    """Store what was found, unless an earlier state is stored there. Raises OSError."""
+    """Store the inventory, unless an earlier one is stored there. Raises OSError."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = file.with_name(f"{file.name}-{secrets.token_hex(6)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, 0o600)
     try:
         with os.fdopen(descriptor, "w") as stream:
-            json.dump(found.to_json(), stream)  # ASCII: paths may hold lone surrogates
+            json.dump(found.to_json(), stream)  # ASCII, because paths may contain lone surrogates
         os.link(temporary, file)
     except FileExistsError:
         pass

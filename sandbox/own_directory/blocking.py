@@ -1,7 +1,7 @@
-"""Putting aside what a command has made at a protected place where there was nothing before.
+"""Rename files that a command created with a protected name, where no such file existed.
 
-A mount cannot hold a name that does not exist without leaving an empty file in the user's
-directory. So a new file is renamed as soon as it is seen, and when the command has ended.
+A mount for a name that does not exist would leave an empty file in the user's directory. So a new
+file is renamed as soon as it is detected, and again when the command has ended.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from sandbox.own_directory.rules import FileRules
 from sandbox.reopening import CHANGE, LIST, open_directory
 from sandbox.watchdog import Watch
 
-LOOK_SECONDS = 0.25
+CHECK_SECONDS = 0.25
 PAUSE = 5
-"""How much longer than a look the pause after it is, at least."""
+"""The pause after a check is at least this many times as long as the check."""
 MOST = 20
-"""Files that one command may have put aside before it is killed."""
+"""A command is killed if it creates more files than this that are put aside."""
 
 _ASIDE = re.compile(re.escape(BLOCKED) + r"(-[0-9a-f]{8})?\Z")
 _LONGEST = 200
-"""Bytes of a name that stay when it gets another ending."""
+"""The number of bytes of a name that are kept when it gets a new ending."""
 
 Place = tuple[str, str]
 """A directory relative to the top, and a name in it."""
 
 
 class NewFileWatch(Watch):
-    """`repositories` are the git directories of before the command, relative to `root`."""
+    """`repositories` are the git directories before the command, relative to `root`."""
 
     def __init__(self, root: Path, rules: FileRules, repositories: Iterable[str]) -> None:
         self._root = root
@@ -42,32 +42,32 @@ class NewFileWatch(Watch):
         self._directories = sorted({"", *repositories})
         self._links: dict[Place, str] = {}
         self._before = self._present()
-        self._told: list[str] = []
+        self._notes: list[str] = []
         self._failed: set[Place] = set()
-        self.due = time.monotonic() + LOOK_SECONDS
+        self.due = time.monotonic() + CHECK_SECONDS
 
     @property
     def known(self) -> list[str]:
-        """The protected files of before the command, without links."""
+        """The protected files from before the command, without links."""
         return [_path(place) for place, link in self._before.items() if not link]
 
-    def look(self) -> str | None:
-        began = time.monotonic()
+    def check(self) -> str | None:
+        started = time.monotonic()
         self._put_aside()
-        took = time.monotonic() - began
-        self.due = time.monotonic() + max(LOOK_SECONDS, PAUSE * took)
-        if len(self._told) > MOST:
-            return "it makes more and more files that programs outside the sandbox run"
+        duration = time.monotonic() - started
+        self.due = time.monotonic() + max(CHECK_SECONDS, PAUSE * duration)
+        if len(self._notes) > MOST:
+            return "it creates too many files that programs outside the sandbox run"
         return None
 
     def last_word(self) -> str | None:
         self._put_aside()
-        if not self._told:
+        if not self._notes:
             return None
         return (
-            "; ".join(self._told[: MOST + 1])
-            + ". Programs outside the sandbox run such files: ask the user to make them, or to "
-            "open them with --allow-write"
+            "; ".join(self._notes[: MOST + 1])
+            + ". Programs outside the sandbox run such files: ask the user to create them, or to "
+            "allow them with --allow-write"
         )
 
     def _put_aside(self) -> None:
@@ -80,7 +80,7 @@ class NewFileWatch(Watch):
                 self._restore_link(place, link)
 
     def _present(self) -> dict[Place, str]:
-        """The protected places in which something is, with the target of each link."""
+        """The existing protected names, with the target of each link."""
         found: dict[Place, str] = {}
         for directory in self._directories:
             try:
@@ -113,7 +113,7 @@ class NewFileWatch(Watch):
 
     def _is_protected(self, directory: str, name: str) -> bool:
         if _ASIDE.search(name):
-            return False  # it may match a pattern of the user's, too
+            return False  # it may also match a pattern of the user
         path = _path((directory, name))
         if directory and fold(name) in NEVER_NEW:
             return not self._rules.opens(path)
@@ -133,12 +133,12 @@ class NewFileWatch(Watch):
             finally:
                 os.close(descriptor)
         except FileNotFoundError:
-            return  # removed by somebody else
+            return  # removed by another process
         except OSError as error:
             self._failed.add(place)
-            self._told.append(f"{shown!r} could not be put aside ({error.strerror})")
+            self._notes.append(f"{shown!r} could not be put aside ({error.strerror})")
             return
-        self._told.append(f"{shown!r} was renamed to {_path((directory, aside))!r}")
+        self._notes.append(f"{shown!r} was renamed to {_path((directory, aside))!r}")
 
     def _restore_link(self, place: Place, link: str) -> None:
         directory, name = place
@@ -156,9 +156,9 @@ class NewFileWatch(Watch):
                 os.close(descriptor)
         except OSError as error:
             self._failed.add(place)
-            self._told.append(f"the link {name!r} could not be put back ({error.strerror})")
+            self._notes.append(f"the link {name!r} could not be put back ({error.strerror})")
             return
-        self._told.append(f"the link {name!r} was put back")
+        self._notes.append(f"the link {name!r} was put back")
 
 
 def _path(place: Place) -> str:

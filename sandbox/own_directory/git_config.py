@@ -1,4 +1,4 @@
-"""Settings of git that run a program. Only text is read: git itself is never started for this."""
+"""Settings of git that run a program. This module only reads text and never starts git."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RUNS = (
     *("man.*.cmd", "man.*.path", "guitool.*.cmd", "instaweb.httpd", "interactive.difffilter"),
     *("trailer.*.command", "trailer.*.cmd", "protocol.*", "hook.*.command", "init.templatedir"),
 )
-"""Patterns over `section.key` and `section.subsection.key` in lower case."""
+"""Patterns for `section.key` and `section.subsection.key` in lower case."""
 
 _BOOLEANS = {"true", "false", "yes", "no", "on", "off", "1", "0", ""}
 _HARMLESS = {"core.fsmonitor": _BOOLEANS, "submodule.*.update": {"checkout", "rebase", "merge"}}
@@ -38,9 +38,9 @@ class Setting(NamedTuple):
 
 
 def executable_settings(text: str) -> list[Setting]:
-    """The settings in a config file of git that run a program or lead to more settings.
+    """Return the settings in a config file of git that run a program or include other settings.
 
-    Unusual syntax is read generously: a setting that git does not see may be among them.
+    Unusual syntax is accepted: the result may contain a setting that git does not see.
     """
     return [setting for setting in _settings(text) if _runs(setting)]
 
@@ -51,7 +51,7 @@ def values_of(settings: list[Setting], pattern: str) -> list[str]:
 
 
 def words_of(setting: Setting) -> list[str]:
-    """The words of a command, each of which may be a path."""
+    """The words of a command; each of them may be a path."""
     text = setting.value.removeprefix("!")
     try:
         return shlex.split(text)

@@ -15,28 +15,34 @@ from sandbox.own_directory.git_config import executable_settings, values_of, wor
 from sandbox.own_directory.inventory import Inventory, Item, is_below
 from sandbox.own_directory.names import GIT, fold
 from sandbox.own_directory.rules import FileRules
-from sandbox.own_directory.stamps import Allowance, LookedEnough, entry_stamp, read_text, text_stamp
+from sandbox.own_directory.stamps import (
+    Allowance,
+    ScanLimitReached,
+    entry_stamp,
+    read_text,
+    text_stamp,
+)
 
 READ_ONLY = ("hooks", "config", "config.worktree", "commondir")
 """Names in a git directory that commands cannot change."""
 NEVER_NEW = ("hooks", "config.worktree", "commondir")
-"""Names that no command needs to make in an existing git directory."""
+"""Names that no command needs to create in an existing git directory."""
 
 _TODO = "git-rebase-todo"
 _MAX_DEPTH = 12
-"""Directories inside one another below `modules` and `refs`."""
+"""The maximum depth of nested directories below `modules` and `refs`."""
 _WHY_LENGTH = 300
 _PACKED_REFS = 64 * 1024 * 1024
 _COMMIT = re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
 
 
 def looks_like_git(names: AbstractSet[str]) -> bool:
-    """Whether git takes a directory with these folded names for a repository."""
+    """Whether git treats a directory with these folded names as a repository."""
     return "head" in names and ({"objects", "refs"} <= names or "commondir" in names)
 
 
 class GitScan:
-    """Looks at git directories, and adds items and protected paths to `found`."""
+    """Scans git directories, and adds items and protected paths to `found`."""
 
     def __init__(
         self, root: Path, rules: FileRules, allowance: Allowance, found: Inventory
@@ -46,13 +52,13 @@ class GitScan:
         self._allowance = allowance
         self._found = found
 
-    def look(self, descriptor: int, path: str, *, is_embedded: bool = False) -> None:
-        """Look at an open git directory and those in it. Raises OSError and `LookedEnough`."""
+    def scan(self, descriptor: int, path: str, *, is_embedded: bool = False) -> None:
+        """Scan an open git directory and those in it. Raises OSError and `ScanLimitReached`."""
         entries = {entry.name: entry for entry in self._allowance.names(descriptor)}
         found = self._found
         if not self._rules.opens(path):
             found.repositories.add(path)
-        why = "a directory that git takes for a repository" if is_embedded else "a git repository"
+        why = "a directory that git treats as a repository" if is_embedded else "a git repository"
         found.items[path or "."] = Item("repository", why, "")
         for name in READ_ONLY:
             entry = next((one for one in entries.values() if fold(one.name) == name), None)
@@ -65,9 +71,9 @@ class GitScan:
             if name in entries and entries[name].is_dir(follow_symlinks=False):
                 self._nested(descriptor, name, _join(path, name), 1)
 
-    def protect_target(self, place: Path) -> None:
+    def protect_target(self, target: Path) -> None:
         """Protect the target of a link or of a setting of git, if it is in the directory."""
-        real = Path(os.path.realpath(place))
+        real = Path(os.path.realpath(target))
         if not real.is_relative_to(self._root) or real == self._root or not real.exists():
             return
         path = str(real.relative_to(self._root))
@@ -174,12 +180,12 @@ class GitScan:
 
     def _nested(self, parent: int, name: str, path: str, depth: int) -> None:
         if depth > _MAX_DEPTH:
-            raise LookedEnough(f"{path} is nested too deeply")
+            raise ScanLimitReached(f"{path} is nested too deeply")
         descriptor = os.open(name, DIRECTORY, dir_fd=parent)
         try:
             entries = self._allowance.names(descriptor)
             if looks_like_git({fold(entry.name) for entry in entries}):
-                self.look(descriptor, path)
+                self.scan(descriptor, path)
                 return
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):

@@ -1,4 +1,4 @@
-"""The guard of one user's own directory: for its commands, its file tools and the report."""
+"""The guard of one user's own directory, for its commands, its file tools and the report."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from sandbox.policy import SandboxPolicy
 
 
 class DirectoryGuard:
-    """Guards `root` while an agent works in it, seen by commands at `target`. Thread-safe.
+    """Guards `root` while an agent works in it; commands see it at `target`. Thread-safe.
 
-    Its first use looks at the whole directory. Share one guard between the commands and the file
-    tools of a run, so that this happens once. `keep` gets what was found then, before anything can
-    change it.
+    Its first use scans the whole directory. Share one guard between the commands and the file
+    tools of a run, so that this happens only once. `keep` gets the result of this scan, before
+    anything can change it.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class DirectoryGuard:
 
     @classmethod
     def of(cls, policy: SandboxPolicy) -> DirectoryGuard | None:
-        """The guard of the user's own directory in `policy`; None where there is none."""
+        """The guard of the user's own directory in `policy`, or None."""
         for mount in policy.mounts:
             if mount.foreign and mount.writable:
                 return cls(mount.source, mount.target, mount.rules)
@@ -53,23 +53,23 @@ class DirectoryGuard:
         """The protected files of the directory. Raises `SandboxSetupError`."""
         with self._lock:
             if self._found is None:
-                first = self._look()
+                first = self._scan()
                 if self._keep is not None:
                     self._keep(first)
                 self._found = self._first = first
             return self._found
 
     def changes(self) -> list[Change]:
-        """Files that programs outside the sandbox run, and that changed since the first use.
+        """Return changed files that programs outside the sandbox run, since the first use.
 
         Raises `SandboxSetupError`.
         """
         self.found()
         assert self._first is not None
-        return changes_since(self._first, self._look())
+        return changes_since(self._first, self._scan())
 
     def prepare(self, account: Account) -> tuple[list[str], NewFileWatch]:
-        """Return mounts for one command, as bubblewrap's arguments, and a watch for its time.
+        """Return mounts for one command, as bubblewrap's arguments, and a watch for its duration.
 
         Raises `SandboxSetupError` for a directory that cannot be guarded.
         """
@@ -82,7 +82,7 @@ class DirectoryGuard:
         except StaleInventory:
             pass
         with self._lock:
-            self._found = found = self._look()
+            self._found = found = self._scan()
         watch = self.watch()
         try:
             return protecting_mounts(self.root, self._target, found, account), watch
@@ -92,14 +92,14 @@ class DirectoryGuard:
             ) from error
 
     def watch(self) -> NewFileWatch:
-        """Return the watch that puts new protected files aside, before the command may run.
+        """Return the watch that renames new protected files. Call it before the command may run.
 
         Raises `SandboxSetupError`.
         """
         return NewFileWatch(self.root, self.rules, self.found().repositories)
 
     def denied_paths(self) -> list[Path]:
-        """Protected paths for a sandbox that denies writes by path, those that are new among them.
+        """Return protected paths, including new ones, for a sandbox that denies writes by path.
 
         Raises `SandboxSetupError`.
         """
@@ -115,9 +115,9 @@ class DirectoryGuard:
         return [root / path for path in sorted({*found.read_only, *new})]
 
     def refusal(self, path: str) -> str | None:
-        """Why file tools must not write `path`, without links and relative to the top.
+        """Why file tools must not write `path`, which is relative to the top and without links.
 
-        None if they may. Raises `SandboxSetupError`.
+        None if they may write it. Raises `SandboxSetupError`.
         """
         found = self.found()
         parts = path.split("/")
@@ -132,17 +132,17 @@ class DirectoryGuard:
             return _refusal(path, "a file that git or another program runs")
         return None
 
-    def _look(self) -> Inventory:
+    def _scan(self) -> Inventory:
         try:
             return take_inventory(self.root, self.rules)
         except OSError as error:
             raise SandboxSetupError(
-                f"The directory {self.root} cannot be looked at: {error.strerror}."
+                f"The directory {self.root} cannot be read: {error.strerror}."
             ) from error
 
 
 def _refusal(path: str, why: str) -> str:
     return (
         f"protected: {path} is {why}, and programs outside the sandbox use it. Ask the user to "
-        "make this change, or to open the file with --allow-write."
+        "make this change, or to allow it with --allow-write."
     )

@@ -1,7 +1,7 @@
-"""Protected files in new commits and in the index, which need not be files of the directory.
+"""Protected files in new commits and in the index, which may not exist in the directory.
 
 A command can commit such a file without writing it (`git update-index --cacheinfo`). It becomes a
-file with the user's next checkout, and CI runs it after the user's next push.
+file at the user's next checkout, and CI runs it after the user's next push.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sandbox.own_directory.inventory import Change, Inventory
 from sandbox.own_directory.rules import FileRules
 from sandbox.policy import Mount, SandboxPolicy
 
-_PLACE = "/sandbox/workspace"
+_TARGET = "/sandbox/workspace"
 _GIT = "GIT_OPTIONAL_LOCKS=0 git -c core.fsmonitor=false -c log.showSignature=false"
 _NAMES = "--no-ext-diff --diff-filter=d --name-only -z"
 _COMMITTED = f"{_GIT} log --all --stdin --ignore-missing --format= -m {_NAMES}"
@@ -31,9 +31,9 @@ class HistoryUnknown(Exception):
 def committed_changes(
     root: Path, uid: int, before: Inventory, after: Inventory
 ) -> Iterator[Change]:
-    """The protected files that new commits, or the index, add or change.
+    """Yield the protected files that new commits or the index add or change.
 
-    git runs in a sandbox of its own that can only read. Raises `HistoryUnknown`.
+    git runs in a separate read-only sandbox. Raises `HistoryUnknown`.
     """
     for repository, now in sorted(after.history.items()):
         old = before.history.get(repository)
@@ -45,8 +45,8 @@ def committed_changes(
         if old[0] != now[0]:
             listings.append(("staged", _STAGED, ""))
         seen: set[str] = set()
-        for what, command, given in listings:
-            for name in _names(root, uid, tree, command, given):
+        for what, command, stdin in listings:
+            for name in _names(root, uid, tree, command, stdin):
                 path = f"{tree}/{name}" if tree else name
                 why = _why_protected(path)
                 if why is not None and path not in seen:
@@ -58,17 +58,17 @@ def _why_protected(path: str) -> str | None:
     """Why the path, or a directory above it, is protected by its name."""
     parts = path.split("/")
     above = ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
-    return next((why for place in above if (why := FileRules().why_protected(place))), None)
+    return next((why for path in above if (why := FileRules().why_protected(path))), None)
 
 
-def _names(root: Path, uid: int, tree: str, command: str, given: str) -> list[str]:
+def _names(root: Path, uid: int, tree: str, command: str, stdin: str) -> list[str]:
     policy = SandboxPolicy(
-        mounts=(Mount(root, _PLACE),), working_dir=_PLACE, timeout=_SECONDS, uid=uid
+        mounts=(Mount(root, _TARGET),), working_dir=_TARGET, timeout=_SECONDS, uid=uid
     )
-    place = shlex.quote(f"{_PLACE}/{tree}")
+    directory = shlex.quote(f"{_TARGET}/{tree}")
     try:
         box = BubblewrapSandbox(policy)
-        result = box.start(f"cd {place} && {command}", stdin=given.encode()).wait()
+        result = box.start(f"cd {directory} && {command}", stdin=stdin.encode()).wait()
     except SandboxError as error:
         raise HistoryUnknown(str(error)) from error
     if not result.success or result.truncated:

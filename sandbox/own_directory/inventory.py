@@ -18,7 +18,7 @@ class Item(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A file that programs outside the sandbox run, and that has come or changed."""
+    """A new or changed file that programs outside the sandbox run."""
 
     path: str
     """Relative to the directory."""
@@ -31,17 +31,17 @@ class Change(NamedTuple):
 
 @dataclass(slots=True)
 class Inventory:
-    """All paths are relative to the directory, with slashes, and "" is the directory itself."""
+    """All paths are relative to the directory, with slashes; "" is the directory itself."""
 
     items: dict[str, Item] = field(default_factory=dict)
     read_only: set[str] = field(default_factory=set)
-    """Files and directories that commands must not change. None is a link."""
+    """Files and directories that commands must not change. They are never links."""
     repositories: set[str] = field(default_factory=set)
     """Git directories, in which commands may change all but a few files."""
     history: dict[str, list[str]] = field(default_factory=dict)
-    """For each repository a stamp of its index, and the commits that its refs name."""
+    """For each repository, a stamp of its index and the commits that its refs name."""
     incomplete: list[str] = field(default_factory=list)
-    """Places that were not looked at, each with the reason."""
+    """Paths that were not scanned, each with the reason."""
 
     def to_json(self) -> dict[str, Any]:
         """The part that `changes_since` needs."""
@@ -59,7 +59,7 @@ class Inventory:
 
 
 def changes_since(before: Inventory, after: Inventory) -> list[Change]:
-    """The items that have come or changed, by path.
+    """Return the new and changed items, by path.
 
     A new repository in a subdirectory counts only if it makes git run a program. At the top it
     always counts, because it replaces the repository that the directory belongs to.
@@ -83,4 +83,4 @@ def _is_unremarkable(path: str, item: Item) -> bool:
 
 def is_below(path: str, directories: Iterable[str]) -> bool:
     """Whether `path` is one of the directories, or is in one."""
-    return any(path == place or path.startswith(f"{place}/") for place in directories)
+    return any(path == top or path.startswith(f"{top}/") for top in directories)

@@ -1,7 +1,7 @@
-"""The mounts that keep protected files as they are, as arguments of bubblewrap.
+"""The mounts that protect files from changes, as arguments of bubblewrap.
 
 A mount point cannot be renamed or removed, but a directory above it can. So each directory between
-the top and a protected file is bound onto itself: then it is a mount point, too.
+the top and a protected file is bound to itself, which makes it a mount point, too.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from sandbox.errors import SandboxSetupError
 from sandbox.own_directory.inventory import Inventory, is_below
 
 MOST = 256
-"""Mounts of one command; each costs bubblewrap more than the one before."""
+"""The maximum number of mounts of one command. Each mount costs bubblewrap more than the last."""
 
 
 class StaleInventory(Exception):
-    """The directory is not as it was when it was looked at."""
+    """The directory has changed since it was scanned."""
 
 
 def protecting_mounts(root: Path, target: str, found: Inventory, account: Account) -> list[str]:
-    """Bubblewrap's arguments, to follow the mount of `root` at `target`.
+    """Return bubblewrap's arguments that follow the mount of `root` at `target`.
 
     Raises `StaleInventory`, and `SandboxSetupError` for more mounts than a command may have.
     """
@@ -47,9 +47,9 @@ def protecting_mounts(root: Path, target: str, found: Inventory, account: Accoun
     count = len(arguments) // 3
     if count > MOST:
         raise SandboxSetupError(
-            f"{root} holds {count} files that other programs run, in too many places "
-            f"to protect each ({MOST} mounts). Use a smaller directory, or open some with "
-            "--allow-write."
+            f"{root} contains {count} files that other programs run, in too many directories "
+            f"to protect each ({MOST} mounts). Use a smaller directory, or allow changes of some "
+            "with --allow-write."
         )
     _require_no_links(root, writable)
     return arguments
@@ -73,7 +73,7 @@ def _require_no_links(root: Path, paths: dict[str, bool]) -> None:
 
 
 def _may_enter(path: Path, account: Account) -> bool:
-    """Whether bubblewrap, as `account`, can reach what is in the directory."""
+    """Whether bubblewrap, as `account`, can reach the contents of the directory."""
     try:
         status = os.stat(path, follow_symlinks=False)
     except OSError as error:

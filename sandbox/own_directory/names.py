@@ -1,7 +1,7 @@
-"""File names that programs outside the sandbox run or obey without being asked.
+"""Names of files that programs outside the sandbox run or obey automatically.
 
-Two classes. Commands and file tools cannot change a *protected* file in a user's own directory.
-They can change a *listed* file, and the report at the end of the run names it.
+There are two classes. Commands and file tools cannot change a *protected* file in a user's own
+directory. They can change a *listed* file, and the report at the end of the run names it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 
 GIT = ".git"
 BLOCKED = ".vel-blocked"
-"""In the names of files that were put aside."""
+"""Part of the names of renamed files."""
 
 _EDITORS = "settings of an editor, which can run programs"
 _AGENTS = "settings of a coding agent, which can run programs"
@@ -99,20 +99,20 @@ PACKAGES = {
 
 @lru_cache(maxsize=50_000)
 def fold(name: str) -> str:
-    """`name` as a file system that ignores case, or invisible characters, compares it."""
+    """Return `name` as a file system that ignores case or invisible characters compares it."""
     shown = "".join(char for char in name if unicodedata.category(char) != "Cf")
     return unicodedata.normalize("NFC", shown).casefold()
 
 
 def why_protected(name: str) -> str | None:
-    """Why a file or directory of this name is protected; None for any other name."""
+    """Why a file or directory with this name is protected, or None."""
     return _find(fold(name), PROTECTED, _PROTECTED_PATTERNS)
 
 
 def why_listed(name: str) -> str | None:
-    """Why a file of this name is listed; None for any other name."""
+    """Why a file with this name is listed, or None."""
     if BLOCKED in name:
-        return "put aside: nothing runs it under this name"
+        return "put aside: no program runs it with this name"
     return _find(fold(name), LISTED, _LISTED_PATTERNS)
 
 

@@ -1,4 +1,4 @@
-"""The files that a user opens, or protects in addition."""
+"""The user's changes of the protection: files to allow, and additional files to protect."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sandbox.own_directory.names import GIT, fold, why_protected
 
 @dataclass(frozen=True, slots=True)
 class FileRules:
-    """Patterns over paths in the own directory, with `*` for any characters of a name.
+    """Patterns for paths in the own directory, with `*` for any characters of a name.
 
-    A pattern without a slash means a name at any depth, one with a slash a path from the top. Both
-    include what is below. `allow_write` opens files that are protected by default, `protect`
-    protects more, and `protect` wins.
+    A pattern without a slash matches a name at any depth; a pattern with a slash matches a path
+    from the top. Both include the contents of a directory. `allow_write` allows changes of files
+    that are protected by default. `protect` protects more files, and has priority.
 
     Raises `SandboxSetupError` for a pattern that cannot match.
     """
@@ -31,20 +31,20 @@ class FileRules:
             for name in _parts(pattern)[:-1]:
                 if why_protected(name) is not None:
                     raise SandboxSetupError(
-                        f"{pattern!r} cannot be opened alone: {name} is protected as a whole. "
-                        f"Open {name!r}."
+                        f"{pattern!r} cannot be allowed separately: {name} is protected as a "
+                        f"whole. Allow {name!r}."
                     )
 
     def protects(self, path: str) -> bool:
-        """Whether the user protects `path` in addition."""
+        """Whether the user additionally protects `path`."""
         return _matches(self.protect, path)
 
     def opens(self, path: str) -> bool:
-        """Whether the user opens `path`, which is protected by default."""
+        """Whether the user allows changes of `path`."""
         return _matches(self.allow_write, path) and not self.protects(path)
 
     def why_protected(self, path: str) -> str | None:
-        """Why the name of `path`, relative to the top, makes it protected; None if it does not."""
+        """Why the name of `path`, relative to the top, is protected, or None."""
         if self.protects(path):
             return "protected by your settings"
         name = path.rpartition("/")[2]
@@ -60,7 +60,7 @@ def _check(pattern: str) -> None:
             "relative to the directory such as scripts/deploy.sh."
         )
     if any(ord(char) < 32 for char in pattern):
-        raise SandboxSetupError(f"{pattern!r} holds a control character. Remove it.")
+        raise SandboxSetupError(f"{pattern!r} contains a control character. Remove it.")
 
 
 def _parts(pattern: str) -> list[str]:

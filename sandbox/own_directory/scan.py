@@ -1,7 +1,7 @@
-"""One walk over a directory for files that programs outside the sandbox run.
+"""Scan a directory for files that programs outside the sandbox run.
 
-The directory belongs to somebody hostile: the walk uses directory descriptors, follows no link,
-opens regular files only, and is bounded in entries, depth and time.
+The directory is hostile: the scan uses directory descriptors, follows no link, opens only regular
+files, and has limits of entries, depth and time.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from sandbox.own_directory.git_directory import GitScan, looks_like_git
 from sandbox.own_directory.inventory import Inventory, Item, is_below
 from sandbox.own_directory.names import BLOCKED, GIT, PACKAGES, fold, why_listed
 from sandbox.own_directory.rules import FileRules
-from sandbox.own_directory.stamps import DEPTH, Allowance, LookedEnough, entry_stamp
+from sandbox.own_directory.stamps import DEPTH, Allowance, ScanLimitReached, entry_stamp
 
 ENTRIES = 300_000
 SECONDS = 15.0
 
 
 def take_inventory(root: Path, rules: FileRules) -> Inventory:
-    """Look at all of `root`. Places that a limit or a permission kept out are in `incomplete`.
+    """Scan all of `root`. `incomplete` lists paths that a limit or a permission excluded.
 
-    Raises OSError when `root` itself cannot be opened.
+    Raises OSError if `root` itself cannot be opened.
     """
     scan = _Scan(root, rules)
     descriptor = os.open(root, DIRECTORY)
@@ -45,14 +45,14 @@ class _Scan:
     def directory(self, descriptor: int, path: str, depth: int) -> None:
         try:
             if depth > DEPTH:
-                raise LookedEnough(f"nested deeper than {DEPTH} directories")
+                raise ScanLimitReached(f"nested deeper than {DEPTH} directories")
             entries = self._allowance.names(descriptor)
-        except (LookedEnough, OSError) as error:
+        except (ScanLimitReached, OSError) as error:
             self._note(path, error)
             return
         names = {fold(entry.name) for entry in entries}
         if looks_like_git(names):
-            self._git.look(descriptor, path, is_embedded=True)
+            self._git.scan(descriptor, path, is_embedded=True)
             if path:
                 return
         for entry in entries:
@@ -61,7 +61,7 @@ class _Scan:
                 self._entry(descriptor, entry, below, depth)
             except FileNotFoundError:
                 continue  # gone since it was listed
-            except (LookedEnough, OSError) as error:
+            except (ScanLimitReached, OSError) as error:
                 self._note(below, error)
 
     def _entry(self, parent: int, entry: os.DirEntry[str], path: str, depth: int) -> None:
@@ -87,7 +87,7 @@ class _Scan:
         descriptor = os.open(name, DIRECTORY, dir_fd=parent)
         try:
             if is_git:
-                self._git.look(descriptor, path)
+                self._git.scan(descriptor, path)
             else:
                 self.directory(descriptor, path, depth + 1)
         finally:
@@ -112,6 +112,6 @@ class _Scan:
             return False
         return True
 
-    def _note(self, path: str, error: LookedEnough | OSError) -> None:
+    def _note(self, path: str, error: ScanLimitReached | OSError) -> None:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
         self.found.incomplete.append(f"{path or '.'}: {reason}")

@@ -1,4 +1,4 @@
-"""Short texts that change with a file or a tree. Links are not followed, special files not read."""
+"""Short texts that change with a file or a tree. Links and special files are not opened."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from hashlib import _Hash
 
 _READ_BYTES = 1024 * 1024
-"""Of a larger file its size and times count."""
+"""For a larger file, the stamp uses size and times."""
 DEPTH = 60
-"""Directories inside one another; each holds a descriptor while the walk is in it."""
+"""The maximum depth of nested directories. Each level needs a descriptor during the walk."""
 
 
-class LookedEnough(Exception):
-    """A limit of the scan was reached, which the text names."""
+class ScanLimitReached(Exception):
+    """A limit of the scan was reached; the text names it."""
 
 
 class Allowance:
-    """The entries and the time that one scan may use, in all."""
+    """The total entries and time that one scan may use."""
 
     def __init__(self, entries: int, seconds: float) -> None:
         self._entries = entries
@@ -34,19 +34,19 @@ class Allowance:
         self._deadline = time.monotonic() + seconds
 
     def names(self, descriptor: int) -> list[os.DirEntry[str]]:
-        """The entries of an open directory, sorted by name. Raises `LookedEnough`, OSError."""
+        """The entries of an open directory, sorted by name. Raises `ScanLimitReached`, OSError."""
         if time.monotonic() > self._deadline:
-            raise LookedEnough(f"not looked at within {self._seconds:g} s")
+            raise ScanLimitReached(f"not scanned within {self._seconds:g} s")
         with os.scandir(descriptor) as entries:
             found = list(islice(entries, self._entries + 1))
         if len(found) > self._entries:
-            raise LookedEnough(f"the scan had seen {self._limit} names already")
+            raise ScanLimitReached(f"the scan had already seen {self._limit} names")
         self._entries -= len(found)
         return sorted(found, key=lambda entry: entry.name)
 
 
 def read_text(name: str, parent: int, limit: int = _READ_BYTES) -> str | None:
-    """The text of a regular file; None for other files and for large ones."""
+    """Return the text of a regular file, or None for other and large files."""
     try:
         descriptor = os.open(name, READ | os.O_NOFOLLOW, dir_fd=parent)
     except OSError:
@@ -63,9 +63,9 @@ def text_stamp(text: str) -> str:
 
 
 def entry_stamp(name: str, parent: int, allowance: Allowance, *, content: bool = True) -> str:
-    """A file, a link, or a directory with all that is in it. Without `content` times decide.
+    """Return the stamp of a file, a link, or a directory with all its contents.
 
-    Raises OSError and `LookedEnough`.
+    Without `content`, file times replace the content. Raises OSError and `ScanLimitReached`.
     """
     digest = hashlib.sha256()
     _add(digest, name, parent, allowance, content, 1)
@@ -79,7 +79,7 @@ def _add(
     digest.update(os.fsencode(f"{name}\0{stat.S_IFMT(status.st_mode)}\0"))
     if stat.S_ISDIR(status.st_mode):
         if depth > DEPTH:
-            raise LookedEnough(f"nested deeper than {DEPTH} directories")
+            raise ScanLimitReached(f"nested deeper than {DEPTH} directories")
         descriptor = os.open(name, DIRECTORY, dir_fd=parent)
         try:
             for entry in allowance.names(descriptor):

@@ -1,8 +1,8 @@
-"""What a workspace's files were after each change: kept cheaply, compared, and put back.
+"""The state of a workspace's files after each change: stored, compared, and restored.
 
-The store lies outside of what commands can see. The workspace belongs to somebody hostile: every
-walk goes from directory descriptors, follows no link, opens nothing but regular files, and is
-bounded in files, bytes and time. What is over a bound is listed as not kept.
+The store is in a directory that commands cannot see. The workspace is hostile: every walk uses
+directory descriptors, follows no link, opens only regular files, and has limits of files, bytes
+and time. Files beyond a limit are listed as not kept.
 """
 
 from sandbox.snapshots.changes import Change, ChangeCounts, compare, count_changes

@@ -1,4 +1,4 @@
-"""What differs between two snapshots."""
+"""The differences between two snapshots."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from sandbox.snapshots.manifest import Manifest, Node
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One path that was added, changed or deleted; `before` and `after` are None where it is not.
+    """One path that was added, changed or deleted; `before` or `after` is None if it is missing.
 
-    `path` may hold anything, line breaks and surrogates for bytes that are not UTF-8 too.
+    `path` may contain any characters, including line breaks and surrogates for invalid UTF-8.
     """
 
     path: str
@@ -33,7 +33,7 @@ class ChangeCounts:
 
 
 def compare(before: Manifest, after: Manifest) -> list[Change]:
-    """The changes by path. What one of the two did not look at has not changed for all we know."""
+    """Return the changes by path. A path counts as unchanged if one of the two did not scan it."""
     changes = []
     for path in sorted(before.nodes.keys() | after.nodes.keys()):
         old, new = before.nodes.get(path), after.nodes.get(path)
@@ -55,7 +55,7 @@ def count_changes(before: Manifest, after: Manifest) -> ChangeCounts:
 
 
 def _only_kept_differently(old: Node, new: Node) -> bool:
-    """The same file or directory, once within the limits and once not."""
+    """Whether it is the same file or directory, once within the limits and once not."""
     if old.kind != new.kind or bool(old.reason) == bool(new.reason):
         return False
     return old.size == new.size and old.mode == new.mode

@@ -1,27 +1,27 @@
-"""What one snapshot of a hostile tree may cost."""
+"""The limits of one snapshot of a hostile tree."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 LEFT_OUT = frozenset({"node_modules", "__pycache__", ".venv"})
-"""Directories that tools fill and fill again; their files would crowd out what people wrote."""
+"""Directories that tools fill repeatedly; their files would displace the files of people."""
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLimits:
-    """Sizes in bytes, times in seconds. What is over a limit is listed as not kept."""
+    """Sizes in bytes, times in seconds. Files beyond a limit are listed as not kept."""
 
     entries: int = 20_000
-    """Names of all directories together."""
+    """The number of names in all directories together."""
     directory: int = 10_000
-    """Names in one directory; of a fuller one nothing is looked at."""
+    """The number of names in one directory. A larger directory is not scanned."""
     depth: int = 60
-    """Directories inside one another; each holds a descriptor while the walk is in it."""
+    """The maximum depth of nested directories. Each level needs a descriptor during the walk."""
     file_bytes: int = 16 * 1024**2
     """A larger file is not kept."""
     read_bytes: int = 256 * 1024**2
-    """What one snapshot reads of files that are new or changed."""
+    """How much one snapshot reads of new or changed files."""
     seconds: float = 5.0
     names: int = 4 * 1024**2
-    """Characters of all paths and link targets together."""
+    """The number of characters in all paths and link targets together."""

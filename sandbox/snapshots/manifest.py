@@ -1,4 +1,4 @@
-"""The list of a snapshot's files, which is the snapshot: contents are named by their hashes."""
+"""The list of a snapshot's files. The list is the snapshot; it names contents by their hashes."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import NamedTuple
 from sandbox.snapshots.limits import LEFT_OUT
 
 MAX_ENCODED_BYTES = 64 * 1024**2
-"""No manifest within the limits is longer; a longer one is damaged."""
+"""Manifests within the limits are not longer; a longer one is damaged."""
 
 
 class Node(NamedTuple):
     """One name in the tree.
 
-    `kind` is file, directory, link or other (FIFO, socket, device). `mode` holds the permission
-    bits, `size` the bytes of a file. `content` is a file's SHA-256 in hex, or a link's target.
-    `reason` says why the content, or what lies in the directory, was not kept; then `content` of
-    a file is a stamp that changes with it.
+    `kind` is file, directory, link or other (FIFO, socket, device). `mode` is the permission bits,
+    `size` the bytes of a file. `content` is a file's SHA-256 in hex, or a link's target. `reason`
+    says why the content of the file or directory was not kept; `content` of a file is then a stamp
+    that changes with it.
     """
 
     kind: str
@@ -32,9 +32,9 @@ class Node(NamedTuple):
 
 
 class Manifest:
-    """`nodes` by path: the area, a slash, and the path in it. No path begins with a slash.
+    """`nodes` by path: the area, a slash, and the path in it. No path starts with a slash.
 
-    Names that are not UTF-8 hold surrogates, as `os.fsdecode` makes them.
+    Names that are not UTF-8 contain surrogates, as with `os.fsdecode`.
     """
 
     def __init__(self, nodes: Mapping[str, Node]) -> None:
@@ -42,7 +42,7 @@ class Manifest:
 
     @cached_property
     def encoded(self) -> bytes:
-        """The JSON of it: the same nodes give the same bytes."""
+        """Its JSON form. The same nodes give the same bytes."""
         rows = [[path, *self.nodes[path]] for path in sorted(self.nodes)]
         return json.dumps(rows, separators=(",", ":")).encode()
 
@@ -55,7 +55,7 @@ class Manifest:
 
     @classmethod
     def unpacked(cls, data: bytes) -> Manifest:
-        """Raises ValueError for what `packed` did not make."""
+        """Reverse `packed`. Raises ValueError for other data."""
         unpacker = zlib.decompressobj()
         try:
             encoded = unpacker.decompress(data, MAX_ENCODED_BYTES)
@@ -75,8 +75,8 @@ class Manifest:
         return not any(node.reason for node in self.nodes.values())
 
     def over_limits(self) -> list[str]:
-        """Paths that were not kept and could have been: without sockets and the like, and what is
-        always left out."""
+        """Paths that were not kept because of a limit. Excludes sockets and the like, and
+        directories that are always left out."""
         return [
             path
             for path, node in self.nodes.items()
@@ -84,7 +84,7 @@ class Manifest:
         ]
 
     def cut_above(self, path: str) -> bool:
-        """Whether a directory above `path` was not looked into, so that nothing is known of it."""
+        """Whether a directory above `path` was not scanned, so that its contents are unknown."""
         parts = path.split("/")
         for end in range(1, len(parts)):
             above = self.nodes.get("/".join(parts[:end]))
@@ -98,5 +98,5 @@ def is_kept_file(node: Node) -> bool:
 
 
 def is_left_out(path: str) -> bool:
-    """Whether snapshots never hold a directory of this name."""
+    """Whether snapshots always leave out a directory with this name."""
     return path.rpartition("/")[2] in LEFT_OUT

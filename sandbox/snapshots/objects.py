@@ -1,4 +1,4 @@
-"""Contents of files by their SHA-256, each kept once."""
+"""Contents of files by their SHA-256, each stored once."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class ObjectStore:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.added_bytes = 0
-        """What `add` has stored that was not there before."""
+        """The number of new bytes that `add` has stored."""
 
     def path_of(self, digest: str) -> Path:
         if not _DIGEST.fullmatch(digest):
-            raise ValueError(f"{digest!r} is no SHA-256.")
+            raise ValueError(f"{digest!r} is not a SHA-256.")
         return self.directory / digest[:2] / digest[2:]
 
     def add(self, source: int, size: int, limit: int) -> str | None:
-        """Keep the content of the open file `source`, which had `size` bytes; returns its hash.
+        """Store the content of the open file `source`, which had `size` bytes. Return its hash.
 
-        None, and nothing kept, when it has more than `limit` bytes by now. Raises OSError when
+        Return None, and store nothing, if it has grown beyond `limit` bytes. Raises OSError if
         the store cannot be written.
         """
         if size > _SMALL:
@@ -57,7 +57,7 @@ class ObjectStore:
         name, descriptor = self._temporary()
         try:
             with os.fdopen(descriptor, "w+b") as stream:
-                # A clone shares the blocks and stands still, whatever happens to the source.
+                # A clone shares the blocks and does not change with the source.
                 if clone(source, descriptor):
                     source = descriptor
                     os.lseek(descriptor, 0, os.SEEK_SET)
@@ -81,15 +81,15 @@ class ObjectStore:
         return name, os.open(name, flags, 0o600)
 
     def _settle(self, name: Path, digest: str, size: int) -> None:
-        place = self.path_of(digest)
-        if place.exists():
+        target = self.path_of(digest)
+        if target.exists():
             return
-        place.parent.mkdir(mode=0o700, exist_ok=True)
-        os.rename(name, place)
+        target.parent.mkdir(mode=0o700, exist_ok=True)
+        os.rename(name, target)
         self.added_bytes += size
 
     def read(self, digest: str, max_bytes: int) -> bytes | None:
-        """The first `max_bytes` of a content; None when it is not kept any more."""
+        """The first `max_bytes` of a content; None if it is no longer kept."""
         try:
             with open(self.path_of(digest), "rb") as stream:
                 return stream.read(max_bytes)
@@ -97,7 +97,7 @@ class ObjectStore:
             return None
 
     def copy_to(self, digest: str, target: int) -> bool:
-        """Write a content into the open, empty file `target`. False when it is lost or damaged."""
+        """Write a content to the open, empty file `target`. False if it is lost or damaged."""
         try:
             source = os.open(self.path_of(digest), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -114,7 +114,7 @@ class ObjectStore:
             os.close(source)
 
     def remove_all_but(self, kept: Collection[str]) -> int:
-        """Delete what is in no snapshot any more; returns the bytes that this gave back."""
+        """Delete contents that no snapshot uses. Return the number of freed bytes."""
         freed = 0
         if not self.directory.is_dir():
             return 0
@@ -122,7 +122,7 @@ class ObjectStore:
             entries = list(found)
         for entry in entries:
             if not entry.is_dir(follow_symlinks=False):
-                os.unlink(entry.path)  # a copy that was never finished; the lock is ours
+                os.unlink(entry.path)  # an unfinished copy; this process has the lock
                 continue
             with os.scandir(entry.path) as inner:
                 for item in list(inner):
@@ -133,7 +133,7 @@ class ObjectStore:
 
 
 def clone(source: int, target: int) -> bool:
-    """Let `target` share the blocks of `source`, where the file system can. Else False."""
+    """Let `target` share the blocks of `source`. Return False if the file system cannot."""
     try:
         fcntl.ioctl(target, _FICLONE, source)
     except OSError as error:

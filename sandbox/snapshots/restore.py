@@ -1,4 +1,4 @@
-"""Putting a workspace back into the state of a snapshot."""
+"""Restore a workspace to the state of a snapshot."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Owner = tuple[int, int]
 
 @dataclass(slots=True)
 class Restored:
-    """What was put back: how many paths were written and deleted, and which could not be."""
+    """How many paths were written and deleted, and which paths failed."""
 
     written: int = 0
     deleted: int = 0
     failed: list[tuple[str, str]] = field(default_factory=list)
-    """(path, why)"""
+    """(path, reason)"""
 
 
 def restore(
@@ -37,11 +37,11 @@ def restore(
 ) -> Restored:
     """Change the areas from `now`, the snapshot just taken, to `target`.
 
-    To be called under the store's lock, while no command runs. Parents are opened one name at a
-    time and no link is followed, so that a link planted in the way costs its own path only. What
-    one of the two did not keep is left as it is, so that restoring can be undone. `owner` (uid,
-    gid) owns what is written; None: the process's own account. Directories without write permission
-    get it while this runs. Raises nothing for what is in the workspace.
+    Call it with the store's lock, while no command runs. Parents are opened one name at a time and
+    no link is followed, so a planted link affects only its own path. A path that one of the
+    two snapshots did not keep is not changed, so that restoring can be undone. `owner` (uid, gid)
+    owns written files; None means the process's own account. Directories without write permission
+    get it temporarily. Contents of the workspace never cause an exception.
     """
     done = Restored()
     changes = []
@@ -50,12 +50,12 @@ def restore(
             continue  # an area itself
         if _cannot_come_back(change.before):
             assert change.before is not None
-            why = f"left as it is, since it could not be brought back: {change.before.reason}"
+            why = f"left as it is, because it could not be restored: {change.before.reason}"
             done.failed.append((change.path, why))
         else:
             changes.append(change)
-    modes: dict[str, int] = {}  # of directories, set at the end: before, they may forbid a write
-    # What must go, deepest first; then what must come, from the top.
+    modes: dict[str, int] = {}  # of directories; set at the end, because they may forbid a write
+    # First remove the obsolete paths, deepest first; then create the new ones from the top.
     for change in reversed(changes):
         if change.before is not None and _must_go(change):
             with _noted(done, change.path), _parent(areas, change.path, modes) as (parent, name):
@@ -77,7 +77,7 @@ def restore(
             else:
                 raise OSError(0, f"it was not kept: {node.reason}")
             done.written += 1
-    for path in sorted(modes, reverse=True):  # what lies in a directory comes before it
+    for path in sorted(modes, reverse=True):  # the contents of a directory come before it
         with _noted(done, path), _opened(areas, path.split("/")) as directory:
             if modes[path]:
                 os.fchmod(directory, modes[path])
@@ -85,12 +85,12 @@ def restore(
 
 
 def _cannot_come_back(node: Node | None) -> bool:
-    """Whether restoring could never be undone if what is there now were replaced."""
+    """Whether replacing the current entry would be impossible to undo."""
     return node is not None and bool(node.reason) and node.kind != "other"
 
 
 def _must_go(change: Change) -> bool:
-    """Whether what is there stands in the way. Kept files and links are replaced in one step."""
+    """Whether to remove the current entry first. Files and links are replaced in one step."""
     assert change.before is not None
     if change.after is None:
         return True
@@ -104,7 +104,7 @@ def _noted(done: Restored, path: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        done.failed.append((path, f"it has gone meanwhile: {error.strerror}"))
+        done.failed.append((path, f"it was removed in the meantime: {error.strerror}"))
     except OSError as error:
         done.failed.append((path, error.strerror or str(error)))
 
@@ -113,7 +113,7 @@ def _noted(done: Restored, path: str) -> Iterator[None]:
 def _parent(
     areas: Mapping[str, Path], path: str, modes: dict[str, int]
 ) -> Iterator[tuple[int, str]]:
-    """Open the directory of `path` for writing and note its mode; also give the last name."""
+    """Open the directory of `path` for writing and store its mode. Also yield the last name."""
     above, _, name = path.rpartition("/")
     with _opened(areas, above.split("/")) as descriptor:
         status = os.fstat(descriptor)

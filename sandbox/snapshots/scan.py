@@ -1,4 +1,4 @@
-"""One walk over the areas of a workspace, which finds what is there and keeps what is new."""
+"""Walk over the areas of a workspace, list all entries and keep the new contents."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from sandbox.snapshots.limits import LEFT_OUT, SnapshotLimits
 from sandbox.snapshots.manifest import Manifest, Node, is_kept_file
 
 Stamp = tuple[int, int, int, int]
-"""Inode, size, time of change of the content and of the inode, in nanoseconds."""
+"""Inode, size, mtime and ctime in nanoseconds."""
 
 RACY_NS = 50_000_000
-"""A file that changed so shortly before the walk may change again under the same stamp: clocks of
-file systems tick in milliseconds. It is read again the next time."""
+"""A file that changed so shortly before the walk may change again with the same stamp, because
+clocks of file systems tick in milliseconds. The next walk reads it again."""
 
 _PERMISSIONS = 0o777
 
 
 class Scan:
-    """`nodes` and `stamps` are the result of `run`; `read` counts the bytes that were read.
+    """`nodes` and `stamps` are the result of `run`; `read` is the number of bytes read.
 
-    `keep(descriptor, size)` stores an open file and returns its hash, or None when it grew past
-    what may be kept.
+    `keep(descriptor, size)` stores an open file and returns its hash, or None if it has grown
+    beyond the limit.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Scan:
         self.stamps: dict[str, Stamp] = {}
 
     def run(self, areas: Mapping[str, Path]) -> None:
-        """Look at each area. An area that cannot be opened is listed as not kept."""
+        """Scan each area. An area that cannot be opened is listed as not kept."""
         for name in sorted(areas):
             try:
                 descriptor = open_directory(areas[name])
@@ -79,21 +79,21 @@ class Scan:
             self._entry(descriptor, entry, f"{path}/{entry.name}", depth)
 
     def _names(self, descriptor: int, path: str, depth: int) -> list[os.DirEntry[str]] | str:
-        """The names in a directory, sorted, or why it is not looked into."""
+        """The names in a directory, sorted, or the reason why it is not scanned."""
         limits = self._limits
         if depth > limits.depth:
             return f"nested deeper than {limits.depth} directories"
         if time.monotonic() > self._deadline:
-            return f"not looked at within {limits.seconds:g} s"
+            return f"not scanned within {limits.seconds:g} s"
         with os.scandir(descriptor) as names:
             found = list(islice(names, limits.directory + 1))
         if len(found) > limits.directory:
-            return f"holds more than {limits.directory} names"
+            return f"contains more than {limits.directory} names"
         if self._entries + len(found) > limits.entries:
-            return f"the files before it were {limits.entries} already"
+            return f"the limit of {limits.entries} files was reached before it"
         length = sum(len(path) + 1 + len(entry.name) for entry in found)
         if self._name_length + length > limits.names:
-            return f"the paths before it were {limits.names} characters long already"
+            return f"the limit of {limits.names} characters of paths was reached before it"
         self._name_length += length
         return sorted(found, key=lambda entry: entry.name)
 
@@ -117,7 +117,7 @@ class Scan:
             else:
                 self.nodes[path] = _special(mode)
         except FileNotFoundError:
-            return  # gone since it was listed
+            return  # removed since it was listed
         except OSError as error:
             kind = "directory" if entry.is_dir(follow_symlinks=False) else "file"
             self.nodes[path] = Node(kind, 0, reason=f"cannot be read: {error.strerror}")
@@ -152,7 +152,7 @@ class Scan:
 
     def _link(self, target: str) -> Node:
         if self._name_length + len(target) > self._limits.names:
-            return Node("link", 0, reason="paths and links before it were too long already")
+            return Node("link", 0, reason="the limit of path characters was reached before it")
         self._name_length += len(target)
         return Node("link", 0, content=target)
 
@@ -161,7 +161,7 @@ class Scan:
         if size > limits.file_bytes:
             return f"larger than {limits.file_bytes} bytes"
         if self.read + size > limits.read_bytes:
-            return f"the files before it had {limits.read_bytes} new bytes already"
+            return f"the limit of {limits.read_bytes} new bytes was reached before it"
         if time.monotonic() > self._deadline:
             return f"not reached within {limits.seconds:g} s"
         return ""
@@ -178,4 +178,4 @@ def _unkept(status: os.stat_result, reason: str) -> Node:
 
 def _special(mode: int) -> Node:
     name = "a FIFO" if modes.S_ISFIFO(mode) else "a socket" if modes.S_ISSOCK(mode) else "a device"
-    return Node("other", mode & _PERMISSIONS, reason=f"{name}, no file")
+    return Node("other", mode & _PERMISSIONS, reason=f"{name}, not a file")

@@ -1,4 +1,4 @@
-"""A workspace's snapshots on disk: objects, manifests, and where the last one stands."""
+"""A workspace's snapshots on disk: objects, manifests, and a pointer to the last snapshot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sandbox.snapshots.objects import ObjectStore
 from sandbox.snapshots.scan import Scan, Stamp
 
 YOUNG_SECONDS = 3600.0
-"""Manifests so young are never removed: the row that names one may not be committed yet."""
+"""Younger manifests are never removed: the row that names one may not be committed yet."""
 
 
 class SnapshotLost(SandboxError):
@@ -28,8 +28,8 @@ class SnapshotLost(SandboxError):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a snapshot found. `base` is the digest of the snapshot before, "" if there was none;
-    it is the same as `manifest` when nothing has changed, and then nothing was stored.
+    """The result of a snapshot. `base` is the digest of the previous snapshot, or "". If it is
+    equal to `manifest`, nothing has changed and nothing was stored.
     """
 
     base: str
@@ -45,7 +45,7 @@ class Taken:
 
 @dataclass(slots=True)
 class _Head:
-    """The last snapshot, with the stamps by which unchanged files are known."""
+    """The last snapshot, with the stamps that identify unchanged files."""
 
     manifest: Manifest
     digest: str
@@ -54,10 +54,10 @@ class _Head:
 
 
 class SnapshotStore:
-    """The snapshots of one workspace below `directory`, which is Vel's own (mode 0700).
+    """The snapshots of one workspace below `directory`, which only Vel can enter (mode 0700).
 
-    All methods block: they are for threads, not for an event loop. Processes exclude one another
-    by `lock`, which a restore holds as well.
+    All methods block: use them in threads, not in an event loop. `lock` excludes other processes;
+    a restore also holds it.
     """
 
     def __init__(self, directory: Path, limits: SnapshotLimits | None = None) -> None:
@@ -67,10 +67,10 @@ class SnapshotStore:
         self._head: _Head | None = None
 
     def take(self, areas: Mapping[str, Path]) -> Taken:
-        """Keep what has changed in the areas since the last snapshot.
+        """Store the changes in the areas since the last snapshot.
 
-        Raises OSError when the store cannot be written, and LockTimeout. Whatever the workspace
-        holds raises nothing.
+        Raises OSError if the store cannot be written, and LockTimeout. Contents of the workspace
+        never cause an exception.
         """
         with self.lock:
             objects = self._objects()
@@ -100,7 +100,7 @@ class SnapshotStore:
             )
 
     def load(self, digest: str) -> Manifest:
-        """The manifest; "" is the empty one. Raises SnapshotLost."""
+        """Return the manifest; "" is the empty one. Raises SnapshotLost."""
         if not digest:
             return Manifest({})
         if self._head is not None and self._head.digest == digest:
@@ -112,11 +112,13 @@ class SnapshotStore:
         except ValueError as error:
             raise SnapshotLost(f"This snapshot is damaged: {error}.") from error
         if manifest.digest != digest:
-            raise SnapshotLost("This snapshot is damaged: its list is not the one that was kept.")
+            raise SnapshotLost(
+                "This snapshot is damaged: its list has changed since it was stored."
+            )
         return manifest
 
     def read(self, content: str, max_bytes: int) -> bytes | None:
-        """The first bytes of a file's content; None when it is not kept any more."""
+        """The first bytes of a file's content; None if it is no longer kept."""
         return self._objects().read(content, max_bytes)
 
     def copy_to(self, content: str, target: int) -> bool:
@@ -124,9 +126,9 @@ class SnapshotStore:
         return self._objects().copy_to(content, target)
 
     def prune(self, keep: Collection[str]) -> int:
-        """Remove all snapshots but these, the last one, and those of the last hour.
+        """Remove all snapshots except these, the last one, and those of the last hour.
 
-        Returns the bytes that this gave back.
+        Return the number of freed bytes.
         """
         with self.lock:
             if not (self.directory / "manifests").is_dir():
@@ -151,7 +153,7 @@ class SnapshotStore:
 
     def _manifest_path(self, digest: str) -> Path:
         if not digest.isalnum():
-            raise SnapshotLost(f"{digest!r} is no snapshot.")
+            raise SnapshotLost(f"{digest!r} is not a snapshot.")
         return self.directory / "manifests" / digest
 
     @property
@@ -159,7 +161,7 @@ class SnapshotStore:
         return self.directory / "head"
 
     def _load_head(self) -> _Head:
-        """The last snapshot of any process; an empty one where there is none or it is lost."""
+        """The last snapshot of any process; empty if there is none or it is lost."""
         try:
             status = os.stat(self._head_path)
         except FileNotFoundError:

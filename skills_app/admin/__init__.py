@@ -1,6 +1,6 @@
 """The library of skills in the admin, and the skills of one agent."""
 
-from agents.admin.agent_pages import AgentPage
+from agents.doors.admin.agent_pages import AgentPage
 from skills_app.admin import skills
 from skills_app.admin.agent_skills import skills_of_agent, skills_page
 from skills_app.admin.quarantine import QUARANTINE_BOX

@@ -13,8 +13,8 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from agents.admin.journal import person
-from agents.admin.strict_pages import STYLES, strict
+from agents.doors.admin.journal import person
+from agents.doors.admin.strict_pages import STYLES, strict
 from agents.hidden_text import visible
 from agents.models import Agent
 from agents.services.errors import ServiceError

@@ -17,8 +17,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from agents.admin.journal import JournalAdmin, person
-from agents.admin.text import shown
+from agents.doors.admin.journal import JournalAdmin, person
+from agents.doors.admin.text import shown
 from agents.hidden_text import visible
 from agents.models import Agent
 from agents.selectors.visible import agents_for

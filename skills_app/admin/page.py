@@ -9,8 +9,8 @@ from typing import Any
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from agents.admin.journal import tag
-from agents.admin.text import shown
+from agents.doors.admin.journal import tag
+from agents.doors.admin.text import shown
 from agents.hidden_text import visible
 from agents.middleware.registry import known_tool_names
 from agents.models import Agent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.admin.dashboard_boxes import DashboardBox
+from agents.doors.admin.dashboard_boxes import DashboardBox
 from agents.hidden_text import visible
 from agents.selectors.visible import Person
 from skills_app.admin.filters import skills_to_look_at

@@ -6,7 +6,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from agents.admin.journal import JournalAdmin, person
+from agents.doors.admin.journal import JournalAdmin, person
 from agents.hidden_text import visible
 from agents.selectors.visible import Person
 from agents.services.errors import Conflict, ServiceError

@@ -15,8 +15,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import path
 from django.utils.safestring import SafeString
 
-from agents.admin import strict_pages
-from agents.admin.journal import JournalAdmin, person, tag
+from agents.doors.admin import strict_pages
+from agents.doors.admin.journal import JournalAdmin, person, tag
 from agents.hidden_text import visible
 from agents.models import Agent, Run
 from skills_app.actions.library import sync_shared_skills

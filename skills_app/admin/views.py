@@ -8,10 +8,10 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from agents.admin.journal import JournalAdmin
-from agents.admin.strict_pages import STYLES, strict
-from agents.admin.version_diff import changes
-from agents.downloads import attached_bytes
+from agents.doors.admin.journal import JournalAdmin
+from agents.doors.admin.strict_pages import STYLES, strict
+from agents.doors.admin.version_diff import changes
+from agents.doors.downloads import attached_bytes
 from agents.hidden_text import visible
 from agents.services.errors import ServiceError
 from skills_app.actions.export import export_version

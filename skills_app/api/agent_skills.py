@@ -9,11 +9,11 @@ from django.db import transaction
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import person
-from agents.api.idempotency import idempotent
-from agents.api.named_agent import agent_of
-from agents.api.operations import IDEMPOTENCY_KEY, operation
-from agents.api.serializers.strict import read_body, read_query
+from agents.doors.rest.base import person
+from agents.doors.rest.idempotency import idempotent
+from agents.doors.rest.named_agent import agent_of
+from agents.doors.rest.operations import IDEMPOTENCY_KEY, operation
+from agents.doors.rest.serializers import read_body, read_query
 from agents.models import Agent, TokenScope
 from agents.services.errors import Conflict, NotFound
 from skills_app.actions.library import import_skill, set_enabled, sync_shared_skills

@@ -8,10 +8,10 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
-from agents.api.idempotency import idempotent
-from agents.api.operations import IDEMPOTENCY_KEY, Page, operation
-from agents.api.serializers.strict import read_query
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.idempotency import idempotent
+from agents.doors.rest.operations import IDEMPOTENCY_KEY, Page, operation
+from agents.doors.rest.serializers import read_query
 from agents.models import TokenScope
 from agents.services.errors import NotFound
 from skills_app.actions.library import (

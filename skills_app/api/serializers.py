@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from agents.api.serializers.strict import Flag, PageQuery, StrictSerializer, Text
+from agents.doors.rest.serializers import Flag, PageQuery, StrictSerializer, Text
 from skills_app.actions.uploads import InvalidPackage
 from skills_app.library.package import errors_of
 from skills_app.library.scopes import BUILT_IN, LIBRARY

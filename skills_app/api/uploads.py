@@ -8,9 +8,9 @@ from django.core.exceptions import RequestDataTooBig
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 
-from agents.api.base import ApiView
-from agents.api.serializers.strict import StrictSerializer, read_body
-from agents.api.wire import StrictJSONParser
+from agents.doors.rest.base import ApiView
+from agents.doors.rest.serializers import StrictSerializer, read_body
+from agents.doors.rest.wire import StrictJSONParser
 from skills_app.actions.uploads import InvalidPackage, PackageTooLarge, read_upload
 from skills_app.api.serializers import problems_of
 from skills_app.library.package import Package

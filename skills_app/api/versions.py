@@ -9,10 +9,10 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
-from agents.api.operations import Content, operation
-from agents.api.serializers.strict import read_body, read_query
-from agents.downloads import attached_bytes, plain_text
+from agents.doors.downloads import attached_bytes, plain_text
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.operations import Content, operation
+from agents.doors.rest.serializers import read_body, read_query
 from agents.models import TokenScope
 from agents.services.errors import NotFound
 from skills_app.actions.export import export_version

@@ -5,6 +5,10 @@ from __future__ import annotations
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
+from agents.doors.cli.errors import CliError
+from agents.doors.cli.find import agent_named
+from agents.doors.cli.local_user import local_user
+from agents.doors.cli.terminal import one_line
 from agents.models import Agent
 from skills_app.actions.library import sync_shared_skills
 from skills_app.library.normalise import normalise_name
@@ -12,10 +16,6 @@ from skills_app.library.scopes import BUILT_IN, LIBRARY, directory_of
 from skills_app.models import Skill, SkillVersion
 from skills_app.queries.available import scopes_of
 from skills_app.queries.packages import skills_for, version_of
-from velproject.cli.errors import CliError
-from velproject.cli.find import agent_named
-from velproject.cli.local_user import local_user
-from velproject.cli.terminal import one_line
 
 
 def skill_named(named: str, agent: str | None) -> Skill:

@@ -10,21 +10,21 @@ from typing import Any
 
 import click
 
-from velproject.cli.boot import with_database
-from velproject.cli.errors import CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option
-from velproject.cli.terminal import one_line, visible
+from agents.doors.cli.boot import with_database
+from agents.doors.cli.errors import CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option
+from agents.doors.cli.terminal import one_line, visible
 
 with late_imports:
+    from agents.doors.cli.console import print_table
+    from agents.doors.cli.find import agent_named
+    from agents.doors.cli.local_user import local_user
     from skills_app.actions.library import sync_shared_skills
     from skills_app.cli.find import place_of, skill_named, skills_of, version_named
     from skills_app.models import Skill, SkillVersion, Trust
     from skills_app.queries.packages import as_text, package_entries, package_file
     from skills_app.queries.skills import AgentSkillRow, agent_skills, skill_usage
-    from velproject.cli.console import print_table
-    from velproject.cli.find import agent_named
-    from velproject.cli.local_user import local_user
 
 SEVERITIES = ("danger", "warning", "note")
 FINDINGS_SHOWN = 50

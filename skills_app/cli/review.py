@@ -6,20 +6,24 @@ import sys
 
 import click
 
+from agents.doors.cli.boot import again, with_database
+from agents.doors.cli.errors import OK, USAGE, CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.terminal import one_line
 from skills_app.cli.listing import (
     agent_option,
     name_argument,
     skills,
     version_option,
 )
-from velproject.cli.boot import again, with_database
-from velproject.cli.errors import OK, USAGE, CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.terminal import one_line
 
 with late_imports:
     from rich.text import Text
 
+    from agents.doors.cli.console import new_console, show_review
+    from agents.doors.cli.find import agent_named
+    from agents.doors.cli.local_user import local_user
+    from agents.doors.cli.questions import confirm
     from skills_app.actions.library import (
         delete_skill_of_library,
         quarantine_version,
@@ -33,11 +37,6 @@ with late_imports:
     from skills_app.models import Skill, SkillVersion, Trust
     from skills_app.queries.comparison import Comparison, compare
     from skills_app.queries.skills import agent_skills
-    from velproject.cli.commands.approvals.ask import confirm
-    from velproject.cli.commands.approvals.shown_request import show_review
-    from velproject.cli.console import new_console
-    from velproject.cli.find import agent_named
-    from velproject.cli.local_user import local_user
 
 DOOR = "cli"
 

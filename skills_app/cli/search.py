@@ -10,13 +10,16 @@ from pathlib import Path
 
 import click
 
+from agents.doors.cli.boot import with_database
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option
+from agents.doors.cli.terminal import one_line
 from skills_app.cli.listing import agent_option, skills
-from velproject.cli.boot import with_database
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option
-from velproject.cli.terminal import one_line
 
 with late_imports:
+    from agents.doors.cli.console import print_table
+    from agents.doors.cli.find import agent_named
+    from agents.doors.cli.local_user import local_user
     from skills_app.actions.library import sync_shared_skills
     from skills_app.cli.find import place_of, skills_of
     from skills_app.library.search.ranking import FIRST, SHOWN
@@ -25,9 +28,6 @@ with late_imports:
     from skills_app.queries.available import available_skills
     from skills_app.queries.index import search_skills
     from skills_app.queries.stored import RankedVersion, rank_versions
-    from velproject.cli.console import print_table
-    from velproject.cli.find import agent_named
-    from velproject.cli.local_user import local_user
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,20 +13,22 @@ from typing import TypeAlias
 
 import click
 
+from agents.doors.cli.boot import with_database
+from agents.doors.cli.errors import FAILED, OK, CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.terminal import one_line
 from skills_app.cli.listing import (
     agent_option,
     name_argument,
     skills,
     version_option,
 )
-from velproject.cli.boot import with_database
-from velproject.cli.errors import FAILED, OK, CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.terminal import one_line
 
 with late_imports:
     from django.contrib.auth.models import User
 
+    from agents.doors.cli.find import agent_named
+    from agents.doors.cli.local_user import local_user
     from agents.models import Agent
     from agents.services.errors import NotAllowed, ServiceError
     from skills_app.actions.export import ExportedSkill, export_version
@@ -44,8 +46,6 @@ with late_imports:
     from skills_app.library.sources.folder import folder_package
     from skills_app.models import Trust
     from skills_app.settings import SkillSettings
-    from velproject.cli.find import agent_named
-    from velproject.cli.local_user import local_user
 
 DOOR = "cli"
 _ARCHIVES = (".zip", ".skill")

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import click
 
+from agents.doors.cli.boot import with_settings
+from agents.doors.cli.errors import FAILED, OK, CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option
+from agents.doors.cli.terminal import one_line
 from skills_app.cli.listing import skills
-from velproject.cli.boot import with_settings
-from velproject.cli.errors import FAILED, OK, CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option
-from velproject.cli.terminal import one_line
 
 with late_imports:
     from skills_app.library.package import Package

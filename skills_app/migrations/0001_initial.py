@@ -1,7 +1,8 @@
-import agents.create_models
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
+
+from agents.create_models import CreateModels
 
 # Tokens are only a-z, 0-9 and _. No tokenizer may split or fold them.
 SQLITE = [
@@ -56,7 +57,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        agents.create_models.CreateModels(
+        CreateModels(
             models=[migrations.CreateModel(
                 name='ActiveSkill',
                 fields=[

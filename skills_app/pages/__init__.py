@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from agents.web.navigation import AGENT, NavigationEntry
+from agents.doors.web.navigation import AGENT, NavigationEntry
 from skills_app.pages import agent_skills, library, skill
 
 urlpatterns = [

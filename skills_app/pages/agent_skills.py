@@ -12,6 +12,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods
 
+from agents.doors.web.pages import PersonRequest, page
 from agents.hidden_text import escaped_text, unescaped_text, visible
 from agents.models import Agent
 from agents.selectors.visible import agents_for
@@ -19,7 +20,6 @@ from agents.services.errors import (
     InvalidRequest,
     ServiceError,
 )
-from agents.web.pages import PersonRequest, page
 from skills_app.actions.library import import_skill, set_enabled, sync_shared_skills
 from skills_app.actions.own_skills import create_own_skill, remove_skill, update_own_skill
 from skills_app.actions.rights import may_change_skills

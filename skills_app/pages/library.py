@@ -11,9 +11,9 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from agents.doors.web.pages import PersonRequest, page
 from agents.hidden_text import visible
 from agents.services.errors import InvalidRequest, ServiceError
-from agents.web.pages import PersonRequest, page
 from skills_app.actions.library import import_skill, sync_shared_skills
 from skills_app.actions.rights import may_manage_library, may_review
 from skills_app.actions.uploads import origin_of, read_upload

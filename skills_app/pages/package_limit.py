@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.web.upload_limit import View, limited_form
+from agents.doors.web.upload_limit import View, limited_form
 from skills_app.settings import SkillSettings
 
 

@@ -10,10 +10,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from agents.downloads import attached_bytes
+from agents.doors.downloads import attached_bytes
+from agents.doors.web.pages import PersonRequest, page
 from agents.hidden_text import visible
 from agents.services.errors import InvalidRequest, ServiceError
-from agents.web.pages import PersonRequest, page
 from skills_app.actions.export import export_version
 from skills_app.actions.library import (
     delete_skill_of_library,

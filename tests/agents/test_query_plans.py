@@ -18,7 +18,6 @@ from agents.models import POOL, Run
 from agents.services.approval_expiry import expire_approval
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.background_jobs import take_background_job
-from agents.services.budget_answers import wake_for_window
 from agents.services.erasure import erase_thread, erasures_wait, finish_erasures
 from agents.services.run_ends import take_ended_run
 from agents.services.usage_totals import count_ended_runs
@@ -45,7 +44,6 @@ GROWING = {
         "epoch",
         "approvalrequest",
         "auditentry",
-        "allowance",
         "workspacesnapshot",
         "upload",
         "messageimage",
@@ -58,6 +56,9 @@ GROWING = {
     "memory_memoryrevision",
     "memory_memoryeditrequest",
     "skills_app_skilluse",
+    "vel_budgets_allowance",
+    "vel_budgets_budgetrequest",
+    "vel_budgets_runbudget",
     "vel_notifications_notification",
 }
 
@@ -105,7 +106,7 @@ def test_what_every_worker_looks_for_each_second(ada: User) -> None:
 
     def work() -> None:
         orphaned_runs(POOL, 8)
-        for look in (wake_due, wake_for_window, expire_approval, due_targets, take_ended_run):
+        for look in (wake_due, expire_approval, due_targets, take_ended_run):
             with transaction.atomic():
                 look()
         erasures_wait()

@@ -157,7 +157,7 @@ def test_what_a_broken_model_call_said_goes_when_the_call_is_made_again(
 
     assert transcript(page).splitlines() == [
         "The model is asked again: the connection broke",
-        "anthropic <b>one</b> is down: google two goes on.",
+        "anthropic <b>one</b> is unavailable: google two continues.",
         "Second try",
     ]
 

@@ -19,9 +19,10 @@ import pytest
 from django.contrib.auth.models import Permission, User
 
 from agents.events.append import dump
-from agents.models import Allowance, ApprovalRequest, Budget, Message, Run, RunClock, Thread
+from agents.features.budgets.actions import save_budget
+from agents.features.budgets.models import Allowance, Budget, RunBudget
+from agents.models import ApprovalRequest, Message, Run, RunClock, Thread
 from agents.services.approvals import DecisionRequest, decide_approval
-from agents.services.budgets import save_budget
 from agents.services.wake import enqueue_run
 from tests.support.cluster import Cluster
 from tests.support.hang import HANG
@@ -127,7 +128,7 @@ def check(allowance: Allowance, server: MessagesServer, limit: int) -> None:
     assert allowance.used_tokens == given
     assert limit <= given < limit + CALL, "the budget was exceeded by more than one call"
     assert (allowance.reserved_tokens, allowance.reserved_microusd) == (0, 0)
-    assert not RunClock.objects.exclude(reserved_from="").exists()
+    assert not RunBudget.objects.exclude(reserved_from="").exists()
 
 
 @sizes(Size(children=8, calls=12), Size(children=20, calls=30))
@@ -202,7 +203,8 @@ def test_what_killed_drivers_had_reserved_is_given_back_once(directory: Path, si
         return endless(request)
 
     def holders() -> set[int]:
-        busy = RunClock.objects.exclude(reserved_from="").values_list("lease_holder", flat=True)
+        rows = RunBudget.objects.exclude(reserved_from="")
+        busy = rows.values_list("run__clock__lease_holder", flat=True)
         return {int(holder.split(":")[1]) for holder in busy if holder} & set(running.workers())
 
     with cluster(directory, lease="2", script=script) as (running, _):

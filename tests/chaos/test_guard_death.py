@@ -11,7 +11,7 @@ import pytest
 
 from agents.engine import crash_points
 from agents.engine.crash_points import CrashPoint
-from agents.features.guardrails.options import GuardOptions
+from agents.features.guardrails.options import GuardrailOptions
 from agents.features.guardrails.public import Decision, GuardContext, Guardrail, block
 from agents.models import StateFile, ToolCall
 from tests.support.cluster import Cluster
@@ -66,7 +66,7 @@ def test_a_block_holds_though_its_worker_was_killed(
         MARKS: str(directory),
     }
     with Cluster(directory, **settings):
-        monkeypatch.setattr(GuardOptions, "check", lambda self, spec: None)
+        monkeypatch.setattr(GuardrailOptions, "check", lambda self, spec: None)
         make_agent(user, model=script_file(directory, turns), guardrails=["blocks-and-dies"])
         run = wait_for_status(start_run(user), "completed", "failed")
     assert run.status == "completed", run.error_message

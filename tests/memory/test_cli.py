@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from agents.doors.cli.local_user import local_user
 from agents.models import Agent
 from tests.support.memory import remembered
 from tests.support.runs import make_agent, make_user
 from tests.velproject.command import Terminal, Vel
-from velproject.cli.local_user import local_user
 from velproject.cli.main import run_command_line
 
 NOTES = "knowledge/notes.md"

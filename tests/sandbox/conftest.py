@@ -22,13 +22,13 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture
 def box(place: Path) -> BubblewrapSandbox:
-    """A sandbox over a fresh workspace below `place`."""
+    """A sandbox with a new workspace below `place`."""
     return sandbox_in(place)
 
 
 @pytest.fixture(params=[True, False], ids=["cgroups", "watchdog"])
 def use_cgroups(request: pytest.FixtureRequest) -> bool:
-    """Each way in which limits are kept, where this host has it."""
+    """Each mechanism for limits, if this host has it."""
     if request.param and usable_cgroups() is None:
         pytest.skip("needs control groups")
     return bool(request.param)

@@ -1,4 +1,4 @@
-"""Directories and sandboxes for the tests, made the same way for root and for an ordinary user."""
+"""Directories and sandboxes for the tests, the same for root and for an ordinary user."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ AS_ROOT = os.geteuid() == 0
 
 
 def account(number: int = 0) -> int | None:
-    """A sandbox account for root; an ordinary user has only the own."""
+    """A sandbox account for root; an ordinary user has only its own account."""
     return uid_for(1000 + number) if AS_ROOT else None
 
 
 @contextmanager
 def reachable_directory() -> Iterator[Path]:
-    """A temporary directory that every account can walk to; pytest's own are mode 0700."""
+    """A temporary directory that every account can enter; pytest's own have mode 0700."""
     path = Path(tempfile.mkdtemp(prefix="vel-sandbox-test-", dir="/var/tmp"))
     path.chmod(0o711)
     try:
@@ -60,7 +60,7 @@ def processes_with(text: str) -> list[int]:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Return when `condition` holds; fail after `HANG` seconds."""
+    """Return when `condition` is true; fail after `HANG` seconds."""
     deadline = time.monotonic() + HANG
     while not condition():
         assert time.monotonic() < deadline, "it did not come to that"
@@ -68,7 +68,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def is_dead(pid: int) -> bool:
-    """Whether nothing of the process runs; its entry may wait for whoever reaps orphans here."""
+    """Whether the process has ended, even if its entry has not been reaped yet."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("Z")
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""An archive holds the workspace, nothing of the host, and nothing that would escape."""
+"""An archive contains the workspace, no files of the host, and no member that could escape."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def work(tmp_path: Path) -> Path:
     return tmp_path / "work"
 
 
-def test_what_goes_in_comes_out(tmp_path: Path, work: Path) -> None:
+def test_an_archive_contains_the_workspace(tmp_path: Path, work: Path) -> None:
     (work / "d").mkdir()
     (work / "d" / "a\nb").write_text("odd name")
     with open(os.path.join(os.fsencode(work), b"\xff"), "wb") as stream:
@@ -69,7 +69,9 @@ def test_pipes_and_huge_files_are_left_out(tmp_path: Path, work: Path) -> None:
     assert set(left_out) == {"workspace/pipe", "workspace/sparse"}
 
 
-def test_a_tree_that_changes_meanwhile_gives_a_whole_archive(tmp_path: Path, work: Path) -> None:
+def test_a_tree_that_changes_concurrently_gives_a_complete_archive(
+    tmp_path: Path, work: Path
+) -> None:
     (tmp_path / "secret").write_bytes(SECRET)
     (work / "shrinks").write_bytes(b"x" * 3_000_000)
     stop = threading.Event()
@@ -101,7 +103,7 @@ def test_a_tree_that_changes_meanwhile_gives_a_whole_archive(tmp_path: Path, wor
         thread.join()
 
 
-def test_an_archive_that_is_there_stays(tmp_path: Path, work: Path) -> None:
+def test_an_existing_archive_is_not_replaced(tmp_path: Path, work: Path) -> None:
     (tmp_path / "out.tar.gz").write_text("mine")
     with pytest.raises(FileExistsError):
         write_archive({"workspace": work}, tmp_path / "out.tar.gz")
@@ -110,7 +112,7 @@ def test_an_archive_that_is_there_stays(tmp_path: Path, work: Path) -> None:
 
 
 def test_memory_does_not_grow_with_the_number_of_files(tmp_path: Path, work: Path) -> None:
-    """An archive kept 400 bytes for each file that it had written."""
+    """An earlier version kept 400 bytes for each file that it had written."""
     for number in range(3_000):
         (work / str(number)).touch()
     tracemalloc.start()

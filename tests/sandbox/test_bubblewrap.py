@@ -1,4 +1,4 @@
-"""What commands see, get and leave behind."""
+"""The view, the results and the remains of commands."""
 
 import os
 import threading
@@ -15,7 +15,7 @@ from tests.sandbox.places import AS_ROOT, account, sandbox_in, workspace_in
 pytestmark = pytest.mark.bubblewrap
 
 
-def test_a_command_gives_back_its_output_and_exit_code(box: BubblewrapSandbox) -> None:
+def test_a_command_returns_its_output_and_exit_code(box: BubblewrapSandbox) -> None:
     result = box.execute("echo out; echo err >&2; exit 3")
     assert (result.stdout, result.stderr, result.exit_code) == ("out\n", "err\n", 3)
     assert not result.success
@@ -92,7 +92,7 @@ def test_the_environment_is_the_sandboxes_own(place: Path, monkeypatch: pytest.M
     assert "LANG=C.UTF-8\n" in result.stdout
 
 
-def test_the_command_inherits_no_descriptor_but_its_three(box: BubblewrapSandbox) -> None:
+def test_the_command_inherits_only_its_three_descriptors(box: BubblewrapSandbox) -> None:
     result = box.execute("exec ls /proc/self/fd", timeout=30)
     assert result.stdout.split() == ["0", "1", "2", "3"]  # 3 is ls reading the directory
     assert "No such device" in box.execute("cat < /dev/tty").stderr
@@ -107,7 +107,7 @@ def test_standard_input_is_empty_unless_given(box: BubblewrapSandbox) -> None:
     assert box.start("echo x >> /proc/self/fd/0", stdin=b"sealed").wait().exit_code != 0
 
 
-def test_a_list_is_run_without_a_shell(box: BubblewrapSandbox) -> None:
+def test_a_list_runs_without_a_shell(box: BubblewrapSandbox) -> None:
     assert box.start(["echo", "$HOME", "a  b", ""]).wait().stdout == "$HOME a  b \n"
 
 
@@ -122,16 +122,16 @@ def test_long_and_odd_commands(box: BubblewrapSandbox) -> None:
     assert box.execute(long).stdout.strip() == "500001"
     assert box.execute("echo 'ünï – 漢字 🎉'").stdout == "ünï – 漢字 🎉\n"
     for bad in ("echo \0", "echo \ud800"):
-        with pytest.raises(SandboxSetupError, match="command holds"):
+        with pytest.raises(SandboxSetupError, match="command contains"):
             box.execute(bad)
-    with pytest.raises(SandboxSetupError, match="empty command"):
+    with pytest.raises(SandboxSetupError, match="command is empty"):
         box.start([])
     with pytest.raises(SandboxSetupError, match="time limit"):
         box.execute("true", timeout=0)
 
 
-def test_commands_run_side_by_side(box: BubblewrapSandbox) -> None:
-    """Each waits for a file that another makes: they must be alive at the same time."""
+def test_commands_run_concurrently(box: BubblewrapSandbox) -> None:
+    """Each command waits for a file of the other, so both must run at the same time."""
     codes: list[int] = []
 
     def run(own: int, other: int) -> None:
@@ -166,7 +166,7 @@ def test_a_mount_that_does_not_exist_is_named(place: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["/", "/proc/x", "/dev", "relative", "/a/../b", "/a//b"])
-def test_a_mount_in_a_bad_place_is_refused(place: Path, target: str) -> None:
+def test_a_mount_at_an_invalid_path_is_refused(place: Path, target: str) -> None:
     policy = workspace_in(place).policy()
     mounts = (*policy.mounts, Mount(place, target))
     with pytest.raises(SandboxSetupError, match="mount at"):
@@ -193,6 +193,6 @@ def test_root_never_runs_commands_as_root(place: Path) -> None:
 
 
 @pytest.mark.skipif(AS_ROOT, reason="needs an ordinary account")
-def test_an_ordinary_user_cannot_ask_for_another_account(place: Path) -> None:
+def test_an_ordinary_user_cannot_use_another_account(place: Path) -> None:
     with pytest.raises(SandboxSetupError, match="only root can change accounts"):
         BubblewrapSandbox(replace(workspace_in(place).policy(), uid=os.geteuid() + 1))

@@ -56,7 +56,7 @@ CODES = (
     "        print(pool.apply(double, [2]))",
 )
 NEEDED = {3: "helper.py", 4: "package/part.py", 5: "helper.py"}
-"""Files that the code of this number needs."""
+"""Files that the code with this number needs."""
 
 SHELL_FILES = (
     *(".bashrc", ".bash_profile", ".profile", ".bash_login", ".inputrc", ".env", ".npmrc"),
@@ -100,7 +100,7 @@ several = settings(
 
 @several
 @given(st.sampled_from(range(len(CODES))), st.sets(st.sampled_from([*MODULES, *SETTINGS])))
-def test_python_runs_nothing_that_is_not_shown(place: Path, number: int, names: set[str]) -> None:
+def test_python_runs_only_displayed_files(place: Path, number: int, names: set[str]) -> None:
     workspace = emptied(place)
     for name in {*names, *filter(None, [NEEDED.get(number)])}:
         plant(workspace, name, SETTINGS.get(name, REPORT.format(name=name)))
@@ -150,8 +150,8 @@ def test_a_command_runs_nothing_that_it_does_not_name(
     assert files_that_ran(workspace) == set()
 
 
-def test_compiled_code_beside_a_module_is_not_used(place: Path, box: BubblewrapSandbox) -> None:
-    """It could do something else than the source that the person sees."""
+def test_compiled_code_of_a_module_is_not_used(place: Path, box: BubblewrapSandbox) -> None:
+    """Its behaviour could differ from the source that the person sees."""
     plant(workspace_in(place), "mine.py", "print('as shown')\n")
     made = box.execute(
         "echo \"print('hidden')\" > /tmp/mine.py && python3 -c '"
@@ -167,7 +167,7 @@ def test_compiled_code_beside_a_module_is_not_used(place: Path, box: BubblewrapS
     assert "ModuleNotFoundError" in box.execute_python("import mine_alone").stderr
 
 
-def test_modules_that_modules_name_are_found(place: Path, box: BubblewrapSandbox) -> None:
+def test_modules_that_another_module_names_are_found(place: Path, box: BubblewrapSandbox) -> None:
     workspace = workspace_in(place)
     plant(workspace, "first.py", "import second\n")
     plant(workspace, "second/__init__.py", "from . import part\n")
@@ -202,7 +202,7 @@ def test_a_worker_finds_modules_of_the_workspace(place: Path, box: BubblewrapSan
     assert result.stdout == "4\n", result.stderr
 
 
-def test_programs_that_the_code_starts_find_what_is_beside_them(
+def test_programs_that_the_code_starts_find_files_in_their_directory(
     place: Path, box: BubblewrapSandbox
 ) -> None:
     workspace = workspace_in(place)
@@ -212,7 +212,7 @@ def test_programs_that_the_code_starts_find_what_is_beside_them(
     assert box.execute_python(code).stdout == "beside\n"
 
 
-def test_a_directory_of_the_callers_is_no_exception(place: Path) -> None:
+def test_a_directory_of_the_caller_has_the_same_rules(place: Path) -> None:
     directory = place / "project"
     box = create_sandbox(str(directory))
     (directory / "sitecustomize.py").write_text("print('hidden')")

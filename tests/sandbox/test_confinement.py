@@ -1,4 +1,4 @@
-"""Attacks from inside: each tries the real thing and must come back with nothing."""
+"""Real attacks from inside, which must all fail."""
 
 import os
 import socket
@@ -25,7 +25,7 @@ def listener() -> Iterator[socket.socket]:
         yield server
 
 
-def test_files_of_the_host_are_not_there(box: BubblewrapSandbox, place: Path) -> None:
+def test_files_of_the_host_do_not_exist(box: BubblewrapSandbox, place: Path) -> None:
     secret = place / "secret"
     secret.write_text("host-secret")
     secret.chmod(0o666)
@@ -47,14 +47,14 @@ def test_files_of_the_host_are_not_there(box: BubblewrapSandbox, place: Path) ->
     ]
 
 
-def test_a_link_to_the_host_leads_nowhere(box: BubblewrapSandbox, place: Path) -> None:
+def test_a_link_to_the_host_shows_no_file(box: BubblewrapSandbox, place: Path) -> None:
     (place / "secret").write_text("host-secret")
     result = box.execute(f"ln -s {place}/secret link; ln -s / root; cat link root{place}/secret")
     assert result.exit_code == 1
     assert "host-secret" not in result.stdout
 
 
-def test_writing_outside_the_workspace_reaches_nothing(box: BubblewrapSandbox, place: Path) -> None:
+def test_writing_outside_the_workspace_is_refused(box: BubblewrapSandbox, place: Path) -> None:
     box.execute(
         f"mkdir -p {place}; echo x > {place}/planted; echo x > /usr/local/bin/planted; "
         f"echo x > /etc/planted; mkdir -p /tmp{place}; echo x > /sandbox/planted"
@@ -77,9 +77,9 @@ def test_another_threads_files_are_out_of_reach(place: Path) -> None:
 
 @pytest.mark.root
 def test_the_account_of_one_thread_cannot_open_anothers_files(place: Path) -> None:
-    """Even where a mount shows them."""
+    """Even if a mount shows them."""
     other = workspace_in(place, "other")
-    os.chown(other.root, account(1), account(1))  # as if the account were another
+    os.chown(other.root, account(1), account(1))  # as if it were another account
     policy = workspace_in(place).policy()
     mounts = (*policy.mounts, Mount(other.root, "/other"))
     result = BubblewrapSandbox(replace(policy, mounts=mounts)).execute("ls /other")
@@ -95,7 +95,7 @@ def test_the_hosts_environment_is_not_in_proc(
     assert "host-secret" not in everything.stdout
 
 
-def test_command_lines_tell_nothing_but_the_marker(box: BubblewrapSandbox, place: Path) -> None:
+def test_command_lines_show_only_the_marker(box: BubblewrapSandbox, place: Path) -> None:
     result = box.start("tr '\\0' '\\n' < /proc/1/cmdline", marker="token-1").wait()
     arguments = result.stdout.split("\n")
     assert arguments[0].endswith("/bwrap")
@@ -117,7 +117,7 @@ def test_the_first_process_cannot_be_killed_from_inside(box: BubblewrapSandbox) 
     assert (result.stdout, result.exit_code) == ("alive\n", 0)
 
 
-def test_the_hosts_loopback_is_another_one(box: BubblewrapSandbox, listener: socket.socket) -> None:
+def test_the_hosts_loopback_is_separate(box: BubblewrapSandbox, listener: socket.socket) -> None:
     port = listener.getsockname()[1]
     result = box.execute_python(
         f"""
@@ -145,7 +145,7 @@ def test_abstract_sockets_of_the_host_are_not_reachable(box: BubblewrapSandbox) 
     assert "ConnectionRefusedError" in result.stderr
 
 
-def test_a_set_uid_file_cannot_be_made(box: BubblewrapSandbox, place: Path) -> None:
+def test_a_set_uid_file_cannot_be_created(box: BubblewrapSandbox, place: Path) -> None:
     result = box.execute_python(
         """
 import os, shutil, stat
@@ -178,7 +178,7 @@ print(oct(os.stat("id").st_mode), oct(os.stat("plain").st_mode & 0o777))
         assert path.stat().st_uid != 0
 
 
-def test_set_uid_programs_of_the_host_give_nothing(box: BubblewrapSandbox) -> None:
+def test_set_uid_programs_of_the_host_give_no_rights(box: BubblewrapSandbox) -> None:
     result = box.execute("su -c id; sudo -n id; /usr/bin/newgrp root < /dev/null; id -u; id -G")
     assert result.stdout.split()[-2:] == ["65534", "65534"]
     assert "uid=0" not in result.stdout
@@ -222,10 +222,10 @@ def test_user_namespaces_are_off_even_without_the_filter(
     allow_all = struct.pack("=HBBI", 0x06, 0, 0, 0x7FFF0000)
     monkeypatch.setattr(launched, "filter_program", lambda _, **__: allow_all)
     result = box.execute("unshare --user true")
-    assert "No space left on device" in result.stderr  # the kernel's word for the limit
+    assert "No space left on device" in result.stderr  # the kernel's message for the limit
 
 
-def test_limits_hold_and_cannot_be_raised(place: Path) -> None:
+def test_limits_apply_and_cannot_be_raised(place: Path) -> None:
     box = sandbox_in(place, processes=20, file_size=1_000_000, open_files=50, memory=10**9)
     limits = box.execute("ulimit -Hu; ulimit -Hf; ulimit -Hn; ulimit -Hv; ulimit -Hc").stdout
     assert limits.split() == ["20", "976", "50", "976562", "0"]
@@ -252,8 +252,8 @@ except BlockingIOError:
     )
 
 
-def test_the_process_limit_counts_each_sandbox_alone(place: Path) -> None:
-    """The account's other processes neither count nor are blocked."""
+def test_the_process_limit_counts_each_sandbox_separately(place: Path) -> None:
+    """The account's other processes are neither counted nor blocked."""
     box = sandbox_in(place, processes=10)
     hogging = box.start("for n in 1 2 3 4 5 6; do sleep 600 & done; echo up; wait")
     try:

@@ -1,4 +1,4 @@
-"""However a command ends, nothing of it survives."""
+"""After any kind of ending, nothing of a command survives."""
 
 import os
 import shutil
@@ -38,7 +38,7 @@ if os.fork() == 0:
 while not os.path.exists("daemon-is-up"):
     pass
 """
-"""A process with its own session, adopted by the first process, deaf to every signal it can."""
+"""A process with its own session, adopted by the first process, that ignores all signals it can."""
 
 
 @pytest.fixture
@@ -81,10 +81,10 @@ def test_a_flood_leaves_no_process(box: BubblewrapSandbox, marker: str) -> None:
     assert processes_with(marker) == []
 
 
-def test_a_descriptor_in_foreign_hands_does_not_hold_up_the_end(
+def test_a_descriptor_in_another_process_does_not_delay_the_end(
     box: BubblewrapSandbox, place: Path
 ) -> None:
-    """Two sandboxes over one directory: one keeps the other's stdout open through a socket."""
+    """Two sandboxes in one directory: one keeps the other's stdout open through a socket."""
     keeper = box.start(
         [
             "python3",
@@ -145,9 +145,7 @@ def start_parent(script: str, place: Path, marker: str) -> tuple[subprocess.Pope
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_killed_parent_takes_its_sandbox_along(
-    place: Path, marker: str, number: signal.Signals
-) -> None:
+def test_a_killed_parent_ends_its_sandbox(place: Path, marker: str, number: signal.Signals) -> None:
     parent, first = start_parent(_PARENT, place, marker)
     pidfd = os.pidfd_open(first)
     parent.send_signal(number)
@@ -175,7 +173,7 @@ def test_a_parent_that_dies_before_bubblewrap_reports_leaves_nothing(
 ) -> None:
     late = place / "bin/bwrap"
     late.parent.mkdir()
-    # Where the parent was quicker than the shell's start, the shell has been given to process 1.
+    # If the parent ended before the shell had started, process 1 has adopted the shell.
     late.write_text(
         '#!/bin/bash\ncase "$*" in *vel-sandbox:*) '
         "while [ $PPID != 1 ] && [ -d /proc/$PPID ]; do sleep 0.01; done;; "
@@ -193,8 +191,8 @@ def test_a_parent_that_dies_before_bubblewrap_reports_leaves_nothing(
     until(lambda: processes_with(marker) == [])
 
 
-def test_a_thread_that_ends_takes_its_sandbox_along(box: BubblewrapSandbox, marker: str) -> None:
-    """Why `wait` belongs to the thread that started it."""
+def test_a_thread_that_ends_also_ends_its_sandbox(box: BubblewrapSandbox, marker: str) -> None:
+    """This is why `wait` belongs to the thread that started it."""
     executions = []
     thread = threading.Thread(
         target=lambda: executions.append(box.start("sleep 600", marker=marker))
@@ -202,6 +200,6 @@ def test_a_thread_that_ends_takes_its_sandbox_along(box: BubblewrapSandbox, mark
     thread.start()
     thread.join()
     pidfd = os.pidfd_open(executions[0].pid)
-    kill_marked([marker])  # in its very first instant a sandbox does not notice
+    kill_marked([marker])  # a sandbox does not notice it in its very first moment
     assert wait_readable(pidfd, 60)
     os.close(pidfd)

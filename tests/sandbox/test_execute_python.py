@@ -39,7 +39,7 @@ def test_exit_codes_and_input(box: BubblewrapSandbox) -> None:
     assert box.start_python("print(input()[::-1])", stdin=b"abc\n").wait().stdout == "cba\n"
 
 
-def test_what_was_printed_before_the_time_limit_is_kept(box: BubblewrapSandbox) -> None:
+def test_output_before_the_time_limit_is_kept(box: BubblewrapSandbox) -> None:
     result = box.execute_python("import time\nprint('step 1')\ntime.sleep(600)", timeout=2)
     assert result.timed_out
     assert result.stdout == "step 1\n"

@@ -1,4 +1,4 @@
-"""Control groups of commands: found, set, removed in every ending, reported."""
+"""Control groups of commands are found, set, reported, and removed after any ending."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ def cgroups() -> Cgroups:
     return found
 
 
-def test_a_group_bears_every_limit(cgroups: Cgroups) -> None:
+def test_a_group_has_every_limit(cgroups: Cgroups) -> None:
     group = cgroups.create(Limits(processes=17, memory_total=64 * 1024**2, cpus=0.5))
     files = {
         1: {
@@ -82,7 +82,7 @@ execution.wait()
 """
 
 
-def test_what_a_dead_worker_left_is_removed_by_a_later_one(place: Path, cgroups: Cgroups) -> None:
+def test_groups_of_a_dead_worker_are_removed_by_a_later_one(place: Path, cgroups: Cgroups) -> None:
     parent = subprocess.Popen(
         [sys.executable, "-c", _PARENT, str(place)], stdout=subprocess.PIPE, text=True, cwd=ROOT
     )
@@ -113,7 +113,7 @@ def test_what_a_dead_worker_left_is_removed_by_a_later_one(place: Path, cgroups:
 
 def test_a_stale_group_that_still_runs_something_is_killed(cgroups: Cgroups) -> None:
     group = cgroups.create(Limits())
-    name = group.name.replace(f"-{os.getpid()}-", "-1-")  # as if another process had made it
+    name = group.name.replace(f"-{os.getpid()}-", "-1-")  # as if another process had created it
     stale = type(group)(
         cgroups.version, {kind: parent / name for kind, parent in cgroups.parents.items()}
     )
@@ -144,7 +144,7 @@ def test_a_hundred_commands_leave_no_group(place: Path, cgroups: Cgroups) -> Non
     until(lambda: own_groups() == [])
 
 
-def test_the_report_says_what_keeps_each_limit(cgroups: Cgroups) -> None:
+def test_the_report_says_what_enforces_each_limit(cgroups: Cgroups) -> None:
     means = {limit.limit: limit for limit in check_host().limits}
     group = f"cgroup v{cgroups.version}"
     assert means["memory"].by.startswith(group) == (MEMORY in cgroups.parents)
@@ -152,7 +152,7 @@ def test_the_report_says_what_keeps_each_limit(cgroups: Cgroups) -> None:
     assert means["memory"].firm
 
 
-def test_without_groups_the_report_says_what_is_weaker() -> None:
+def test_without_groups_the_report_names_weaker_limits() -> None:
     means = {limit.limit: limit for limit in enforced_limits(None)}
     assert (means["memory"].by, means["memory"].firm) == ("watchdog and rlimit", False)
     assert "Delegate=yes" in means["memory"].advice
@@ -174,5 +174,5 @@ def test_groups_that_do_not_work_are_named_and_not_used(
     monkeypatch.undo()
 
 
-def test_looking_again_finds_the_same() -> None:
+def test_a_second_scan_finds_the_same() -> None:
     assert find_cgroups() == find_cgroups()

@@ -69,7 +69,7 @@ def test_a_disk_bomb_is_killed(place: Path, use_cgroups: bool, bomb: str) -> Non
     assert_nothing_is_left()
 
 
-def test_room_that_deleted_files_took_is_given_back(place: Path) -> None:
+def test_the_space_of_deleted_files_is_freed(place: Path) -> None:
     def free() -> int:
         status = os.statvfs(place)
         return status.f_bfree * status.f_frsize
@@ -80,12 +80,12 @@ def test_room_that_deleted_files_took_is_given_back(place: Path) -> None:
     until(lambda: free() > before - 20 * MIB)
 
 
-def test_what_a_short_command_left_is_said_at_its_end(place: Path) -> None:
+def test_files_of_a_short_command_are_reported_at_its_end(place: Path) -> None:
     result = quota(place, True).execute("head -c 40000000 /dev/zero > big; echo done")
     assert "more than 24 MiB of files in the workspace" in result.stderr
 
 
-def test_holes_and_hard_links_take_no_room(place: Path) -> None:
+def test_holes_and_hard_links_use_no_space(place: Path) -> None:
     result = quota(place, True).execute(
         "truncate -s 400M hole; head -c 15000000 /dev/zero > a; ln a b; ln a c; sleep 0.2"
     )
@@ -105,7 +105,7 @@ def test_a_full_workspace_can_be_cleaned_but_not_filled(place: Path, use_cgroups
     assert box.execute("head -c 1000000 /dev/zero > new").success
 
 
-def test_of_the_callers_own_directory_only_what_is_added_counts(place: Path) -> None:
+def test_only_added_files_count_in_the_callers_own_directory(place: Path) -> None:
     policy = workspace_in(place).policy(timeout=20)
     limited(place, True, disk=None).execute("head -c 40000000 /dev/zero > old")
     mounts = tuple(replace(mount, foreign=mount.writable) for mount in policy.mounts)
@@ -113,7 +113,7 @@ def test_of_the_callers_own_directory_only_what_is_added_counts(place: Path) -> 
     box = BubblewrapSandbox(replace(policy, mounts=mounts, limits=limits))
     result = box.execute("head -c 15000000 /dev/zero > new; sleep 0.2")
     assert (result.exit_code, result.stderr) == (0, "")
-    # Not by many commands either.
+    # Many commands cannot exceed it either.
     assert box.execute_python(f"{PREPARE}fill('more', 15)\nhold()").exit_code == 137
     assert "delete some" in box.execute("true").stderr
 
@@ -121,7 +121,7 @@ def test_of_the_callers_own_directory_only_what_is_added_counts(place: Path) -> 
 def test_a_tree_that_takes_long_to_count_is_watched_too(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first count goes on while the command runs."""
+    """The first count continues while the command runs."""
     monkeypatch.setattr(watchdog_disk, "_FIRST_COUNT", 0.0)
     old = workspace_in(place).root / "workspace/old"
     limited(place, True, files=None).execute_python(
@@ -163,7 +163,7 @@ def test_host_tools_are_refused_at_the_quota(place: Path) -> None:
     )
     assert "error" not in files.write_file("/sandbox/outputs/a", "x" * 500_000)
     refused = files.write_file("/sandbox/workspace/b", "x" * 600_000)
-    assert "may hold 976.6 KiB" in refused["error"]
+    assert "may contain 976.6 KiB" in refused["error"]
     assert not (workspace.root / "workspace/b").exists()
     (workspace.root / "outputs/a").unlink()
     assert "error" not in files.write_file("/sandbox/workspace/b", "x" * 600_000)

@@ -1,4 +1,4 @@
-"""Memory bombs: all of a command's memory counts, wherever it hides."""
+"""Memory bombs: all memory of a command counts, including hidden memory."""
 
 from pathlib import Path
 
@@ -66,7 +66,7 @@ UNSEEN_BOMBS = {
         "    shared.madvise(mmap.MADV_DONTNEED)"
     ),
 }
-"""What only the kernel can charge to a command."""
+"""Memory that only the kernel can charge to a command."""
 
 
 def explode(box: BubblewrapSandbox, bomb: str) -> None:
@@ -83,7 +83,7 @@ def test_a_memory_bomb_is_killed(place: Path, use_cgroups: bool, bomb: str) -> N
 
 
 @pytest.mark.parametrize("bomb", UNSEEN_BOMBS.values(), ids=UNSEEN_BOMBS)
-def test_memory_that_no_process_shows_is_charged_to_the_group(place: Path, bomb: str) -> None:
+def test_memory_of_no_process_is_charged_to_the_group(place: Path, bomb: str) -> None:
     if usable_cgroups() is None:
         pytest.skip("needs control groups")
     explode(limited(place, True, memory_total=LIMIT), bomb)
@@ -100,7 +100,7 @@ def test_memory_that_a_fork_shares_counts_once(place: Path, use_cgroups: bool) -
     assert result.stdout == "fine\n", result.stderr
 
 
-def test_no_process_goes_on_when_one_took_too_much(place: Path, use_cgroups: bool) -> None:
+def test_all_processes_end_when_one_uses_too_much(place: Path, use_cgroups: bool) -> None:
     """Version 1 of control groups kills a single process."""
     result = limited(place, use_cgroups, memory_total=LIMIT).execute(
         "python3 -c 'import signal; kept = bytearray(b\"x\" * (300 << 20)); signal.pause()'; "
@@ -110,7 +110,7 @@ def test_no_process_goes_on_when_one_took_too_much(place: Path, use_cgroups: boo
     assert "of memory in all" in result.stderr
 
 
-def test_the_watch_counts_what_is_there(place: Path) -> None:
+def test_the_watch_counts_existing_files(place: Path) -> None:
     """A memory file, a file in /tmp and private memory, each once."""
     box = limited(place, False, memory_total=None)
     watched: list[int] = []

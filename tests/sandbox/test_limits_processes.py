@@ -1,4 +1,4 @@
-"""Fork bombs and processors: one sandbox takes neither the host's nor another sandbox's share."""
+"""Fork bombs and processors: a sandbox takes no share of the host or of another sandbox."""
 
 import os
 import threading
@@ -54,7 +54,7 @@ print(used.ru_utime + used.ru_stime, os.nice(0))
 
 @contextmanager
 def exploding(box: BubblewrapSandbox, command: list[str], marker: str) -> Iterator[None]:
-    """While the body runs, so does `command`; it is killed then."""
+    """Run `command` during the body, and kill it afterwards."""
     up = threading.Event()
     started = []
 
@@ -84,8 +84,8 @@ def test_threads_count_as_processes(place: Path, use_cgroups: bool) -> None:
     assert 20 < int(result.stdout) < 40
 
 
-def test_the_group_counts_processes_by_itself(place: Path) -> None:
-    """The kernel's count of an account's processes is not needed for it."""
+def test_the_group_itself_counts_processes(place: Path) -> None:
+    """This does not need the kernel's count of an account's processes."""
     if usable_cgroups() is None:
         pytest.skip("needs control groups")
     box = limited(place, True, processes=40)
@@ -125,14 +125,14 @@ def test_many_processes_share_the_processors_of_one_command(place: Path, use_cgr
         assert niceness == max(10, os.nice(0))
 
 
-def test_a_command_weighs_less_than_its_host(place: Path) -> None:
-    """Two that spin get the same, and the worker between them more."""
+def test_a_command_has_a_lower_cpu_weight_than_its_host(place: Path) -> None:
+    """Two busy commands get equal shares, and the worker between them gets more."""
     cgroups = usable_cgroups()
     if cgroups is None or "cpu" not in cgroups.parents:
         pytest.skip("needs the cpu controller of control groups")
     box = limited(place, True, cpus=None)
     mine = f"vel-sandbox-*-{os.getpid()}-*-*"
-    there = set(cgroups.parents["cpu"].glob(mine))  # of another test, and not yet away
+    there = set(cgroups.parents["cpu"].glob(mine))  # of another test, not removed yet
     running = box.start(["sleep", "600"])
     try:
         found = set(cgroups.parents["cpu"].glob(mine)) - there

@@ -1,4 +1,4 @@
-"""Names of mount points and processes may hold any bytes."""
+"""Names of mount points and processes can contain any bytes."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What is kept of a stream."""
+"""The kept part of a stream."""
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ def test_a_stream_keeps_its_ends_and_counts_the_rest(pieces: list[bytes], limit:
 
 
 @pytest.mark.parametrize("offset", range(4))
-def test_a_cut_splits_no_character(offset: int) -> None:
+def test_a_cut_does_not_split_a_character(offset: int) -> None:
     stream = CapturedStream(1000)
     stream.feed(b"x" * offset + "🎉".encode() * 1000)
     assert "\ufffd" not in stream.text()
@@ -37,7 +37,7 @@ def test_a_flood_in_small_pieces_stays_bounded() -> None:
     assert stream.text().endswith("line of output\n")
 
 
-def test_a_cancellation_calls_back_once_and_at_once_when_late() -> None:
+def test_a_cancellation_calls_back_once_and_immediately_if_it_is_late() -> None:
     cancel = Cancellation()
     calls: list[str] = []
     cancel.on_cancel(lambda: calls.append("early"))

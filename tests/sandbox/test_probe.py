@@ -1,4 +1,4 @@
-"""What the host check finds, and that nothing runs where it finds a fault."""
+"""The results of the host check; no command runs if it finds a problem."""
 
 import os
 import platform
@@ -22,12 +22,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def unknown_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a process that has not looked yet."""
+    """As in a process that has not checked the host yet."""
     monkeypatch.setattr(probe, "_good", None)
 
 
 def fake_bwrap(place: Path, script: str) -> Path:
-    """A directory for PATH with a bwrap that does as `script` says."""
+    """A directory for PATH with a bwrap that runs `script`."""
     directory = place / "bin"
     directory.mkdir(exist_ok=True)
     (directory / "bwrap").write_text(f"#!/bin/bash\n{script}\n")
@@ -90,7 +90,7 @@ def test_a_process_with_an_empty_path_has_no_sandbox(place: Path) -> None:
             '[ "$1" = --version ] && echo bubblewrap 0.9 || { echo "No permission" >&2; exit 1; }',
             r"did not start.*No permission",
         ),
-        # One that runs the command bare must not pass, whatever it reports.
+        # A bwrap that runs the command without a sandbox must not pass, with any report.
         (
             '[ "$1" = --version ] && echo bubblewrap 0.9.0 || { while [ "$1" != -- ]; do shift; '
             'done; shift; "$@"; }',
@@ -111,9 +111,7 @@ def test_a_bubblewrap_that_does_not_do_its_work_is_a_problem(
 
 
 @pytest.mark.usefixtures("unknown_host")
-def test_user_namespaces_that_are_switched_off_are_named(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_disabled_user_namespaces_are_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = fake_bwrap(
         place,
         '[ "$1" = --version ] && echo bubblewrap 0.9.0 || exit 1',
@@ -132,10 +130,10 @@ def test_another_system_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     report = check_host()
     assert not report.usable
-    assert "Linux only" in report.problems[0]
+    assert "only on Linux" in report.problems[0]
 
 
-def test_a_program_that_others_can_rewrite_is_not_taken(
+def test_a_program_that_others_can_rewrite_is_not_used(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = fake_bwrap(place, "echo bubblewrap 9.9.9")

@@ -1,4 +1,4 @@
-"""Programs that people expect to work in a sandbox, under the system-call filter."""
+"""Common programs work in a sandbox with the system-call filter."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Finding and killing sandboxes that nobody watches any more."""
+"""Find and kill sandboxes that no process watches."""
 
 import os
 import subprocess
@@ -42,7 +42,7 @@ def test_other_sandboxes_are_left_alone(box: BubblewrapSandbox) -> None:
 def test_several_markers_in_one_pass(box: BubblewrapSandbox) -> None:
     markers = [token() for _ in range(3)]
     executions = [box.start("sleep 600", marker=marker) for marker in markers]
-    # Two processes each, and a third that is about to become the command.
+    # Two processes for each, and a third that is about to execute the command.
     assert kill_marked(markers[:2]) >= 4
     assert kill_marked(markers[:2]) == 0
     assert is_dead(executions[0].pid)
@@ -64,7 +64,7 @@ def test_a_marker_is_an_opaque_token(box: BubblewrapSandbox, bad: str) -> None:
 
 
 @pytest.mark.root
-def test_somebody_elses_process_with_our_mark_is_passed_over() -> None:
+def test_a_process_of_another_account_with_our_mark_is_ignored() -> None:
     """An ordinary user's reaper meets a process that it may not kill."""
     marker = token()
     stranger = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""A hostile tree goes whole, and takes nothing of the host with it."""
+"""A hostile tree is removed completely, without any file of the host."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sandbox.removal import remove_tree
 from sandbox.tree_size import tree_size
 
 
-def test_any_depth_any_mode_and_any_name_goes(tmp_path: Path) -> None:
+def test_a_tree_with_any_depth_mode_and_name_is_removed(tmp_path: Path) -> None:
     top = tmp_path / "tree"
     top.mkdir()
     (tmp_path / "host").mkdir()
@@ -30,7 +30,7 @@ def test_any_depth_any_mode_and_any_name_goes(tmp_path: Path) -> None:
     (top / "closed" / "inner").chmod(0)
     (top / "closed").chmod(0)
     os.mkdir(os.path.join(os.fsencode(top), b"\xff\n"))
-    assert not tree_size(top).is_complete  # deeper than it looks
+    assert not tree_size(top).is_complete  # deeper than the measured depth
 
     remove_tree(top)
 
@@ -47,7 +47,7 @@ def test_a_link_in_its_place_is_refused(tmp_path: Path) -> None:
     remove_tree(tmp_path / "missing")
 
 
-def test_a_sparse_file_counts_as_what_it_takes(tmp_path: Path) -> None:
+def test_a_sparse_file_counts_with_its_allocated_size(tmp_path: Path) -> None:
     with open(tmp_path / "sparse", "wb") as stream:
         stream.truncate(1 << 40)
     (tmp_path / "circle").symlink_to(".")

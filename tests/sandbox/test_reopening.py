@@ -39,7 +39,7 @@ def close_tree(top: Path) -> None:
 
 @dataclass
 class Outside:
-    """A directory outside of the tree. Links in the tree point to it; it must not change."""
+    """A directory outside the tree. Links in the tree point to it; it must not change."""
 
     directory: Path
 
@@ -152,7 +152,7 @@ def test_a_closed_tree_is_stored_and_restored_elsewhere(
     outside.assert_unchanged()
 
 
-def test_what_changed_in_read_only_directories_is_restored(place: Path, outside: Outside) -> None:
+def test_changes_in_read_only_directories_are_restored(place: Path, outside: Outside) -> None:
     kept_here = kept_in_new(place)
     work = kept_here.work
     (work / "a" / "b").mkdir(parents=True)
@@ -208,7 +208,7 @@ def test_links_are_not_followed(work: Path, outside: Outside, name: str) -> None
 
 
 @pytest.mark.skipif(AS_ROOT, reason="root needs no mode and changes none")
-def test_only_the_missing_permissions_of_the_owner_are_given_back(work: Path) -> None:
+def test_only_the_missing_permissions_of_the_owner_are_restored(work: Path) -> None:
     os.close(open_directory(work))
     assert work.stat().st_mode & 0o777 == 0o500
     top = open_directory(work)
@@ -221,7 +221,7 @@ def test_only_the_missing_permissions_of_the_owner_are_given_back(work: Path) ->
 
 
 @pytest.mark.skipif(AS_ROOT, reason="root may open what belongs to another account")
-def test_what_belongs_to_another_account_stays_closed() -> None:
+def test_files_of_another_account_stay_closed() -> None:
     top = os.open("/", os.O_RDONLY)
     with pytest.raises(PermissionError):
         open_directory("root", top)

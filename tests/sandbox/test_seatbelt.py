@@ -1,5 +1,5 @@
-"""The macOS sandbox, as far as it can be tested without a Mac: its command line, what it refuses,
-its watching of a process group, and the trial that it must pass before it is used."""
+"""The macOS sandbox without a Mac: its command line, its refusals, its process groups, and the
+trial that it must pass before it is used."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ GOLDEN = """\
 
 
 LONG = f"600.{os.getpid()}"
-"""Seconds, and a mark by which this process's commands are found."""
+"""Seconds, and a mark to find this process's commands."""
 
 
 def run(
     command: str | list[str], limits: Limits | None = None, seconds: float = 30.0, **options: Any
 ) -> GroupExecution:
-    """What Seatbelt's sandbox does but for sandbox-exec itself: bash, limits, report, group."""
+    """Seatbelt's sandbox without sandbox-exec itself: bash, limits, report, group."""
     limits = limits or Limits()
     argv = ["/bin/bash", "-c", command] if isinstance(command, str) else command
     whole = limited_argv(limit_options(limits, count_own_processes()), argv)
@@ -78,7 +78,7 @@ def run(
 
 
 class Bare(BaseSandbox):
-    """A sandbox that is none."""
+    """A sandbox without any protection."""
 
     def start(
         self, command: str | list[str], *, timeout: float | None = None, **_: Any
@@ -152,12 +152,12 @@ def test_links_are_resolved_and_order_is_kept(tmp_path: Path) -> None:
     ]
 
 
-def test_mounts_elsewhere_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SandboxSetupError, match="at its own path only"):
+def test_mounts_at_other_paths_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SandboxSetupError, match="only at its own path"):
         shown_paths(policy_of(Mount(tmp_path, "/sandbox/workspace")), Path("/nobody"))
     with pytest.raises(SandboxSetupError, match="cannot be read"):
         shown_paths(policy_of(Mount(tmp_path / "x", str(tmp_path / "x"))), Path("/nobody"))
-    with pytest.raises(SandboxSetupError, match="none of the policy's mounts"):
+    with pytest.raises(SandboxSetupError, match="No mount of the policy contains"):
         shown_paths(policy_of(Mount(tmp_path, str(tmp_path)), start=Path("/usr")), Path("/nobody"))
 
 
@@ -176,14 +176,16 @@ def test_machines_and_accounts_are_not_shown(tmp_path: Path) -> None:
         *(home / "work/.aws", Path("/"), Path("/usr"), Path("/usr/bin"), Path("/dev")),
     ):
         for writable in (True, False):
-            with pytest.raises(SandboxSetupError, match=r"private or run|cannot be read"):
+            with pytest.raises(SandboxSetupError, match=r"private files|cannot be read"):
                 shown_paths(policy_of(Mount(path, str(path), writable)), home)
     assert shown_paths(policy_of(Mount(home / "work", str(home / "work"))), home)
 
 
-def test_there_is_none_without_a_mac(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_no_seatbelt_without_a_mac(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     policy = policy_of(Mount(tmp_path, str(tmp_path), writable=True))
-    with pytest.raises(SandboxUnavailable, match="no Seatbelt here"):
+    with pytest.raises(SandboxUnavailable, match="Seatbelt is not available"):
         SeatbeltSandbox(policy)
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     with pytest.raises(SandboxUnavailable, match=r"Darwin.*missing"):
@@ -211,7 +213,7 @@ def test_a_network_without_a_proxy_is_refused(
 def test_a_sandbox_that_fails_its_trial_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This "sandbox-exec" runs what it is given, profile or not."""
+    """This "sandbox-exec" runs its command and ignores the profile."""
     as_on_a_mac(monkeypatch)
     fake = tmp_path / "sandbox-exec"
     fake.write_text('#!/bin/bash\nwhile [[ $1 == -[pD] ]]; do shift 2; done\nexec "$@"\n')
@@ -250,7 +252,7 @@ def test_the_trial_finds_every_leak(tmp_path: Path) -> None:
 
 
 @pytest.mark.bubblewrap
-def test_the_trial_finds_none_in_a_sandbox_that_holds(place: Path) -> None:
+def test_the_trial_finds_no_leak_in_a_working_sandbox(place: Path) -> None:
     inside, outside = two_directories(place)
     sandbox = BubblewrapSandbox(policy_of(Mount(inside, str(inside), True)))
     assert leaks(sandbox, inside, outside) == []
@@ -290,7 +292,7 @@ def test_limits_are_set_before_the_command() -> None:
     assert " 2048 " in full.wait().stdout
 
 
-def test_what_the_host_does_not_grant_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_above_the_hard_limit_are_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (16, 16))
     assert limit_options(Limits(processes=None, file_size=None), 5) == ["-c 0", "-t 16", "-n 16"]
 
@@ -301,7 +303,7 @@ def test_a_limit_that_cannot_be_set_is_an_error() -> None:
         GroupExecution(lambda fd: with_report(argv, fd), "/", Limits(), 20).wait()
 
 
-def test_what_cannot_be_started_is_an_error_and_leaves_nothing() -> None:
+def test_a_failed_start_is_an_error_and_leaves_nothing() -> None:
     cleaned: list[bool] = []
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(SandboxSetupError, match="could not be started"):
@@ -323,7 +325,7 @@ def test_a_late_group_is_killed() -> None:
     until(lambda: not processes_with(f"{LONG}1"))
 
 
-def test_what_a_command_leaves_in_its_group_is_killed() -> None:
+def test_remaining_processes_of_a_group_are_killed() -> None:
     cleaned: list[bool] = []
     running = run(f"sleep {LONG}2 & echo left", clean_up=lambda: cleaned.append(True))
     assert running.wait().stdout == "left\n"
@@ -355,7 +357,7 @@ def test_kill_and_cancel(way: str) -> None:
     running.kill()
 
 
-def test_descriptors_and_threads_are_given_back() -> None:
+def test_descriptors_and_threads_are_released() -> None:
     run("true").wait()
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(5):
@@ -372,10 +374,10 @@ def test_descriptors_and_threads_are_given_back() -> None:
     until(lambda: len(os.listdir("/proc/self/fd")) <= before)
 
 
-def test_python_starts_with_the_code_that_was_given(
+def test_python_starts_with_the_requested_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This "sandbox-exec" runs what it is given; the rest is as on a Mac."""
+    """This "sandbox-exec" runs its command; the rest is as on a Mac."""
     as_on_a_mac(monkeypatch)
     fake = tmp_path / "sandbox-exec"
     fake.write_text('#!/bin/bash\nwhile [[ $1 == -[pD] ]]; do shift 2; done\nexec "$@"\n')

@@ -1,7 +1,7 @@
-"""Seatbelt profiles by their meaning: what a command may do to which path, as the rules say.
+"""The meaning of Seatbelt profiles: what a command may do to each path, according to the rules.
 
-There is no Mac here. A small reader of the profile language answers for the kernel: the last rule
-that matches decides.
+This needs no Mac. A small parser of the profile language replaces the kernel: the last matching
+rule decides.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TOKEN = re.compile(r'\s*(?:([()])|"((?:[^"\\]|\\.)*)"|([^\s()"]+))', re.DOTALL)
 
 
 def read(text: str) -> list[Any]:
-    """Nested lists of the profile; strings as ("text", value), names as they are."""
+    """Nested lists of the profile; strings as ("text", value), names unchanged."""
     stack: list[list[Any]] = [[]]
     at = 0
     while at < len(text.rstrip()):
@@ -120,7 +120,7 @@ def rules() -> Rules:
     return rules_of(render_profile(SHOWN, TEMPORARY))
 
 
-def test_everything_is_denied_that_no_rule_allows(rules: Rules) -> None:
+def test_everything_without_a_rule_is_denied(rules: Rules) -> None:
     assert rules.rules[:2] == [["version", "1"], ["deny", "default"]]
     for operation in ("mach-register", "iokit-open", "appleevent-send", "lsopen", "file-mknod"):
         assert not rules.may(operation, "anything")
@@ -139,7 +139,7 @@ def test_only_the_writable_mounts_and_the_own_directory_are_written(rules: Rules
         assert not rules.writes(refused), refused
 
 
-def test_what_can_be_read(rules: Rules) -> None:
+def test_programs_and_mounts_can_be_read(rules: Rules) -> None:
     for path in (
         *("/usr/bin/env", "/bin/bash", "/usr/lib/dyld", "/private/etc/hosts", "/dev/urandom"),
         *(f"{DATA}/x", "/opt/homebrew/Cellar/python/x", "/private/etc/ssl/cert.pem", "/"),
@@ -161,11 +161,11 @@ def test_what_can_be_read(rules: Rules) -> None:
         *("/dev/tty", "/Library/Preferences/x", "/private/var/root/x", "/usr/x"),
     ],
 )
-def test_what_cannot_be_read(rules: Rules, path: str) -> None:
+def test_other_paths_cannot_be_read(rules: Rules, path: str) -> None:
     assert not rules.reads(path)
 
 
-def test_the_way_to_a_mount_can_be_walked_and_not_listed(rules: Rules) -> None:
+def test_the_parents_of_a_mount_can_be_passed_but_not_listed(rules: Rules) -> None:
     for path in ("/Users", "/Users/me", "/tmp", "/var", "/etc", "/private"):
         assert rules.may("file-read-metadata", path), path
         assert not rules.reads(path), path
@@ -173,20 +173,20 @@ def test_the_way_to_a_mount_can_be_walked_and_not_listed(rules: Rules) -> None:
     assert not rules.may("file-read-metadata", "/Users/you")
 
 
-def test_a_read_only_mount_inside_a_writable_one_stays_so() -> None:
+def test_a_read_only_mount_inside_a_writable_one_stays_read_only() -> None:
     skills = WORK / "a/skills"
     rules = rules_of(render_profile([*SHOWN, ShownPath(skills, False)], TEMPORARY))
     assert rules.reads(f"{skills}/SKILL.md")
     assert not rules.writes(f"{skills}/SKILL.md")
     assert not rules.writes(str(skills))
     assert rules.writes(f"{WORK}/a/other")
-    # Nor can what it lies in be moved away, which would take it from under the rule.
+    # Its parent cannot be moved away either, which would remove it from the rule.
     assert not rules.may("file-write-unlink", f"{WORK}/a")
     assert not rules.may("file-write-unlink", str(WORK))
     assert rules.may("file-write-create", f"{WORK}/a")
 
 
-def test_protected_files_can_be_neither_made_nor_changed() -> None:
+def test_protected_files_can_be_neither_created_nor_changed() -> None:
     protected = [WORK / ".git/hooks", WORK / ".envrc"]
     rules = rules_of(render_profile(SHOWN, TEMPORARY, protected=protected))
     assert rules.reads(f"{WORK}/.git/hooks/pre-commit")
@@ -207,7 +207,7 @@ def test_a_later_writable_mount_covers_a_read_only_one() -> None:
     assert not rules.writes(f"{WORK}/x")
 
 
-def test_no_file_gets_another_ones_rights_or_a_second_name(rules: Rules) -> None:
+def test_no_file_gets_set_id_bits_or_a_second_name(rules: Rules) -> None:
     for path in (f"{WORK}/x", f"{TEMPORARY}/x"):
         assert not rules.may("file-write-setugid", path)
         assert not rules.may("file-link", path)

@@ -1,4 +1,4 @@
-"""The system-call filter: as a program for both architectures, and as the kernel applies it."""
+"""The system-call filter, as a program for both architectures and in the kernel."""
 
 import errno
 import platform
@@ -27,7 +27,7 @@ def verdict(
     audit: int | None = None,
     unix_sockets: bool = False,
 ) -> str | int:
-    """What the filter answers: ALLOW, KILL or an errno. Interprets the program as the kernel."""
+    """Interpret the filter like the kernel. Return its verdict: ALLOW, KILL or an errno."""
     values = [*arguments, *[0] * (6 - len(arguments))]
     data = struct.pack("<IIQ6Q", number, audit or architecture.audit, 0, *values)
     code = filter_program(architecture, unix_sockets=unix_sockets)
@@ -78,7 +78,7 @@ def test_everything_else_up_to_the_newest_known_is_allowed(architecture: Archite
 
 
 @both
-def test_foreign_tables_end_the_process(architecture: Architecture) -> None:
+def test_calls_of_another_table_kill_the_process(architecture: Architecture) -> None:
     for audit in (0x40000003, 0x40000028, 0xC000003E, 0xC00000B7):  # i386, arm, and the two
         if audit != architecture.audit:
             assert verdict(architecture, 1, audit=audit) == KILL
@@ -119,7 +119,7 @@ def test_sockets_are_unix_or_plain_internet(architecture: Architecture, call: st
         assert asked(socket.AF_UNIX, kind | options) == ALLOW
     for family in set(range(50)) - {1, 2, 10}:
         assert asked(family, socket.SOCK_DGRAM) == errno.EAFNOSUPPORT
-    # The kernel reads 32 bits: what is above them is no way around.
+    # The kernel reads 32 bits: higher bits cannot bypass the filter.
     assert asked(1 << 32 | socket.AF_NETLINK, socket.SOCK_DGRAM) == errno.EAFNOSUPPORT
     assert asked(socket.AF_INET, 1 << 32 | socket.SOCK_RAW) == errno.EPERM
 
@@ -167,7 +167,7 @@ def test_terminal_injection_is_refused_on_the_low_half(architecture: Architectur
 
 
 @both
-def test_set_id_bits_are_refused_where_a_mode_is_given(architecture: Architecture) -> None:
+def test_set_id_bits_are_refused_in_a_mode(architecture: Architecture) -> None:
     places = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1}
     for call, place in {**places, "mknodat": 2}.items():
         number = number_of(architecture, call)
@@ -232,7 +232,7 @@ def test_the_kernel_refuses_them_inside(box: BubblewrapSandbox) -> None:
 
 
 @pytest.mark.bubblewrap
-def test_the_kernel_looks_at_arguments_inside(box: BubblewrapSandbox) -> None:
+def test_the_kernel_checks_arguments_inside(box: BubblewrapSandbox) -> None:
     result = box.execute_python(
         RAW_CALLS
         + """

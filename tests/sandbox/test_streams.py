@@ -1,4 +1,4 @@
-"""What comes out of a command, and what ends it early."""
+"""The output of a command, and early ends because of it."""
 
 import threading
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_a_flood_of_output_ends_the_command(place: Path) -> None:
         assert len(result.stdout) + len(result.stderr) < 2400
 
 
-def test_output_comes_live_and_bounded(place: Path) -> None:
+def test_live_output_is_bounded(place: Path) -> None:
     box = sandbox_in(place, output=1000)
     seen: list[str] = []
     answered = threading.Event()
@@ -92,7 +92,9 @@ def test_a_cancelled_command_is_137_and_cancelled(box: BubblewrapSandbox) -> Non
     assert (result.exit_code, result.cancelled, result.stdout) == (137, True, "up\n")
 
 
-def test_what_is_cancelled_before_never_runs(box: BubblewrapSandbox, place: Path) -> None:
+def test_a_command_that_is_cancelled_before_its_start_never_runs(
+    box: BubblewrapSandbox, place: Path
+) -> None:
     cancel = Cancellation()
     cancel.cancel()
     result = box.start("touch ran", cancel=cancel).wait()

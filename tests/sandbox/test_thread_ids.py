@@ -1,4 +1,4 @@
-"""Lending ids to a thread leaves the process as it was."""
+"""Giving ids to a thread does not change the process."""
 
 import os
 import threading
@@ -24,7 +24,7 @@ def test_only_the_calling_thread_changes_and_only_for_the_block() -> None:
     def borrow() -> None:
         try:
             with real_ids_of(Account(4321, 1234)):
-                # The C library answers for the calling thread.
+                # The C library returns the ids of the calling thread.
                 seen.append((os.getuid(), os.getgid(), ids_of(main)))
                 assert (os.geteuid(), os.getegid()) == (0, 0)
                 raise LookupError
@@ -38,6 +38,6 @@ def test_only_the_calling_thread_changes_and_only_for_the_block() -> None:
     assert Path("/proc/self/status").stat().st_uid == 0
 
 
-def test_the_own_account_needs_no_change() -> None:
+def test_the_callers_own_account_needs_no_change() -> None:
     with real_ids_of(Account(os.getuid(), os.getgid())):
         assert os.getresuid()[0] == os.getuid()

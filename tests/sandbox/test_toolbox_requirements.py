@@ -1,4 +1,4 @@
-"""What pip may be asked for: nothing that is an option, and nothing that runs here unasked."""
+"""Accepted requirements for pip: no options, and no code that runs here without permission."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_only_names_with_versions_are_taken(text: str) -> None:
+def test_only_names_with_versions_are_accepted(text: str) -> None:
     with pytest.raises(ToolboxError):
         check_requirement(text)
 
@@ -56,18 +56,18 @@ def test_only_names_with_versions_are_taken(text: str) -> None:
         "torch==2.4.0+cpu",
     ],
 )
-def test_requirements_as_people_write_them_are_taken(text: str) -> None:
+def test_common_forms_of_requirements_are_accepted(text: str) -> None:
     assert check_requirement(text) == text
 
 
-def test_a_wheel_of_this_host_is_taken_and_a_missing_one_is_not(tmp_path: Path) -> None:
+def test_a_wheel_on_this_host_is_accepted_and_a_missing_one_is_not(tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path)
     assert check_requirement(str(wheel)) == str(wheel)
     with pytest.raises(ToolboxError):
         check_requirement(str(tmp_path / "other-1.0-py3-none-any.whl"))
 
 
-def test_what_is_built_from_source_needs_the_operators_word() -> None:
+def test_source_builds_need_the_operators_option() -> None:
     url = "git+https://example.org/x.git"
     with pytest.raises(ToolboxError, match="--allow-source"):
         check_requirement(url)
@@ -100,7 +100,7 @@ def test_a_file_keeps_its_hashes_and_loses_its_comments(tmp_path: Path) -> None:
         "--trusted-host evil.example",
     ],
 )
-def test_a_file_can_hold_no_option(tmp_path: Path, line: str) -> None:
+def test_a_file_cannot_contain_an_option(tmp_path: Path, line: str) -> None:
     file = tmp_path / "requirements.txt"
     file.write_text(f"numpy\n{line}\n")
     with pytest.raises(ToolboxError):

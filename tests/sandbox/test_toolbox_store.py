@@ -1,4 +1,4 @@
-"""The directory of toolboxes: what is found in it, what is held, what is removed."""
+"""Find, hold and remove toolboxes in their directory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def mark_of(base: Path, name: str = "data") -> str:
     return (find_toolbox(base, name).environment / "mark").read_text()
 
 
-def test_the_newest_generation_is_found_and_the_old_one_goes(base: Path) -> None:
+def test_the_newest_generation_is_found_and_the_old_one_is_removed(base: Path) -> None:
     old = put_toolbox(base)
     put_toolbox(base, mark="second")
     assert mark_of(base) == "second"
@@ -34,13 +34,13 @@ def test_the_newest_generation_is_found_and_the_old_one_goes(base: Path) -> None
     assert verify_toolbox(find_toolbox(base, "data")) == []
 
 
-def test_nothing_is_found_where_nothing_was_built(base: Path) -> None:
+def test_a_missing_toolbox_is_not_found(base: Path) -> None:
     assert toolbox_names(base) == []
     with pytest.raises(ToolboxError, match="vel toolbox create data"):
         find_toolbox(base, "data")
 
 
-def test_who_holds_a_toolbox_keeps_it_when_it_is_replaced_and_removed(base: Path) -> None:
+def test_a_held_toolbox_stays_when_it_is_replaced_and_removed(base: Path) -> None:
     put_toolbox(base)
     held = hold_toolbox(base, "data")
     put_toolbox(base, mark="second")
@@ -58,7 +58,7 @@ def test_who_holds_a_toolbox_keeps_it_when_it_is_replaced_and_removed(base: Path
     assert not (base / "data").exists()
 
 
-def test_a_holder_that_is_gone_keeps_nothing(base: Path) -> None:
+def test_a_dead_holder_releases_the_toolbox(base: Path) -> None:
     put_toolbox(base)
     held = hold_toolbox(base, "data")
     generation = held.toolbox.directory
@@ -67,7 +67,7 @@ def test_a_holder_that_is_gone_keeps_nothing(base: Path) -> None:
     assert not generation.exists()
 
 
-def test_a_lock_that_is_never_given_back_ends_in_an_error(base: Path) -> None:
+def test_a_lock_that_is_never_released_causes_an_error(base: Path) -> None:
     put_toolbox(base)
     with (find_toolbox(base, "data").directory / MANIFEST).open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -75,7 +75,7 @@ def test_a_lock_that_is_never_given_back_ends_in_an_error(base: Path) -> None:
             hold_toolbox(base, "data")
 
 
-def test_what_an_interrupted_change_left_is_never_used_and_goes(base: Path) -> None:
+def test_remains_of_an_interrupted_change_are_removed_and_never_used(base: Path) -> None:
     put_toolbox(base)
     for name in (".building-x", ".removed-y"):
         (base / name / ENVIRONMENT).mkdir(parents=True)
@@ -115,29 +115,31 @@ def test_no_link_is_followed(base: Path, place: Path, what: str) -> None:
     }[what]
     path.rename(place / "elsewhere")
     path.symlink_to(place / "elsewhere")
-    with pytest.raises(ToolboxError, match="no plain"):
+    with pytest.raises(ToolboxError, match="not a plain"):
         hold_toolbox(base, "data")
 
 
 @pytest.mark.parametrize("content", ["../../../etc", "..", "/etc", "", "0" * 15, "x" * 16])
-def test_a_name_leads_to_a_generation_only(base: Path, content: str) -> None:
+def test_a_name_refers_only_to_a_generation(base: Path, content: str) -> None:
     put_toolbox(base)
     (base / "data" / CURRENT).write_text(content)
-    with pytest.raises(ToolboxError, match="names no generation"):
+    with pytest.raises(ToolboxError, match="names no valid generation"):
         find_toolbox(base, "data")
 
 
-def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(base: Path) -> None:
+def test_a_pipe_that_replaces_a_file_does_not_block(base: Path) -> None:
     put_toolbox(base)
     (base / "data" / CURRENT).unlink()
     os.mkfifo(base / "data" / CURRENT, 0o600)
-    with pytest.raises(ToolboxError, match="is no file"):
+    with pytest.raises(ToolboxError, match="is not a file"):
         find_toolbox(base, "data")
 
 
 @pytest.mark.parametrize("mode", [0o775, 0o757])
 @pytest.mark.parametrize("depth", range(5))
-def test_what_others_could_have_written_is_not_used(base: Path, mode: int, depth: int) -> None:
+def test_toolboxes_that_others_could_have_written_are_not_used(
+    base: Path, mode: int, depth: int
+) -> None:
     environment = put_toolbox(base)
     generation = environment.parent
     path = [base, base / "data", generation, generation / MANIFEST, environment][depth]
@@ -147,20 +149,20 @@ def test_what_others_could_have_written_is_not_used(base: Path, mode: int, depth
 
 
 @pytest.mark.root
-def test_what_belongs_to_another_account_is_not_used(base: Path) -> None:
+def test_files_of_another_account_are_not_used(base: Path) -> None:
     os.chown(put_toolbox(base), 12345, 12345)
     with pytest.raises(ToolboxError, match="12345"):
         hold_toolbox(base, "data")
 
 
 @pytest.mark.root
-def test_a_place_that_sandboxes_cannot_walk_to_is_refused(place: Path) -> None:
+def test_a_directory_that_sandboxes_cannot_enter_is_refused(place: Path) -> None:
     (place / "closed").mkdir(mode=0o700)
     with pytest.raises(SandboxSetupError, match="cannot enter"), open_store(place / "closed/t"):
         pass
 
 
-def test_removing_a_link_leaves_what_it_leads_to(base: Path, place: Path) -> None:
+def test_removing_a_link_keeps_its_target(base: Path, place: Path) -> None:
     put_toolbox(base)
     (base / "data").rename(place / "mine")
     (base / "data").symlink_to(place / "mine")
@@ -170,7 +172,7 @@ def test_removing_a_link_leaves_what_it_leads_to(base: Path, place: Path) -> Non
     assert (place / "mine" / CURRENT).exists()
 
 
-def test_another_python_is_said_and_not_used(base: Path) -> None:
+def test_another_python_is_reported_and_not_used(base: Path) -> None:
     put_toolbox(base, python="3.9.1", abi="cpython-39-x86_64-linux-gnu")
     with pytest.raises(ToolboxError, match=r"3\.9\.1.*--replace"):
         hold_toolbox(base, "data")
@@ -201,7 +203,7 @@ def test_a_changed_file_is_noticed(base: Path, change: str) -> None:
     assert "--replace" in problem
 
 
-def test_a_manifest_that_makes_no_sense_is_said(base: Path) -> None:
+def test_an_invalid_manifest_is_reported(base: Path) -> None:
     environment = put_toolbox(base)
     for content in ("", "[]", "{}", '{"requirements": 1}', "\xff"):
         (environment.parent / MANIFEST).write_text(content, encoding="latin-1")

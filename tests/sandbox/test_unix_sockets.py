@@ -1,4 +1,4 @@
-"""Sockets that a program of the host left where commands can see them."""
+"""Sockets of host programs in directories that commands can see."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def connect(box: BaseSandbox, path: str) -> str:
     return box.execute_python(CONNECT.replace("PATH", repr(path))).stdout
 
 
-def test_one_in_the_directory_of_a_sandbox_is_out_of_reach(place: Path) -> None:
+def test_a_host_socket_in_the_directory_of_a_sandbox_cannot_be_reached(place: Path) -> None:
     directory, read_only = directory_in(place, "project"), directory_in(place, "data")
     box = create_sandbox(str(directory), allowed_paths=[str(read_only)])
     for each in (directory, read_only):
@@ -75,7 +75,7 @@ def test_one_in_the_directory_of_a_sandbox_is_out_of_reach(place: Path) -> None:
             assert connect(box, str(path)) == REFUSED
 
 
-def test_one_in_a_callers_own_workspace_is_out_of_reach(place: Path) -> None:
+def test_a_host_socket_in_a_callers_own_workspace_cannot_be_reached(place: Path) -> None:
     directory = directory_in(place, "project")
     workspace = prepare(place / "threads", "own", own_directory=directory)
     with listening_in(directory):
@@ -84,7 +84,7 @@ def test_one_in_a_callers_own_workspace_is_out_of_reach(place: Path) -> None:
 
 
 @pytest.mark.parametrize("what", WORKS)
-def test_what_needs_no_name_works_there(place: Path, what: str) -> None:
+def test_sockets_without_a_name_work_there(place: Path, what: str) -> None:
     box = create_sandbox(str(directory_in(place, "project")))
     result = box.execute_python(WORKS[what])
     assert result.stdout == "10\n", result.stderr

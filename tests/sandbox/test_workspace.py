@@ -1,4 +1,4 @@
-"""The tree of a thread: who owns it, who can enter it, what is refused."""
+"""The tree of a thread: its owner, its access rights and its refusals."""
 
 import os
 import stat
@@ -66,7 +66,7 @@ def test_the_policy_is_the_agents_view(place: Path) -> None:
 @pytest.mark.parametrize(
     "key", ["", ".", "..", "a/b", "/a", "a b", "a\n", "a\0", "é", "x" * 129, "../x", "~"]
 )
-def test_a_key_that_is_no_opaque_id_is_refused(place: Path, key: str) -> None:
+def test_an_invalid_key_is_refused(place: Path, key: str) -> None:
     with pytest.raises(SandboxSetupError, match="key"):
         prepare(place, key, account())
     assert list(place.iterdir()) == []
@@ -95,9 +95,7 @@ def test_the_operator_may_link_the_base(place: Path) -> None:
 
 
 @pytest.mark.bubblewrap
-def test_what_commands_plant_below_shared_changes_nothing_elsewhere(
-    box: BubblewrapSandbox, place: Path
-) -> None:
+def test_links_below_shared_change_nothing_elsewhere(box: BubblewrapSandbox, place: Path) -> None:
     """`shared` can be written, so its subdirectories can be replaced."""
     (place / "victim").mkdir()
     before = (place / "victim").stat()
@@ -138,7 +136,7 @@ def test_a_tree_of_another_account_is_not_taken_over(place: Path) -> None:
 
 @pytest.mark.root
 def test_an_interrupted_preparation_is_finished(place: Path) -> None:
-    """As if the process died between making a directory and giving it away."""
+    """As if the process died between creating a directory and changing its owner."""
     root = workspace_in(place).root
     for name in ("workspace", "shared/research"):
         os.chown(root / name, 0, 0)
@@ -158,7 +156,7 @@ def test_a_workspace_never_belongs_to_root(place: Path) -> None:
 
 
 @pytest.mark.root
-def test_a_base_that_the_account_cannot_walk_to_is_refused(place: Path) -> None:
+def test_a_base_that_the_account_cannot_enter_is_refused(place: Path) -> None:
     (place / "closed").mkdir(mode=0o700)
     with pytest.raises(SandboxSetupError, match=r"cannot enter .*closed.*/var/lib/vel"):
         prepare(place / "closed/threads", "thread", account())
@@ -175,8 +173,8 @@ def test_the_base_can_be_passed_through_but_not_listed(place: Path) -> None:
 
 
 @as_user
-def test_an_ordinary_user_gives_nothing_away(place: Path) -> None:
-    with pytest.raises(SandboxSetupError, match="only root can give files away"):
+def test_an_ordinary_user_changes_no_owner(place: Path) -> None:
+    with pytest.raises(SandboxSetupError, match="only root can give files to another account"):
         prepare(place, "thread", os.geteuid() + 1)
     assert prepare(place, "thread", os.geteuid()).uid == os.geteuid()
 
@@ -185,7 +183,7 @@ def test_sandbox_accounts_are_a_bounded_range() -> None:
     assert uid_for(0) == FIRST_UID == 0x7A000000
     assert uid_for(UID_COUNT - 1) < 2**31 - 1
     for number in (-1, UID_COUNT):
-        with pytest.raises(SandboxSetupError, match="Sandbox account"):
+        with pytest.raises(SandboxSetupError, match="no sandbox account"):
             uid_for(number)
 
 
@@ -211,6 +209,6 @@ def test_a_callers_own_directory_that_belongs_to_root_is_refused(place: Path) ->
 
 
 @pytest.mark.parametrize("path", ["/", "/tmp", "/run", "/proc/self/root/tmp", "~"])
-def test_a_callers_own_directory_is_no_part_of_the_machine(place: Path, path: str) -> None:
-    with pytest.raises(SandboxSetupError, match=r"never shows|directory of its own"):
+def test_a_callers_own_directory_cannot_be_a_system_directory(place: Path, path: str) -> None:
+    with pytest.raises(SandboxSetupError, match=r"never shows|separate directory"):
         prepare(place / "threads", "thread", own_directory=Path(path).expanduser())

@@ -16,7 +16,6 @@ from __future__ import annotations
 import faulthandler
 import os
 import signal
-import sys
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -28,7 +27,7 @@ from django.conf import settings
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
-from tests.support import migrated, process_guard
+from tests.support import lasting_helpers, migrated, process_guard
 from tests.support.process_guard import Process
 
 STORM_LIMIT = 4 * 3600
@@ -210,7 +209,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     try:
         return (yield)
     finally:
-        _close_databases()
+        lasting_helpers.release()
         for what in _restore_changes():
             item.warn(pytest.PytestWarning(f"{item.nodeid} leaves a change of {what}"))
         if left := [process.describe() for process in _left_processes()]:
@@ -260,12 +259,6 @@ def _restore_changes() -> list[str]:
             if current is not None:
                 os.environ["PYTEST_CURRENT_TEST"] = current
     return changed
-
-
-def _close_databases() -> None:
-    """End the helper processes that are idle: a worker keeps them for a minute."""
-    if pools := sys.modules.get("agents.features.databases.drivers.pools"):
-        pools.close_idle(older_than=0)
 
 
 def _left_processes() -> list[Process]:

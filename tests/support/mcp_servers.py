@@ -8,12 +8,10 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from agents.mcp.connection import Connection
-from agents.mcp.stdio import StdioTransport
-from agents.models import McpServer
-from agents.services.mcp_connections import fetch_tools
-from agents.services.mcp_servers import save_server
-from agents.services.mcp_tools import accept_tools
+from agents.features.mcp_client.actions import accept_tools, fetch_tools, save_server
+from agents.features.mcp_client.models import McpServer
+from agents.features.mcp_client.protocol.connection import Connection
+from agents.features.mcp_client.protocol.stdio import StdioTransport
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.policy import SandboxPolicy
 from sandbox.toolbox_build import ToolboxRequest

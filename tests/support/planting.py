@@ -10,7 +10,8 @@ from django.db import connection, models
 from django.db.models import NOT_PROVIDED
 from django.utils import timezone
 
-from agents.models import Agent, Allowance, Budget, Run, RunClock, Thread
+from agents.features.budgets.models import Allowance, Budget
+from agents.models import Agent, Run, RunClock, Thread
 from agents.secret_text import SecretText, SecretTextField
 
 MADE_OTHERWISE = {Thread, Run, RunClock, Allowance}

@@ -8,6 +8,7 @@ with receiver(answers=[500, 200]) as hook:
 from __future__ import annotations
 
 import json
+import logging
 import socket
 import ssl
 import threading
@@ -23,6 +24,10 @@ from typing import Any
 from aiosmtpd.controller import Controller
 
 from tests.support.hang import HANG
+
+# Its threads also write at their end, when pytest has closed the stream of the test.
+logging.getLogger("mail.log").propagate = False
+logging.getLogger("mail.log").addHandler(logging.NullHandler())
 
 NO_ANSWER = 0
 """As an answer: none, until the server ends."""

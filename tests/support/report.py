@@ -1,4 +1,4 @@
-"""A plugin of pytest that counts the outcomes for tests.run, and checks the skipped tests in CI."""
+"""A plugin of pytest for tests.run: names failures, counts outcomes, checks skipped tests in CI."""
 
 from __future__ import annotations
 
@@ -37,6 +37,24 @@ def _unexpected(reporter: TerminalReporter) -> list[str]:
         if not any(test == node and reason.startswith(listed) for node, listed in allowed):
             found.add(f"{report.nodeid} # {reason}")
     return sorted(found)
+
+
+class _Failures:
+    """Name each failure at once: a long run that is stopped prints no summary."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and reporter is not None:
+            reporter.write_line(f"\n{report.when} failed: {report.nodeid}", red=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Failures(config))
 
 
 @pytest.hookimpl(tryfirst=True)

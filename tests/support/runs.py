@@ -12,7 +12,6 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 
 from agents.engine.worker import Worker
-from agents.kernel.options import option_fields
 from agents.models import Agent, ApprovalRequest, Run, RunEvent
 from agents.services.agents import save_agent
 from agents.services.runs import RunRequest, create_run
@@ -30,13 +29,6 @@ def script_file(directory: Path, turns: list[dict[str, Any]], name: str = "scrip
     return f"file:{path}"
 
 
-def with_options(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of an agent, those that are options of features in `options`."""
-    own = {name: fields[name] for name in option_fields() if name in fields}
-    left = {name: value for name, value in fields.items() if name not in own}
-    return {**left, "options": {**left.get("options", {}), **own}}
-
-
 def make_agent(owner: User, **fields: Any) -> Agent:
     values: dict[str, Any] = {
         "name": "Tester",
@@ -47,7 +39,7 @@ def make_agent(owner: User, **fields: Any) -> Agent:
         "builtin_skills": False,
         "owner": owner,
     }
-    return save_agent(Agent(**with_options({**values, **fields})))
+    return save_agent(Agent(**{**values, **fields}))
 
 
 def start_run(owner: User, message: str = "Hello", agent: str = "tester", **fields: Any) -> Run:

@@ -1,4 +1,4 @@
-"""The labelled texts beside the tests: JSON Lines with `kind` and `text`."""
+"""The labelled texts in this directory: JSON Lines with `kind` and `text`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def texts(name: str) -> list[str]:
 
 
 def held_out() -> list[tuple[str, bool]]:
-    """(text, whether it is an attack) of the set that nothing is learned from."""
+    """(text, whether it is an attack) of the held-out set, which is not used for training."""
     lines = (_HERE / "held_out.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     return [(row["text"], row["label"] == "attack") for row in rows]
 
 
 def alarmed(content: str) -> bool:
-    """Whether a reviewer is warned, rather than only shown notes."""
+    """Whether the reviewer gets a warning or danger, and not only notes."""
     return any(finding.severity != "note" for finding in scan(content))

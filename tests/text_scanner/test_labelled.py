@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.text_scanner.labelled import alarmed, held_out, texts
 
 
-def test_the_sets_are_large_enough_and_hold_no_text_twice() -> None:
+def test_the_sets_are_large_enough_and_have_no_duplicates() -> None:
     attacks, benign = texts("attacks"), texts("benign")
     assert len(attacks) >= 200
     assert len(benign) >= 200
@@ -18,7 +18,7 @@ def test_nearly_all_attacks_are_found() -> None:
     assert len(missed) <= 0.05 * len(attacks), missed
 
 
-def test_benign_texts_are_left_alone() -> None:
+def test_benign_texts_raise_no_alarm() -> None:
     benign = texts("benign")
     flagged = [text for text in benign if alarmed(text)]
     assert len(flagged) <= 0.03 * len(benign), flagged
@@ -34,14 +34,14 @@ def test_case_does_not_turn_benign_texts_into_alarms() -> None:
     for text in texts("benign"):
         if alarmed(text):
             continue
-        # Base64 says something else, or nothing, in another case.
+        # Base64 has another meaning, or none, in another case.
         assert not alarmed(text.lower()), text
         assert not alarmed(text.capitalize()), text
         assert not alarmed(text.upper()), text
 
 
-def test_texts_that_nothing_was_learned_from() -> None:
-    """Written by somebody who had not seen the scanner; only the threshold was chosen by them."""
+def test_the_scanner_works_on_held_out_texts() -> None:
+    """Their author had not seen the scanner. They were used only to choose the threshold."""
     rows = held_out()
     found = {text for text, _ in rows if alarmed(text)}
     attacks = {text for text, is_attack in rows if is_attack}

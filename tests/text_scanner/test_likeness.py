@@ -1,4 +1,4 @@
-"""The learned model: its features are those that it was trained with, and it marks a sentence."""
+"""The trained model uses the features of its training, and marks a sentence."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def test_a_passage_is_weighed_as_in_training() -> None:
     assert compared > 50
 
 
-def test_the_sentence_that_reads_worst_is_marked() -> None:
+def test_the_most_suspicious_sentence_is_marked() -> None:
     text = f"The office is in Turin.\n\n  {ORDER}\nLunch is at noon."
     [found] = [one for one in scan(text) if one.pattern == "reads-like-an-attack"]
     assert found.match == ORDER
 
 
-def test_a_long_text_needs_a_surer_passage() -> None:
-    """Ordinary notes in a row do not become an alarm by their number."""
+def test_a_long_text_needs_a_higher_score() -> None:
+    """Many ordinary notes together do not become an alarm."""
     notes = [text for text in texts("benign") if not scan(text)]
     findings = scan("\n\n".join(notes))
     assert [one for one in findings if one.severity != "note"] == []
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\ud800", "a" * 50_000, ". " * 20_000, "。" * 9_000])
-def test_nothing_to_read_is_nothing_found(text: str) -> None:
+def test_empty_texts_have_no_findings(text: str) -> None:
     assert [one for one in scan(text) if one.pattern == "reads-like-an-attack"] == []

@@ -1,4 +1,4 @@
-"""Twice the text takes about twice the time, whatever the text."""
+"""Twice the text takes about twice the time, for any text."""
 
 from __future__ import annotations
 

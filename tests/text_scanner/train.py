@@ -1,8 +1,8 @@
-"""Makes `text_scanner/likeness.tsv`: `python -m tests.text_scanner.train`.
+"""Create `text_scanner/likeness.tsv`: `python -m tests.text_scanner.train`.
 
-Needs scikit-learn, which is no dependency of the project. `--notes FILE` adds ordinary paragraphs
-(JSON Lines with `text`) as harmless examples; the weights in the repository were made with 30,000
-paragraphs of public projects' documents, which are not kept here.
+This needs scikit-learn, which is not a dependency of the project. `--notes FILE` adds ordinary
+paragraphs (JSON Lines with `text`) as harmless examples. The weights in the repository were trained
+with 30,000 paragraphs of public projects' documents, which are not in the repository.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from text_scanner.views import plain_view
 
 HERE = Path(__file__).parent
 NOTE_WEIGHT = 0.2
-"""What a passage of an ordinary paragraph counts beside a labelled text."""
+"""The weight of a passage of an ordinary paragraph, compared to a labelled text."""
 PART_WEIGHT = 0.4
-"""What a passage of a longer harmless text counts."""
+"""The weight of a passage of a longer harmless text."""
 STRENGTH = 8.0
 """The inverse of the penalty on weights."""
 KEPT = 14_000
-"""Features with the largest weights that are kept."""
+"""How many features are kept, with the largest weights."""
 
 Passage = list[str]
-"""The features of its sentences, one after the other."""
+"""The features of its sentences, in order."""
 Weights = dict[str, tuple[float, float]]
 
 
@@ -46,7 +46,7 @@ class Row:
 
 
 def passages_of(text: str) -> list[Passage]:
-    """What the scanner judges of `text`."""
+    """The passages of `text` that the scanner judges."""
     parts = [sorted(sentence.features) for sentence in sentences_of(plain_view(text).text)]
     if not parts:
         return []
@@ -55,7 +55,7 @@ def passages_of(text: str) -> list[Passage]:
 
 
 def train(rows: list[Row]) -> tuple[Weights, float]:
-    """Weights with which `text_scanner.likeness` judges, and the bias."""
+    """The weights and the bias for `text_scanner.likeness`."""
     frequency = Counter(feature for row in rows for feature in set(row.passage))
     labelled = Counter(
         feature for row in rows if row.weight > NOTE_WEIGHT for feature in set(row.passage)
@@ -86,8 +86,8 @@ def logit(passage: Passage, weights: Weights, bias: float) -> float:
 
 
 def rows_of(attacks: Iterable[str], benign: Iterable[str], notes: Iterable[str]) -> list[Row]:
-    """Every passage of what is harmless; of a long attack the one that reads worst to a model
-    of the rest."""
+    """All passages of harmless texts. Of a long attack only the passage with the highest score,
+    from a model of the other texts."""
     rows: list[Row] = []
     long_attacks: list[list[Passage]] = []
     for text in attacks:

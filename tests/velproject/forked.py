@@ -19,6 +19,7 @@ from velproject.cli.commands import TABLE
 
 _OTHERWISE = frozenset({"up", "worker"})
 """Commands with the settings of a server."""
+_CHANGES_THE_APPS = "VEL_DISABLED_FEATURES"
 _FIRST_USED_IN_COMMANDS = (
     "agents.auth_backends",
     "agents.services.row_hooks",
@@ -31,7 +32,11 @@ _FIRST_USED_IN_COMMANDS = (
 
 def can_fork(arguments: Sequence[str], changed: Mapping[str, str]) -> bool:
     """Whether a forked command is like one from nothing, where `changed` is the environment."""
-    return not _OTHERWISE.intersection(arguments) and not reads_at_start(changed)
+    return not (
+        _OTHERWISE.intersection(arguments)
+        or _CHANGES_THE_APPS in changed
+        or reads_at_start(changed)
+    )
 
 
 def run_forked(
@@ -99,7 +104,7 @@ def _read(pipe: IO[str], told: list[str], at: int) -> None:
 def import_modules() -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = "velproject.cli.settings"
     import_module("django").setup()
-    import_module("velproject.schema")
+    import_module("agents.doors.database_schema")
     for module in TABLE:
         if not _OTHERWISE.intersection(TABLE[module]):
             import_module(module)

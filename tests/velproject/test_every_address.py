@@ -15,7 +15,7 @@ from django.contrib.auth import get_user_model
 from django.http.response import HttpResponseBase
 from django.test import Client
 
-from agents.api.base import UnknownUrl
+from agents.doors.rest.base import UnknownUrl
 from agents.models import Agent
 from agents.services.request_rates import forget_shares
 from agents.settings import DataSettings
@@ -163,7 +163,7 @@ def test_the_page_of_a_failure_has_the_headers(
     def fail(*args: object) -> None:
         raise RuntimeError("on purpose")
 
-    monkeypatch.setattr("velproject.metrics.MetricsSettings.now", fail)
+    monkeypatch.setattr("velproject.monitoring.metrics.MetricsSettings.now", fail)
     answer = client.get("/metrics")
     assert answer.status_code == 500
     assert wrong_headers(answer) == []

@@ -34,7 +34,7 @@ say()
 child.preload_workers(child.Life())
 say()
 import_module("django.contrib.admin").autodiscover()  # as with the settings of servers
-import_module("velproject.web_server")
+import_module("velproject.web.server")
 import_module("velproject.asgi")
 import_module("django.urls").get_resolver().url_patterns
 say()

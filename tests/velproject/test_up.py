@@ -31,7 +31,7 @@ from agents.ids import new_id
 from agents.models import Agent
 from agents.services.agents import save_agent
 from agents.services.runs import RunRequest, create_run
-from velproject.cli.local_user import local_user
+from agents.doors.cli.local_user import local_user
 owner = local_user()
 for line in sys.stdin:
     slug, model = new_id(), line.strip()

@@ -1,4 +1,4 @@
-"""Rules of intent: which classes of words, near each other in a sentence, mean harm to whom."""
+"""Rules of intent: combinations of word classes in a sentence that indicate an attack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules on credentials, and on acting without approval."""
+"""Rules about credentials and about acting without approval."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ APPROVAL: tuple[Rule, ...] = (
     # Credentials
     rule(
         "ask-for-credentials",
-        "Has the agent ask people for their credentials",
+        "Makes the agent ask people for their credentials",
         "warning",
         need(C.ASK, "+"),
         need(C.PERSON, ".", 0, 16),
@@ -21,7 +21,7 @@ APPROVAL: tuple[Rule, ...] = (
     # Approvals
     rule(
         "false-approval",
-        "Claims an approval for whatever comes",
+        "Claims an approval for all later actions",
         "danger",
         need(C.APPROVED, "+"),
         need(C.BLANKET, ".", 25, 30),
@@ -31,7 +31,7 @@ APPROVAL: tuple[Rule, ...] = (
     ),
     rule(
         "false-approval",
-        "Claims an approval for whatever comes",
+        "Claims an approval for all later actions",
         "warning",
         need(C.BLANKET_APPROVAL, "+"),
         need(C.ACTION | C.RISKY | C.AGENT, ".", 60, 60),
@@ -39,7 +39,7 @@ APPROVAL: tuple[Rule, ...] = (
     ),
     rule(
         "skip-approval",
-        "Has the agent act without asking",
+        "Makes the agent act without approval",
         "warning",
         need(C.NO_APPROVAL, "+"),
         need(C.RISKY | C.ACTION, "+", 70, 70),
@@ -62,7 +62,7 @@ APPROVAL: tuple[Rule, ...] = (
     ),
     rule(
         "skip-approval",
-        "Has the agent act without asking",
+        "Makes the agent act without approval",
         "warning",
         need(C.APPROVAL, "-"),
         need(C.NEG, ".", 14, 14),
@@ -78,7 +78,7 @@ APPROVAL: tuple[Rule, ...] = (
     ),
     rule(
         "skip-approval",
-        "Has the agent skip an approval",
+        "Makes the agent skip an approval",
         "warning",
         need(C.SKIP, "+"),
         need(C.APPROVAL, ".", 25, 25),

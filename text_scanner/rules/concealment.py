@@ -1,4 +1,4 @@
-"""Rules on what is kept from people."""
+"""Rules about hiding actions from people."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ CONCEALMENT: tuple[Rule, ...] = (
     # Concealment
     rule(
         "conceal-from-user",
-        "Tells the agent to keep something from people",
+        "Instructs the agent to hide something from people",
         "danger",
         need(C.TELL, "-"),
         need(C.PERSON, ".", 15, 45),
@@ -18,7 +18,7 @@ CONCEALMENT: tuple[Rule, ...] = (
     ),
     rule(
         "conceal-from-user",
-        "Tells the agent to keep something from people",
+        "Instructs the agent to hide something from people",
         "danger",
         need(C.TELL, "-"),
         need(C.IT, ".", 0, 2),
@@ -28,7 +28,7 @@ CONCEALMENT: tuple[Rule, ...] = (
     ),
     rule(
         "conceal-from-user",
-        "Tells the agent to leave no note of an action",
+        "Instructs the agent to leave no note of an action",
         "warning",
         need(C.SKIP, "+"),
         need(C.TELL | C.HUSH | C.CLAIM, ".", 0, 8),
@@ -38,7 +38,7 @@ CONCEALMENT: tuple[Rule, ...] = (
     ),
     rule(
         "conceal-from-user",
-        "Tells the agent to keep an action from people",
+        "Instructs the agent to hide an action from people",
         "danger",
         need(C.TELL | C.HUSH, "-"),
         need(C.PERSON, ".", 15, 40),
@@ -57,7 +57,7 @@ CONCEALMENT: tuple[Rule, ...] = (
     ),
     rule(
         "stealth",
-        "An action that should stay unseen",
+        "An action that should stay secret",
         "danger",
         need(C.STEALTH, "+"),
         need(SENDS | C.DELETE | C.GRANT | C.COPY, "+", 25, 15),
@@ -66,7 +66,7 @@ CONCEALMENT: tuple[Rule, ...] = (
     ),
     rule(
         "stealth",
-        "Hides what the agent does from people",
+        "Hides the agent's actions from people",
         "danger",
         need(C.STEALTH, "+"),
         need(C.PERSON, ".", 15, 40),
@@ -76,7 +76,7 @@ CONCEALMENT: tuple[Rule, ...] = (
     ),
     rule(
         "conceal-from-user",
-        "An action that people should not hear of",
+        "An action that people should not know about",
         "danger",
         need(C.HIDE, "+"),
         need(SENDS | C.PLANT | C.GRANT | C.DELETE | C.PAY | C.EXECUTE, ".", 150, 100),
@@ -99,7 +99,7 @@ CONCEALMENT: tuple[Rule, ...] = (
     ),
     rule(
         "conceal-from-user",
-        "Something that people should not hear of",
+        "Something that people should not know about",
         "warning",
         need(C.HIDE, "+"),
         need(
@@ -109,7 +109,7 @@ CONCEALMENT: tuple[Rule, ...] = (
     ),
     rule(
         "conceal-from-user",
-        "Tells the agent to keep an action from people",
+        "Instructs the agent to hide an action from people",
         "danger",
         need(C.TELL, "-"),
         need(C.PERSON, ".", 15, 45),
@@ -119,7 +119,7 @@ CONCEALMENT: tuple[Rule, ...] = (
     ),
     rule(
         "deception",
-        "Has the agent deceive people",
+        "Makes the agent deceive people",
         "warning",
         need(C.DECEIVE, "+"),
         need(C.AGENT | C.PERSON | C.SELF_NOUN | C.IT, "."),
@@ -153,7 +153,7 @@ CONCEALMENT: tuple[Rule, ...] = (
     ),
     rule(
         "stealth",
-        "Gives access that should stay unseen",
+        "Gives access that should stay secret",
         "danger",
         need(C.STEALTH, "+"),
         need(C.GRANT, "+", 110, 20),

@@ -1,4 +1,4 @@
-"""Rules on data that leaves."""
+"""Rules about data that is sent out."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ EXFILTRATION: tuple[Rule, ...] = (
     ),
     rule(
         "share-credentials",
-        "Gives credentials to whoever asks",
+        "Gives credentials to any person who requests them",
         "warning",
         need(C.SECRET, "+"),
         need(SENDS, "+", 60, 30),
@@ -132,7 +132,7 @@ EXFILTRATION: tuple[Rule, ...] = (
     ),
     rule(
         "conceal-from-user",
-        "Keeps movements of money from someone",
+        "Hides payments from someone",
         "warning",
         need(C.TELL, "-"),
         need(C.PAY, ".", 0, 40),
@@ -151,7 +151,7 @@ EXFILTRATION: tuple[Rule, ...] = (
     ),
     rule(
         "disable-safeguard",
-        "Has commands run outside the sandbox",
+        "Runs commands outside the sandbox",
         "warning",
         need(C.UNBOXED, "+"),
         need(C.EXECUTE, "+", 60, 30),
@@ -160,14 +160,14 @@ EXFILTRATION: tuple[Rule, ...] = (
     ),
     rule(
         "trust-poisoning",
-        "Has the agent trust whatever comes from somewhere",
+        "Makes the agent trust everything from a source",
         "warning",
         need(C.TRUST_ALL, "+"),
         unless=GUARD | C.TEACH,
     ),
     rule(
         "link-rewrite",
-        "Has people sent to another address than the official one",
+        "Sends people to an unofficial address",
         "warning",
         need(C.LINK, "+"),
         need(C.SHADY, ".", 0, 40),
@@ -176,7 +176,7 @@ EXFILTRATION: tuple[Rule, ...] = (
     ),
     rule(
         "override-authority",
-        "Claims to stand above the system prompt",
+        "Claims more authority than the system prompt",
         "danger",
         need(C.OUTRANK, "+"),
         need(C.RULES_OF_AGENT, ".", 0, 25),

@@ -1,4 +1,4 @@
-"""Rules on instructions that are set aside."""
+"""Rules about ignoring instructions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ OVERRIDE: tuple[Rule, ...] = (
     # Override of instructions
     rule(
         "override-instructions",
-        "Tells the agent to set its instructions aside",
+        "Instructs the agent to ignore its instructions",
         "danger",
         need(C.OVERRIDE, "+"),
         need(C.PRIOR_STRONG, ".", 15, 25),
@@ -17,7 +17,7 @@ OVERRIDE: tuple[Rule, ...] = (
     ),
     rule(
         "override-instructions",
-        "Tells the agent to set its instructions aside",
+        "Instructs the agent to ignore its instructions",
         "danger",
         need(C.OVERRIDE, "+"),
         need(C.PRIOR, ".", 0, 25),
@@ -26,7 +26,7 @@ OVERRIDE: tuple[Rule, ...] = (
     ),
     rule(
         "override-instructions",
-        "Tells the agent to set its instructions aside",
+        "Instructs the agent to ignore its instructions",
         "danger",
         need(C.OVERRIDE, "+"),
         need(C.SYSTEM, ".", 20, 25),
@@ -34,7 +34,7 @@ OVERRIDE: tuple[Rule, ...] = (
     ),
     rule(
         "override-authority",
-        "Claims to stand above the user or the system",
+        "Claims more authority than the user or the system",
         "danger",
         need(C.OUTRANK, "+"),
         need(C.SYSTEM, "+", 0, 40),

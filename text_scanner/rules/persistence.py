@@ -1,4 +1,4 @@
-"""Rules on notes that spread, that stay, and that give the agent another role."""
+"""Rules about notes that copy themselves, persist, or change the agent's role."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PERSISTENCE: tuple[Rule, ...] = (
     # Self-replication and persistence
     rule(
         "self-replication",
-        "Has the agent copy this text into its memory or elsewhere",
+        "Makes the agent copy this text into its memory or elsewhere",
         "danger",
         need(C.SELF_NOUN, "."),
         need(C.COPY, "+", 40, 15),
@@ -18,7 +18,7 @@ PERSISTENCE: tuple[Rule, ...] = (
     ),
     rule(
         "self-replication",
-        "Has the agent copy this text into its memory or elsewhere",
+        "Makes the agent copy this text into its memory or elsewhere",
         "danger",
         need(C.COPY, "+"),
         need(C.IT, ".", 0, 4),
@@ -27,7 +27,7 @@ PERSISTENCE: tuple[Rule, ...] = (
     ),
     rule(
         "self-replication",
-        "Has the agent restore this text when it is removed",
+        "Makes the agent restore this text when it is removed",
         "danger",
         need(C.RESTORE, "+"),
         need(C.SELF_NOUN, ".", 120, 60),
@@ -35,7 +35,7 @@ PERSISTENCE: tuple[Rule, ...] = (
     ),
     rule(
         "persistence",
-        "Puts something where it runs by itself",
+        "Makes something run automatically",
         "danger",
         need(C.STARTUP, "."),
         need(C.COPY | C.PLANT | C.INSTALL, "+", 100, 40),

@@ -1,8 +1,8 @@
-"""Rules of intent: which classes of words, near each other in a sentence, mean harm to whom.
+"""Rules of intent: combinations of word classes in a sentence that indicate an attack.
 
-A rule has an anchor and needs; each need is a set of classes that another word must have, at most
-so many characters before or after the anchor. `+` wants the word meant, `-` wants it denied
-("never tell"), `.` takes both.
+A rule has an anchor and needs. Each need is a set of classes that another word must have, within a
+number of characters before or after the anchor. `+` requires that the word is not negated, `-` that
+it is negated ("never tell"), and `.` accepts both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Polarity = Literal["+", "-", "."]
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A word of one of `classes`, meant or denied, within the reach of the anchor."""
+    """A word of one of `classes`, at most `before` or `after` characters from the anchor."""
 
     classes: int
     polarity: Polarity = "."
@@ -28,7 +28,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What is looked for, what it is called, and how bad it is."""
+    """A combination of words, with its name, description and severity."""
 
     pattern: str
     description: str
@@ -36,13 +36,13 @@ class Rule:
     anchor: Need
     needs: tuple[Need, ...]
     unless: int = 0
-    """Classes of which no meant word may stand in the sentence."""
+    """The rule does not match if the sentence has a word of these classes that is not negated."""
 
     one_negation: bool = False
-    """Not where a second one undoes it: "never deploy without approval"."""
+    """Requires exactly one negation, unlike in "never deploy without approval"."""
 
     wide: bool = False
-    """Also over two sentences that follow each other."""
+    """Also matches across two consecutive sentences."""
 
     @property
     def masks(self) -> tuple[int, ...]:

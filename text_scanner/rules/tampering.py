@@ -1,4 +1,4 @@
-"""Rules on money, packages, links, traces, verdicts and advice."""
+"""Rules about money, packages, links, traces, verdicts and advice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TAMPERING: tuple[Rule, ...] = (
     ),
     rule(
         "payment-swap",
-        "Has people pay to an account that stands here",
+        "Makes people pay to an account in this text",
         "danger",
         need(C.BANK, "+"),
         need(C.PAY, "+", 60, 0),
@@ -30,7 +30,7 @@ TAMPERING: tuple[Rule, ...] = (
     ),
     rule(
         "package-swap",
-        "Has packages installed from an address without protection",
+        "Installs packages from an address without protection",
         "warning",
         need(C.INSTALL, "+"),
         need(C.PLAIN_HTTP | C.SHADY, ".", 0, 100),
@@ -38,7 +38,7 @@ TAMPERING: tuple[Rule, ...] = (
     ),
     rule(
         "package-swap",
-        "Has packages installed from elsewhere",
+        "Installs packages from another source",
         "danger",
         need(C.INSTALL, "+"),
         need(C.REGISTRY | C.INSTEAD, "+", 60, 80),
@@ -48,7 +48,7 @@ TAMPERING: tuple[Rule, ...] = (
     ),
     rule(
         "link-rewrite",
-        "Has links in what people get replaced",
+        "Replaces links in messages to people",
         "danger",
         need(C.REPLACE, "+"),
         need(C.LINK, "+", 0, 40),
@@ -59,7 +59,7 @@ TAMPERING: tuple[Rule, ...] = (
     # Tampering
     rule(
         "erase-traces",
-        "Removes the traces of what the agent did",
+        "Removes the traces of the agent's actions",
         "danger",
         need(C.DELETE, "+"),
         need(C.TRACES, ".", 0, 35),
@@ -77,7 +77,7 @@ TAMPERING: tuple[Rule, ...] = (
     ),
     rule(
         "false-verdict",
-        "Has the agent report a result whatever it finds",
+        "Makes the agent report a fixed result",
         "danger",
         need(C.CLAIM, "+"),
         need(C.VERDICT | C.CLEARED, ".", 0, 50),
@@ -86,7 +86,7 @@ TAMPERING: tuple[Rule, ...] = (
     ),
     rule(
         "false-verdict",
-        "Has the agent report a result whatever it finds",
+        "Makes the agent report a fixed result",
         "warning",
         need(C.CLAIM, "+"),
         need(C.CLEARED, ".", 0, 60),
@@ -95,7 +95,7 @@ TAMPERING: tuple[Rule, ...] = (
     ),
     rule(
         "biased-advice",
-        "Has the agent favour something whatever is true",
+        "Makes the agent recommend something regardless of the facts",
         "warning",
         need(C.PROMOTE, "+"),
         need(C.EVEN_IF, ".", 20, 70),
@@ -112,7 +112,7 @@ TAMPERING: tuple[Rule, ...] = (
     ),
     rule(
         "remote-instructions",
-        "Has the agent obey text from elsewhere",
+        "Makes the agent obey text from another source",
         "danger",
         need(C.OBEY | C.EXECUTE, "+"),
         need(C.TRUSTED | C.INSTRUCTION | C.SELF | C.REGARDLESS | C.EVEN_IF, ".", 0, 50),
@@ -122,7 +122,7 @@ TAMPERING: tuple[Rule, ...] = (
     ),
     rule(
         "trust-poisoning",
-        "Has the agent obey what strangers write",
+        "Makes the agent obey texts of strangers",
         "warning",
         need(C.FOUND_IN, "+"),
         need(C.INSTRUCTION, "+", 30, 0),
@@ -132,7 +132,7 @@ TAMPERING: tuple[Rule, ...] = (
     ),
     rule(
         "trust-poisoning",
-        "Lifts text to the rank of the system or the user",
+        "Gives text the authority of the system or the user",
         "warning",
         need(C.TRUSTED, "+"),
         need(C.OBEY | C.CLAIM, "+", 80, 0),
@@ -141,7 +141,7 @@ TAMPERING: tuple[Rule, ...] = (
     ),
     rule(
         "trust-poisoning",
-        "Lifts a foreign source to the rank of an instruction",
+        "Treats an outside source as an instruction",
         "warning",
         need(C.TRUSTED, "+"),
         need(C.OBEY | C.CLAIM, "+", 80, 20),
@@ -150,7 +150,7 @@ TAMPERING: tuple[Rule, ...] = (
     ),
     rule(
         "biased-advice",
-        "Has the agent keep drawbacks from people",
+        "Makes the agent hide drawbacks from people",
         "warning",
         need(C.DOWNSIDE, "."),
         need(C.TELL, "-", 40, 10),

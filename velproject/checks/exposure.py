@@ -17,8 +17,13 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 
+from agents.kernel.lazy_modules import lazy_modules
 from agents.settings import SecretSettings, ShellSettings
 from velproject.server_settings import ServerSettings
+
+with lazy_modules:
+    from sandbox import probe  # every command imports this module, and few try a sandbox
+
 
 SHORTEST_KEY = 32
 _KNOWN_KEYS = ("not-a-secret", "django-insecure", "changeme", "change-me", "example")
@@ -199,10 +204,7 @@ def check_sandbox(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
     Tries a real sandbox, so only when asked for (`check --deploy`).
     """
-    # Imported here: every command imports this module, and few try a sandbox.
-    from sandbox.probe import check_host  # noqa: PLC0415
-
-    report = check_host()
+    report = probe.check_host()
     found: list[CheckMessage] = [Warning(problem, id="vel.W001") for problem in report.problems]
     for limit in report.limits:
         if not limit.firm:

@@ -13,10 +13,15 @@ from typing import NoReturn, TextIO
 
 import click
 
+from agents.doors.cli.errors import FAILED, INTERRUPTED, USAGE, Signalled, explain
+from agents.doors.cli.terminal import use_tolerant_streams, visible
+from agents.kernel.lazy_modules import lazy_modules
 from velproject.cli.commands import TABLE
-from velproject.cli.errors import FAILED, INTERRUPTED, USAGE, Signalled, explain
 from velproject.cli.lazy_group import LazyGroup
-from velproject.cli.terminal import use_tolerant_streams, visible
+
+with lazy_modules:
+    from importlib import metadata  # 50 ms, which only --version needs
+
 
 _NOBODY_READS = (errno.EPIPE, errno.EIO)
 """What writing fails with when a pipe's reader or the terminal has gone."""
@@ -25,12 +30,9 @@ _NOBODY_READS = (errno.EPIPE, errno.EIO)
 def show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
     if not wanted:
         return
-    # Imported here: it costs 50 ms, which no other command should wait for.
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
-
     try:
-        click.echo(f"vel {version('vel')}")
-    except PackageNotFoundError:
+        click.echo(f"vel {metadata.version('vel')}")
+    except metadata.PackageNotFoundError:
         click.echo("vel (not installed as a package)")
     ctx.exit()
 

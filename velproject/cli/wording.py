@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
+from agents.doors.cli.terminal import one_line, visible
 from agents.review.json_text import one_line_of
 from velproject.cli.result_text import result_text
-from velproject.cli.terminal import one_line, visible
 
 RESULT_LINES = 6
 LINE_WIDTH = 160

@@ -13,7 +13,14 @@ from django.core.checks import ERROR, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 
+from agents.doors.database_schema import (
+    is_development_database,
+    missing_migrations,
+    protect_database_file,
+    unknown_migrations,
+)
 from agents.kernel.features import collect
+from agents.kernel.lazy_modules import lazy_modules
 from agents.settings import DataSettings
 from sandbox.errors import SandboxError
 from sandbox.probe import check_host
@@ -21,12 +28,11 @@ from sandbox.toolbox_contents import verify_toolbox
 from sandbox.toolbox_find import find_toolbox, toolbox_names
 from velproject import env
 from velproject.doctor.findings import Finding, Level
-from velproject.schema import (
-    is_development_database,
-    missing_migrations,
-    protect_database_file,
-    unknown_migrations,
-)
+
+with lazy_modules:
+    # Models can be imported once Django is set up, which may fail.
+    from velproject.doctor import features, running, watching
+
 
 _LOOKED_AT = ("vel.W001", "vel.W003", "vel.W005")
 """System checks of what the doctor looks at more closely."""
@@ -44,9 +50,6 @@ def examine(*, online: bool = False) -> Iterator[Finding]:
     except (ImproperlyConfigured, OSError) as error:
         yield Finding("settings", Level.BROKEN, str(error), "Mend this first, then run it again.")
         return
-    # Imported here: models can be imported once Django is set up, which may fail above.
-    from velproject.doctor import features, mcp, running, watching  # noqa: PLC0415
-
     yield from check_settings()
     database = check_database()
     yield database
@@ -58,7 +61,6 @@ def examine(*, online: bool = False) -> Iterator[Finding]:
         yield from features.check_features()
         for _, look in collect("doctor", "DATABASE_CHECKS"):
             yield from look()
-        yield from mcp.check_mcp_servers()
         yield running.check_workers()
         yield from watching.check_watching()
     yield running.check_model(online=online)

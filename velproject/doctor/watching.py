@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from agents.telemetry.wanted import content_wanted, metrics_wanted, traces_wanted
 from velproject.checks.watching import can_send_traces
 from velproject.doctor.findings import Finding, Level
-from velproject.readiness import check_disk
-from velproject.readiness import check_workers as seen_workers
+from velproject.monitoring.readiness import check_disk
+from velproject.monitoring.readiness import check_workers as seen_workers
 
 
 def check_watching() -> Iterator[Finding]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any
+from functools import cache
+from typing import Any, Literal, get_args, get_origin
 
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from rest_framework import serializers
 
-from agents.api.serializers.lists import ordering
-from agents.api.serializers.strict import PageQuery
-from agents.kernel.options import known_options, option_defaults
+from agents.doors.rest.list_queries import ordering
+from agents.doors.rest.serializers import PageQuery
+from agents.kernel.options import json_value, labels_of, option_classes, without_none
 from agents.kernel.relations import AgentRelation, relations
-from agents.models import Agent, NetworkChoice, ToolProfile
+from agents.models import Agent
 from agents.services.agents import default_model, default_provider
 
 AGENT_ORDER = {"slug": "slug", "name": "name"}
@@ -38,11 +41,35 @@ class AgentShape(serializers.Serializer[Agent]):
         return agent.model or default_model(self.get_provider(agent))
 
 
-class FallbackShape(serializers.Serializer[Agent]):
-    """A model that goes on with a run."""
+_PLAIN: dict[Any, type[serializers.Field[Any, Any, Any, Any]]] = {
+    bool: serializers.BooleanField,
+    int: serializers.IntegerField,
+    str: serializers.CharField,
+}
 
-    provider = serializers.CharField()
-    model = serializers.CharField()
+
+def option_field(option: FieldInfo) -> serializers.Field[Any, Any, Any, Any]:
+    """Return the field of a serializer for an option of agents, to be read."""
+    kind, optional = without_none(option.annotation)
+    more: dict[str, Any] = {"help_text": option.description or "", "read_only": True}
+    if optional:
+        more["allow_null"] = True
+    if get_origin(kind) is Literal:
+        labels = labels_of(option)
+        return serializers.ChoiceField(choices=[*labels.items()], **more)
+    if kind is float:  # as texts, which keep their digits
+        return serializers.DecimalField(max_digits=None, decimal_places=6, **more)
+    items = next(iter(get_args(kind)), None) if get_origin(kind) is tuple else None
+    if isinstance(items, type) and issubclass(items, BaseModel):
+        return _shape_of(items)(many=True, **more)
+    return _PLAIN.get(kind, serializers.JSONField)(**more)
+
+
+@cache
+def _shape_of(model: type[BaseModel]) -> type[serializers.Serializer[Any]]:
+    fields = {name: option_field(field) for name, field in model.model_fields.items()}
+    name = f"{model.__name__.removesuffix('Model')}Shape"
+    return type(name, (serializers.Serializer,), {"__doc__": model.__doc__, **fields})
 
 
 class RelatedNames(serializers.ListField):
@@ -66,39 +93,30 @@ class AgentDetailShape(AgentShape):
     """
 
     version = serializers.IntegerField()
-    fallbacks = FallbackShape(
-        many=True, help_text="Models that go on when the one before is down, in this order."
-    )
-    profile = serializers.ChoiceField(choices=ToolProfile.choices)
-    sandbox = serializers.BooleanField()
-    network = serializers.ChoiceField(choices=NetworkChoice.choices)
-    toolbox = serializers.CharField(allow_blank=True)
     subagents = serializers.SerializerMethodField()
-    output_schema = serializers.JSONField(allow_null=True)
     mcp_tool = serializers.BooleanField(help_text="Whether MCP clients have it as a tool.")
     options = serializers.SerializerMethodField(help_text="Options of features by name.")
-    max_turns = serializers.IntegerField()
-    max_tokens = serializers.IntegerField(allow_null=True)
-    max_cost = serializers.DecimalField(
-        max_digits=12,
-        decimal_places=6,
-        allow_null=True,
-        coerce_to_string=True,
-    )
-    max_seconds = serializers.IntegerField(allow_null=True)
     updated_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
 
     def get_options(self, agent: Agent) -> dict[str, Any]:
-        return {**option_defaults(), **known_options(agent.options)}
+        return {
+            name: json_value(getattr(agent, name))
+            for kind in option_classes()
+            if kind.listed is None
+            for name in kind.model_fields
+        }
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """The declared ones, and before the subagents the relations of features."""
-        fields: dict[str, serializers.Field[Any, Any, Any, Any]] = {}
-        for name, field in super().get_fields().items():
-            if name == "subagents":
-                fields.update({each.name: RelatedNames(each) for each in relations()})
-            fields[name] = field
-        return fields
+        """The declared ones, the options that are listed, and the relations of features."""
+        return {
+            **super().get_fields(),
+            **{
+                name: option_field(kind.model_fields[name])
+                for kind in option_classes()
+                for name in kind.listed or ()
+            },
+            **{each.name: RelatedNames(each) for each in relations()},
+        }
 
     def get_subagents(self, agent: Agent) -> list[str]:
         return sorted(agent.subagents.values_list("name", flat=True))

@@ -11,8 +11,8 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from agents.api.serializers.grants import TermsBody
-from agents.api.serializers.lists import CreatedQuery, ordering
-from agents.api.serializers.strict import StrictSerializer, Text
+from agents.doors.rest.list_queries import CreatedQuery, ordering
+from agents.doors.rest.serializers import StrictSerializer, Text
 from agents.kernel.proposals import ProposalKind, proposal_kind, proposal_kinds, request_relations
 from agents.models import ApprovalRequest
 from agents.models.approval import request_kinds

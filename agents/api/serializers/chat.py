@@ -13,7 +13,7 @@ from django.core.files.base import ContentFile
 from rest_framework import serializers
 
 from agents.api.serializers.chat_files import file_in
-from agents.api.serializers.strict import JsonObject, StrictSerializer, Text
+from agents.doors.rest.serializers import JsonObject, StrictSerializer, Text
 from agents.events.projections.ui import DIALECTS
 from agents.services.errors import InvalidRequest
 

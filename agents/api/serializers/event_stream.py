@@ -8,7 +8,7 @@ from typing import ClassVar
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from agents.api.serializers.strict import StrictSerializer
+from agents.doors.rest.serializers import StrictSerializer
 from agents.events.read import MAX_SEQ
 
 _POSITION = re.compile(r"([0-9a-z]{1,26}):([0-9]{1,19})")

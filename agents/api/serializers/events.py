@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from agents.api.serializers.strict import StrictSerializer
+from agents.doors.rest.serializers import StrictSerializer
 from agents.events.read import MAX_SEQ
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from agents.api.serializers.files import ChangesQuery
-from agents.api.serializers.strict import PageQuery, StrictSerializer
+from agents.doors.rest.serializers import PageQuery, StrictSerializer
 from agents.models import SnapshotCause
 
 

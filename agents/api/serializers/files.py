@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from agents.api.serializers.strict import StrictSerializer, Text
+from agents.doors.rest.serializers import StrictSerializer, Text
 from agents.models import WorkspaceSnapshot
 from agents.services.file_changes import ChangedFile
 

@@ -7,8 +7,8 @@ import datetime
 from django.db.models import F, QuerySet
 from rest_framework import serializers
 
-from agents.api.serializers.lists import CreatedQuery, ordering
-from agents.api.serializers.strict import Flag, StrictSerializer, Text
+from agents.doors.rest.list_queries import CreatedQuery, ordering
+from agents.doors.rest.serializers import Flag, StrictSerializer, Text
 from agents.middleware.rehearsal import MAX_DAYS, Rehearsal
 from agents.models import ApprovalGrant
 from agents.services.grants import grant_state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.api.serializers.strict import StrictSerializer, Text
+from agents.doors.rest.serializers import StrictSerializer, Text
 
 
 class ResumeBody(StrictSerializer):

@@ -10,16 +10,17 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 from rest_framework import serializers
 
-from agents.api.serializers.lists import CreatedQuery, ordering
-from agents.api.serializers.strict import Flag, JsonObject, StrictSerializer, Text
-from agents.api.serializers.triggers import StartedByShape
+from agents.doors.rest.list_queries import CreatedQuery, ordering
+from agents.doors.rest.serializers import Flag, JsonObject, StrictSerializer, Text
+from agents.doors.rest.trigger_serializers import StartedByShape
 from agents.kernel.triggers import trigger_kinds
 from agents.models import Message, MessageRole, Run, RunClock
+from agents.models.run import wait_reasons
 from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.family import with_child_count
 from agents.selectors.starters import listed_started_by, starters, with_trigger_name
 from agents.services.agents import SCRIPTED
-from agents.states import RunStatus, WaitReason
+from agents.states import RunStatus
 
 
 class RunBody(StrictSerializer):
@@ -107,7 +108,7 @@ class RunShape(serializers.Serializer[Run]):
     model = serializers.CharField()
     scripted = serializers.SerializerMethodField()
     status = serializers.ChoiceField(choices=RunStatus.choices)
-    wait_reason = serializers.ChoiceField(choices=WaitReason.choices)
+    wait_reason = serializers.ChoiceField(choices=wait_reasons())
     waiting_for_space = serializers.SerializerMethodField()
     created_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
     started_at = serializers.DateTimeField(

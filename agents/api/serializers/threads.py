@@ -7,8 +7,8 @@ import datetime
 from django.db.models import F, OuterRef, QuerySet, Subquery
 from rest_framework import serializers
 
-from agents.api.serializers.lists import CreatedQuery, ordering
-from agents.api.serializers.strict import StrictSerializer, Text
+from agents.doors.rest.list_queries import CreatedQuery, ordering
+from agents.doors.rest.serializers import StrictSerializer, Text
 from agents.models import Run, Thread
 from agents.services.threads import MAX_TITLE
 from agents.states import RunStatus

@@ -6,7 +6,7 @@ import datetime
 
 from rest_framework import serializers
 
-from agents.api.serializers.strict import StrictSerializer, Text
+from agents.doors.rest.serializers import StrictSerializer, Text
 from agents.models import ApiToken, TokenScope
 from agents.services.tokens import MAX_OWN_DAYS, NAME_CHARACTERS, TokenState, token_state
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from agents.api.serializers.lists import ordering
-from agents.api.serializers.strict import PageQuery, StrictSerializer, Text
+from agents.doors.rest.list_queries import ordering
+from agents.doors.rest.serializers import PageQuery, StrictSerializer, Text
 from agents.events.preview import cut_text, preview, preview_input
 from agents.models import Effect, Message, MessageRole, ToolCall
 from agents.selectors.conversation import Turn

@@ -12,7 +12,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 from agents.api.serializers.runs import RunBody
-from agents.api.wire import check_json
+from agents.doors.rest.wire import check_json
 from agents.models import Upload
 
 _AS_JSON = ("queue", "output_schema", "context")

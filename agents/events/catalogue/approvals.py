@@ -17,13 +17,14 @@ class ApprovalRequested(Event):
     approval_id: str
     """The id of the request."""
     call_id: str | None
-    """The call that the request is about. Null for requests about a budget."""
+    """The call that the request is about. Null for requests about the run."""
     tool: str
-    """The name of the tool; `budget` for requests about a budget."""
+    """The name of the tool. For requests about the run: their kind."""
     input: Any
     """The proposed input, cut as in `tool.called`. The request itself has all of it."""
     kind: str
-    """`tool`, `memory` (an edit of the agent's memory) or `budget`."""
+    """`tool`, or the kind of a feature, for example `memory` (an edit of the agent's memory) or
+    `budget`."""
     prompt: str
     """Why a person is asked, or an empty text."""
     digest: str
@@ -63,9 +64,9 @@ class ApprovalDecided(Event):
     approval_id: str
     """The id of the request."""
     call_id: str | None
-    """The call that the request is about. Null for requests about a budget."""
+    """The call that the request is about. Null for requests about the run."""
     kind: str
-    """`tool`, `memory` or `budget`."""
+    """`tool`, or the kind of a feature, for example `memory` or `budget`."""
     decision: str
     """`approve`, `edit`, `reject` or `respond`."""
     reason: str

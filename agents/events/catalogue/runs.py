@@ -7,7 +7,7 @@ resume it, so more events may follow.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NotRequired
+from typing import Any, ClassVar, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -86,12 +86,13 @@ class RunSuspended(Event):
 
     type: ClassVar[str] = "run.suspended"
 
-    reason: Literal["approval", "children", "budget"]
-    """The run waits for decisions on calls, for subagents, or for more budget."""
+    reason: str
+    """`approval`: the run waits for decisions on calls; `children`: for subagents. Features add
+    reasons, for example `budget`."""
     approval_ids: list[str] | Omitted = OMITTED
-    """With `approval` and `budget`: the ids of the pending approval requests."""
+    """The ids of the pending approval requests. Missing with `children`."""
     asked_in: str | Omitted = OMITTED
-    """With `budget`: the id of the run that has the request, if it is another run."""
+    """The id of the run that has the request, if it is another run."""
     child_run_ids: list[str] | Omitted = OMITTED
     """With `children`: the ids of the subagents' runs that this run waits for."""
 

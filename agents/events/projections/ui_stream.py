@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from agents.events.catalogue.approvals import ApprovalDecided, ApprovalExpired, ApprovalRequested
-from agents.events.catalogue.fallbacks import ModelFallback
 from agents.events.catalogue.messages import (
     ReasoningCompleted,
     ReasoningDelta,
@@ -50,6 +50,7 @@ from agents.events.projections.ui_dialect import (
 )
 from agents.events.projections.ui_parts import OpenParts
 from agents.events.read import StoredEvent
+from agents.kernel.features import collect
 
 VERSION_HEADER = "x-vercel-ai-ui-message-stream"
 DONE = "[DONE]"
@@ -96,7 +97,11 @@ class UiStream:
         if event.run_id != self.run_id:
             return self._of_subagent(event.run_id, event.type, data)
         translate = _TRANSLATIONS.get(event.type)
-        chunks = [] if translate is None else translate(self, data)
+        if translate is not None:
+            chunks = translate(self, data)
+        else:
+            of_feature = _chunks_of_features().get(event.type)
+            chunks = [] if of_feature is None else of_feature(data)
         return self.begin_response() + chunks
 
     def begin_response(self) -> list[Chunk]:
@@ -130,12 +135,6 @@ class UiStream:
         self._typed.clear()
         reset = {"step": data["step"], "reason": data["reason"]}
         return [*chunks, {"type": "data-step-reset", "data": reset}]
-
-    def _model_fallback(self, data: dict[str, Any]) -> list[Chunk]:
-        names = ("step", "provider", "model", "code", "reason")
-        told = {name: data[name] for name in names}
-        place = f"{data['step']}:{data['provider']}:{data['model']}"
-        return [{"type": "data-model-fallback", "id": place, "data": told}]
 
     def _input_started(self, data: dict[str, Any]) -> list[Chunk]:
         self._typed[data["call_id"]] = data["tool"]
@@ -281,10 +280,15 @@ def _input(call_id: str, tool: str, given: object) -> Chunk:
     }
 
 
+@lru_cache(maxsize=1)
+def _chunks_of_features() -> dict[str, Callable[[dict[str, Any]], list[Chunk]]]:
+    """Return the lists `projections.UI_CHUNKS` of features: functions by event type."""
+    return {kind: make for _, (kind, make) in collect("projections", "UI_CHUNKS")}
+
+
 _TRANSLATIONS: dict[str, Callable[[UiStream, dict[str, Any]], list[Chunk]]] = {
     StepStarted.type: UiStream._step_started,
     StepReset.type: UiStream._step_reset,
-    ModelFallback.type: UiStream._model_fallback,
     TextStarted.type: lambda stream, data: stream._parts.started("text", data),
     TextDelta.type: lambda stream, data: stream._parts.delta("text", data),
     TextCompleted.type: lambda stream, data: stream._parts.completed("text", data),

@@ -12,14 +12,14 @@ from django.urls import path
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
+from agents.doors.web.navigation import MENU, NavigationEntry
+from agents.doors.web.pages import PersonRequest, page
 from agents.features.credentials.actions import CredentialRejected, remove_credential
 from agents.features.credentials.cards import cards
 from agents.features.credentials.public_pages import ConnectionCard, typed_values
 from agents.features.credentials.queries import credential_for, own_credentials
 from agents.hidden_text import visible
 from agents.services.errors import InvalidRequest, ServiceError
-from agents.web.navigation import MENU, NavigationEntry
-from agents.web.pages import PersonRequest, page
 
 
 @sensitive_post_parameters()

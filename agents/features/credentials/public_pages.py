@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from django import forms
 
+from agents.doors.web.pages import PersonRequest
 from agents.features.credentials.models import Credential
 from agents.selectors.visible import Person
 from agents.services.errors import InvalidRequest
-from agents.web.pages import PersonRequest
 
 
 class ConnectionCard:

@@ -17,6 +17,7 @@ from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.own_database import own_database
 from agents.features.databases.models import DatabaseConnection
 from agents.features.databases.queries import CONFIGURE_DATABASE, target_of
+from agents.kernel.lazy_modules import lazy_modules
 from agents.models import Agent, Run
 from agents.secret_text import HIDDEN, SecretText, SecretUnreadable
 from agents.selectors.visible import Person
@@ -24,6 +25,11 @@ from agents.services.audit import changes_between, fields_of, record
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from agents.states import ACTIVE_RUNS
 from sandbox.cancellation import Cancellation
+
+with lazy_modules:
+    # The drivers, 8 MiB: the admin, and with it this, is also imported by workers.
+    from agents.features.databases.drivers import execute
+
 
 ALLOW_WRITES = "vel_databases.allow_database_writes"
 MAX_HIDDEN_COLUMNS = 500
@@ -128,15 +134,12 @@ def try_connection(connection: DatabaseConnection, *, by: Person) -> None:
     Blocks for as long as connecting and `TRIAL_SECONDS` take. Raises `NotAllowed`, or `Conflict`
     with the reason, without secrets.
     """
-    # The drivers, 8 MiB: the admin, and with it this, is also imported by workers.
-    from agents.features.databases.drivers.execute import execute_sql  # noqa: PLC0415
-
     must_configure(by)
     try:
         target = target_of(connection)
         seconds = min(target.statement_seconds, TRIAL_SECONDS)
         limited = replace(target, statement_seconds=seconds)
-        execute_sql(limited, "SELECT 1", None, own_database(), Cancellation())
+        execute.execute_sql(limited, "SELECT 1", None, own_database(), Cancellation())
     except (SecretUnreadable, AddressRefused, QueryFailed) as error:
         raise Conflict(str(error), code="database_unavailable") from None
 

@@ -16,9 +16,9 @@ from django.utils.safestring import SafeString
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from agents.admin.approval_fields import at_its_field
-from agents.admin.journal import person
-from agents.admin.json_input import JsonText
-from agents.admin.typed_fields import TypedFieldAdmin
+from agents.doors.admin.journal import person
+from agents.doors.admin.json_input import JsonText
+from agents.doors.admin.typed_fields import TypedFieldAdmin
 from agents.features.databases.actions import (
     check_connection,
     may_allow_writes,

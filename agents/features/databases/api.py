@@ -8,10 +8,10 @@ from django.urls import path
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
-from agents.api.operations import Page, operation
-from agents.api.pages import ordered_page
-from agents.api.serializers.strict import read_query
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.operations import Page, operation
+from agents.doors.rest.pagination import ordered_page
+from agents.doors.rest.serializers import read_query
 from agents.features.databases.models import DatabaseConnection
 from agents.features.databases.queries import databases_for, may_see_all_databases
 from agents.features.databases.serializers import (

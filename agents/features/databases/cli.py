@@ -6,20 +6,20 @@ import json
 
 import click
 
-from velproject.cli.boot import with_database
-from velproject.cli.errors import CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option
-from velproject.cli.terminal import one_line
+from agents.doors.cli.boot import with_database
+from agents.doors.cli.errors import CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option
+from agents.doors.cli.terminal import one_line
 
 with late_imports:
     from django.db.models import Q
 
+    from agents.doors.cli.console import new_console
+    from agents.doors.cli.local_user import local_user
     from agents.features.databases.actions import remove_connection
     from agents.features.databases.models import DatabaseConnection
     from agents.features.databases.queries import own_connections, shown_address
-    from velproject.cli.console import new_console
-    from velproject.cli.local_user import local_user
 
 
 @click.group(short_help="List databases that agents may read, and remove one's own.")

@@ -6,8 +6,8 @@ import datetime
 
 from rest_framework import serializers
 
-from agents.api.serializers.lists import ordering
-from agents.api.serializers.strict import PageQuery
+from agents.doors.rest.list_queries import ordering
+from agents.doors.rest.serializers import PageQuery
 from agents.features.databases.models import DatabaseConnection
 
 DATABASE_ORDER = {"name": "name"}

@@ -9,15 +9,15 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
-from agents.api.idempotency import answer_once, answered_before
-from agents.api.operations import IDEMPOTENCY_KEY, LOCATION, operation
 from agents.api.runs import show_run
 from agents.api.serializers.runs import RunShape
-from agents.api.serializers.strict import StrictSerializer, Text, read_body
 from agents.api.serializers.threads import ThreadShape
 from agents.api.threads import show_thread
 from agents.api.transcript import run_of
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.idempotency import answer_once, answered_before
+from agents.doors.rest.operations import IDEMPOTENCY_KEY, LOCATION, operation
+from agents.doors.rest.serializers import StrictSerializer, Text, read_body
 from agents.features.forks.actions import Fork, ForkRequest, complete_fork, prepared_fork
 from agents.features.forks.files import CHOICES, THEN
 from agents.models import TokenScope

@@ -12,9 +12,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
-from agents.api.operations import operation
-from agents.api.serializers.strict import JsonObject, StrictSerializer, Text, read_body
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.operations import operation
+from agents.doors.rest.serializers import JsonObject, StrictSerializer, Text, read_body
 from agents.features.credentials.public import credential_for, remove_credential
 from agents.features.credentials.public_api import ConfiguredShape
 from agents.features.google_workspace.actions import PROVIDER, save_google_key

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.views.decorators.debug import sensitive_variables
 
+from agents.doors.web.pages import PersonRequest
 from agents.features.credentials.public import Credential
 from agents.features.credentials.public_pages import ConnectionCard
 from agents.features.google_workspace.actions import PROVIDER, save_google_key
@@ -16,7 +17,6 @@ from agents.features.google_workspace.client.consent import can_ask
 from agents.features.google_workspace.client.keys import MAX_KEY
 from agents.features.google_workspace.pages import begin_consent
 from agents.selectors.visible import Person
-from agents.web.pages import PersonRequest
 
 
 class GoogleCard(ConnectionCard):

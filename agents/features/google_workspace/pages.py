@@ -18,13 +18,13 @@ from django.urls import path, reverse
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_safe
 
+from agents.doors.web.pages import PersonRequest, page
 from agents.features.google_workspace.actions import save_google_consent
 from agents.features.google_workspace.client.access import SCOPES
 from agents.features.google_workspace.client.consent import can_ask, consent_address
 from agents.hidden_text import visible
 from agents.services.errors import InvalidRequest, ServiceError
 from agents.settings import PageSettings
-from agents.web.pages import PersonRequest, page
 
 KEPT = "google_consent"
 MAX_AGE = 600

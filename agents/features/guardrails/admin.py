@@ -37,4 +37,4 @@ def _label(name: str, description: str, *, always: bool) -> str:
     return f"{label} (every agent has it)" if always else label
 
 
-OPTION_FIELDS = (("guardrails", GuardrailChoice),)
+FORM_FIELDS = {"guardrails": GuardrailChoice}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from agents.doors.cli.terminal import one_line
 from agents.features.guardrails.events import (
     GuardBlocked,
     GuardReplaced,
@@ -11,7 +12,6 @@ from agents.features.guardrails.events import (
     HookFailed,
     ToolRetried,
 )
-from velproject.cli.terminal import one_line
 
 
 class Lines(Protocol):

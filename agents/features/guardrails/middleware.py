@@ -17,7 +17,7 @@ from agents.features.guardrails.checking import (
     program_guards,
 )
 from agents.features.guardrails.lifecycle import LifecycleMiddleware
-from agents.features.guardrails.options import GuardOptions
+from agents.features.guardrails.options import GuardrailOptions
 from agents.features.guardrails.registry import chosen, guardrails
 from agents.features.guardrails.replies import HeldBack, check_reply
 from agents.features.guardrails.retries import ModelRetries, ToolRetries
@@ -53,7 +53,7 @@ class GuardrailMiddleware(Middleware):
 
     def load(self, context: LoadContext) -> RunGuards | End | None:
         try:
-            names = chosen(context.spec.option(GuardOptions).guardrails)
+            names = chosen(context.spec.option(GuardrailOptions).guardrails)
             if not names:
                 return None
             own = program_guards(context.row, context.spec.toolkit)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.features.guardrails.registry import guardrails
 from agents.features.guardrails.usable import OF_PROGRAM
-from agents.kernel.options import AgentOptions, NamedTool
+from agents.kernel.options import AgentOptions, Labels, Location
+from agents.services.errors import InvalidRequest
+from agents.spec import CONFIGURE_APPROVAL, AgentSpec, Name
 
 
 class RetryRule(BaseModel):
@@ -27,20 +29,47 @@ class RetryRule(BaseModel):
     backoff: float = Field(default=1.0, ge=0, le=60)
 
 
-class GuardOptions(AgentOptions):
-    """Read by the middleware of this feature."""
+class GuardrailOptions(AgentOptions):
+    """Read by `GuardrailMiddleware`."""
 
     title = "Guards"
-    permissions = {"guardrails": "agents.configure_approval"}
+    permission = CONFIGURE_APPROVAL
+    listed = []
 
-    guardrails: tuple[Annotated[str, Field(min_length=1, max_length=300)], ...] = Field(
+    guardrails: tuple[Name, ...] = Field(
         default=(),
         description="Checks of its messages, replies, calls and results (docs/guards.md).",
     )
-    on_stuck: Literal["note", "end"] = Field(
+
+    def needed_middleware(self) -> dict[str, str]:
+        return {"guardrails": "guardrails"} if self.guardrails else {}
+
+    def check(self, spec: AgentSpec) -> None:
+        """Refuse a guardrail that nobody knows, or that is named twice."""
+        for name in self.guardrails:
+            of_program = bool(spec.toolkit) and name.startswith(OF_PROGRAM)
+            if name not in guardrails() and not of_program:
+                known = ", ".join(guardrails())
+                raise InvalidRequest(
+                    f"guardrails: {name!r} is not registered; there are {known}.",
+                    code="invalid_agent",
+                )
+            if self.guardrails.count(name) > 1:
+                raise InvalidRequest(f"guardrails: {name!r} is named twice.", code="invalid_agent")
+
+
+class RetryOptions(AgentOptions):
+    """Read by `StuckMiddleware` and `ToolRetries`."""
+
+    title = "Guards"
+    listed = []
+
+    on_stuck: Annotated[
+        Literal["note", "end"],
+        Labels({"note": "tell the model", "end": "tell the model, then end the run"}),
+    ] = Field(
         default="note",
-        description="When it repeats the same calls with the same results: tell the model, or "
-        "tell the model and then end the run.",
+        description="When it makes the same calls with the same results again and again.",
     )
     tool_retries: tuple[RetryRule, ...] = Field(
         default=(),
@@ -54,27 +83,15 @@ class GuardOptions(AgentOptions):
 
     def needed_middleware(self) -> dict[str, str]:
         needed = {}
-        if self.guardrails:
-            needed["guardrails"] = "guardrails"
         if self.on_stuck == "end":
             needed["stuck"] = "on_stuck"
         if self.tool_retries:
             needed["tool_retries"] = "tool_retries"
         return needed
 
-    def named_tools(self) -> Iterator[NamedTool]:
-        for at, rule in enumerate(self.tool_retries):
-            yield ("tool_retries", at, "tool"), rule.tool
-
-    def check(self, spec: Any) -> None:
-        """Refuse a guardrail that nobody knows, or that is named twice."""
-        for name in self.guardrails:
-            of_program = bool(spec.toolkit) and name.startswith(OF_PROGRAM)
-            if name not in guardrails() and not of_program:
-                known = ", ".join(guardrails())
-                raise ValueError(f"guardrails: {name!r} is not registered; there are {known}.")
-            if self.guardrails.count(name) > 1:
-                raise ValueError(f"guardrails: {name!r} is named twice.")
+    def tool_names(self) -> Iterator[tuple[Location, str]]:
+        rules = enumerate(self.tool_retries)
+        yield from ((("tool_retries", at, "tool"), rule.tool) for at, rule in rules)
 
 
-OPTIONS = (GuardOptions,)
+OPTIONS = (GuardrailOptions, RetryOptions)

@@ -12,7 +12,7 @@ import random
 from agents.events.catalogue.messages import StepReset
 from agents.events.preview import preview
 from agents.features.guardrails.events import ToolRetried
-from agents.features.guardrails.options import GuardOptions
+from agents.features.guardrails.options import RetryOptions
 from agents.kernel.middleware import (
     LoadContext,
     ModelHandler,
@@ -73,8 +73,8 @@ class ToolRetries(Middleware):
 
     name = "tool_retries"
 
-    def load(self, context: LoadContext) -> GuardOptions | None:
-        options = context.spec.option(GuardOptions)
+    def load(self, context: LoadContext) -> RetryOptions | None:
+        options = context.spec.option(RetryOptions)
         return options if options.tool_retries else None
 
     async def wrap_tool_call(
@@ -85,7 +85,7 @@ class ToolRetries(Middleware):
             result = await handler(call)
             if not result.is_error or result.code not in TRANSIENT or call.effect != Effect.READ:
                 return result
-            rule = run.state(GuardOptions).retry_rule(row.tool)
+            rule = run.state(RetryOptions).retry_rule(row.tool)
             if rule is None or row.attempt >= rule.attempts:
                 return result
             pause = min(rule.backoff * 2.0 ** (row.attempt - 1), MAX_PAUSE_SECONDS)

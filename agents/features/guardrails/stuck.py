@@ -18,7 +18,7 @@ from agents.engine.history import call_from_row
 from agents.engine.result_files import without_paths
 from agents.events.append import EventDraft
 from agents.features.guardrails.events import GuardStuck
-from agents.features.guardrails.options import GuardOptions
+from agents.features.guardrails.options import RetryOptions
 from agents.features.guardrails.settings import GuardSettings
 from agents.kernel.middleware import Ending, LoadContext, ReplyDecision, RunContext, Tell
 from agents.kernel.park import End
@@ -200,7 +200,7 @@ class StuckMiddleware(Middleware):
 
 
 def _ends_run(run: RunContext) -> bool:
-    return run.spec.option(GuardOptions).on_stuck == "end"
+    return run.spec.option(RetryOptions).on_stuck == "end"
 
 
 def _has_words(reply: Reply) -> bool:

@@ -13,12 +13,12 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
+from agents.features.budgets.public import Budget, Period, delete_budget, save_budget
 from agents.features.inbound_webhooks.models import InboundWebhook, InboundWebhookSigning
 from agents.features.inbound_webhooks.signatures import key_of, new_secret
-from agents.models import Budget, Period, ThreadPolicy
+from agents.models import ThreadPolicy
 from agents.secret_text import SecretText
 from agents.services.audit import Change, changes_between, fields_of, record
-from agents.services.budgets import delete_budget, save_budget
 from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.trigger_rights import (
     check_may_define,

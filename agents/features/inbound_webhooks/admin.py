@@ -10,9 +10,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from agents.admin.journal import person, tag
-from agents.admin.trigger_text import rows_table, run_link
-from agents.admin.triggers import TriggerAdmin, TriggerForm
+from agents.doors.admin.journal import person, tag
+from agents.doors.admin.trigger_text import rows_table, run_link
+from agents.doors.admin.triggers import TriggerAdmin, TriggerForm
 from agents.features.inbound_webhooks.actions import (
     DayBudget,
     budget_of,

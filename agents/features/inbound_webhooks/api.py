@@ -14,12 +14,12 @@ from django.views.decorators.debug import sensitive_variables
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
-from agents.api.operations import LOCATION, Page, operation
-from agents.api.permissions import SESSION_ONLY
-from agents.api.serializers.strict import PageQuery, read_body
-from agents.api.serializers.triggers import TriggerListQuery
-from agents.api.triggers import list_page, own, records_page, with_body
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.operations import LOCATION, Page, operation
+from agents.doors.rest.permissions import SESSION_ONLY
+from agents.doors.rest.serializers import PageQuery, read_body
+from agents.doors.rest.trigger_serializers import TriggerListQuery
+from agents.doors.rest.triggers import list_page, own, records_page, with_body
 from agents.features.inbound_webhooks.actions import (
     DayBudget,
     budget_of,

@@ -6,4 +6,4 @@ class InboundWebhooksConfig(FeatureConfig):
     label = "vel_inbound_webhooks"
     verbose_name = "Inbound webhooks"
     order = 720
-    requires = ("agents",)
+    requires = ("agents", "vel_budgets")

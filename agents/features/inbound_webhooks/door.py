@@ -19,7 +19,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 from rest_framework.exceptions import ParseError
 
-from agents.api.wire import check_json
+from agents.doors.rest.wire import check_json
 from agents.events.append import dump
 from agents.features.inbound_webhooks.admission import TooManyFailures, admit
 from agents.features.inbound_webhooks.deliveries import deliver

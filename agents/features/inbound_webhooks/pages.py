@@ -12,6 +12,8 @@ from django.urls import NoReverseMatch, path, reverse
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
+from agents.doors.web.navigation import MENU, NavigationEntry
+from agents.doors.web.pages import PersonRequest, page
 from agents.features.inbound_webhooks.actions import (
     MOST_PER_MINUTE,
     DayBudget,
@@ -35,8 +37,6 @@ from agents.services.errors import InvalidRequest, ServiceError
 from agents.services.tokens import NAME_CHARACTERS
 from agents.services.trigger_rights import MESSAGE_CHARACTERS, find_agent
 from agents.settings import PageSettings
-from agents.web.navigation import MENU, NavigationEntry
-from agents.web.pages import PersonRequest, page
 
 LIST = "vel_inbound_webhooks/inbound_webhooks.html"
 ONE = "vel_inbound_webhooks/inbound_webhook.html"

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 from rest_framework import serializers
 
-from agents.api.serializers.strict import Flag, StrictSerializer, Text
-from agents.api.serializers.triggers import (
+from agents.doors.rest.serializers import Flag, StrictSerializer, Text
+from agents.doors.rest.trigger_serializers import (
     message_field,
     name_field,
     stamp,

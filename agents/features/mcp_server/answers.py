@@ -10,6 +10,7 @@ from django.urls import NoReverseMatch, reverse
 
 from agents.features.mcp_server.tools import CANCEL_RUN, GET_RUN, SPACE
 from agents.hidden_text import visible
+from agents.kernel.proposals import run_request_kinds
 from agents.models import Message, MessageRole, Run
 from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.family import descendants_of, goes_on_alone
@@ -21,13 +22,14 @@ from agents.structured_output.validation import problems_in
 Result = dict[str, Any]
 """A tool's result as the protocol has it."""
 
-_PERSON = {
-    WaitReason.APPROVAL: "a person must decide what the agent asks",
-    WaitReason.BUDGET: "its budget is used up, and a person must say how it goes on",
-}
+
+def _person() -> dict[str, str]:
+    """Return why a person must act, by `Run.wait_reason`."""
+    about_runs = {kind.name: kind.why_waiting for kind in run_request_kinds().values()}
+    return {WaitReason.APPROVAL: "a person must decide what the agent asks", **about_runs}
 
 
-def waits_for_person(run: Run) -> WaitReason | None:
+def waits_for_person(run: Run) -> str | None:
     """Why neither the run nor what it has delegated goes on before a person has acted."""
     if run.status != RunStatus.WAITING:
         return None
@@ -35,7 +37,7 @@ def waits_for_person(run: Run) -> WaitReason | None:
     if goes_on_alone(family):
         return None
     reasons = {member.wait_reason for member in family if not member.has_ended}
-    return next((reason for reason in _PERSON if reason in reasons), None)
+    return next((reason for reason in _person() if reason in reasons), None)
 
 
 def answer_of(run: Run) -> Result:
@@ -79,8 +81,8 @@ def _under_way(run: Run, data: dict[str, Any]) -> str:
         return f"{space} {later}"
     if reason is None:
         return f"It has not answered yet and goes on. {later}"
-    data["waits_for"] = reason.value
-    return f"It waits: {_PERSON[reason]}, at {data['url']}. {later}"
+    data["waits_for"] = str(reason)
+    return f"It waits: {_person()[reason]}, at {data['url']}. {later}"
 
 
 def _ended(run: Run, data: dict[str, Any]) -> str:

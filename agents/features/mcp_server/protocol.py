@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import InterfaceError, OperationalError
 
@@ -20,11 +20,15 @@ from agents.features.mcp_server.calls import Asked, UnknownTool, call_tool
 from agents.features.mcp_server.limits import MAX_BODY_BYTES
 from agents.features.mcp_server.tools import CANCEL_RUN, GET_RUN, tools_page
 from agents.features.mcp_server.waiting import Tell
+from agents.kernel.lazy_modules import lazy_modules
 from agents.services.errors import InvalidRequest, NoSpace, ServiceError
 
-if TYPE_CHECKING:
-    from mcp.server.context import ServerRequestContext
-    from mcp.server.lowlevel import Server
+with lazy_modules:
+    # 0.7 s of CPU, and a web server that nobody serves with: when the first client comes.
+    from mcp import types
+    from mcp.server import context, lowlevel, streamable_http_manager
+    from mcp.shared import exceptions
+
 
 logger = logging.getLogger(__name__)
 
@@ -50,18 +54,15 @@ async def serve(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @lru_cache(maxsize=1)
-def _server() -> tuple[type[Any], Server[Any]]:
-    # 0.7 s of CPU, and a web server that nobody serves with: when the first client comes.
+def _server() -> tuple[type[Any], lowlevel.Server[Any]]:
     try:
-        from mcp.server.lowlevel import Server  # noqa: PLC0415
-        from mcp.server.streamable_http_manager import (  # noqa: PLC0415
-            StreamableHTTPSessionManager,
-        )
+        server_type = lowlevel.Server
+        manager_type = streamable_http_manager.StreamableHTTPSessionManager
     except ImportError:
         raise PackageMissing from None
     # Says for each request that it begins and ends.
     logging.getLogger("mcp.server").setLevel(logging.WARNING)
-    server = Server(
+    server = server_type(
         "vel",
         version="1",
         title="Vel",
@@ -70,51 +71,47 @@ def _server() -> tuple[type[Any], Server[Any]]:
         on_list_tools=_list_tools,
         on_call_tool=_call_tool,
     )
-    return StreamableHTTPSessionManager, server
+    return manager_type, server
 
 
-async def _list_tools(ctx: ServerRequestContext[Any, Any], params: Any) -> Any:
-    from mcp.shared.exceptions import MCPError  # noqa: PLC0415
-    from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, ListToolsResult  # noqa: PLC0415
-
+async def _list_tools(ctx: context.ServerRequestContext[Any, Any], params: Any) -> Any:
     cursor = params.cursor if params is not None else None
     try:
         tools, following = await in_database(tools_page, _caller(ctx), cursor)
     except InvalidRequest as error:
-        raise MCPError(code=INVALID_PARAMS, message=error.message) from None
+        raise exceptions.MCPError(code=types.INVALID_PARAMS, message=error.message) from None
     except Exception as error:
         logger.exception("the list of MCP tools failed")
         # The package would tell the client what was raised.
-        raise MCPError(code=INTERNAL_ERROR, message=_unforeseen(error)[0]) from None
-    return ListToolsResult.model_validate({"tools": tools, "nextCursor": following})
+        raise exceptions.MCPError(
+            code=types.INTERNAL_ERROR, message=_unforeseen(error)[0]
+        ) from None
+    return types.ListToolsResult.model_validate({"tools": tools, "nextCursor": following})
 
 
-async def _call_tool(ctx: ServerRequestContext[Any, Any], params: Any) -> Any:
-    from mcp.shared.exceptions import MCPError  # noqa: PLC0415
-    from mcp_types import INVALID_PARAMS, CallToolResult  # noqa: PLC0415
-
+async def _call_tool(ctx: context.ServerRequestContext[Any, Any], params: Any) -> Any:
     asked = Asked(_caller(ctx), params.name, params.arguments or {}, ctx.request_id, _tell(ctx))
     try:
         result = await call_tool(asked)
     except UnknownTool:
-        raise MCPError(
-            code=INVALID_PARAMS, message="There is no such tool: list them anew."
+        raise exceptions.MCPError(
+            code=types.INVALID_PARAMS, message="There is no such tool: list them anew."
         ) from None
     except ServiceError as error:
         result = refusal(error.message, error.code)
     except Exception as error:
         logger.exception("an MCP call failed")
         result = refusal(*_unforeseen(error))
-    return CallToolResult.model_validate(result)
+    return types.CallToolResult.model_validate(result)
 
 
-def _caller(ctx: ServerRequestContext[Any, Any]) -> Caller:
+def _caller(ctx: context.ServerRequestContext[Any, Any]) -> Caller:
     request: Any = ctx.request
     caller: Caller = request.scope[CALLER]
     return caller
 
 
-def _tell(ctx: ServerRequestContext[Any, Any]) -> Tell | None:
+def _tell(ctx: context.ServerRequestContext[Any, Any]) -> Tell | None:
     """Sends progress where the client wants to hear of it."""
     if ctx.meta is None or ctx.meta.get("progress_token") is None:
         return None

@@ -16,9 +16,10 @@ from agents.features.mcp_server.limits import MAX_WAIT_SECONDS, TOOLS_PER_PAGE
 from agents.features.mcp_server.queries import mcp_tools_for
 from agents.hidden_text import visible
 from agents.models import Agent
+from agents.models.run import wait_reasons
 from agents.prompt_variables import CONTEXT, names_in
 from agents.services.errors import InvalidRequest
-from agents.states import RunStatus, WaitReason
+from agents.states import RunStatus
 from agents.structured_output.schema import check_schema
 
 GET_RUN = "vel_get_run"
@@ -145,7 +146,7 @@ def answer_schema(output: Mapping[str, Any] | None) -> dict[str, Any]:
         "status": {"type": "string", "enum": list(RunStatus.values)},
         "waits_for": {
             "type": "string",
-            "enum": [*(reason for reason in WaitReason.values if reason), SPACE],
+            "enum": [*(reason for reason, _ in wait_reasons() if reason), SPACE],
             "description": "A person must act, at `url`; with `space` somebody must make room on "
             "the server's disk, and then it continues automatically.",
         },

@@ -13,7 +13,7 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from agents.admin.journal import SealedAdmin, tag
+from agents.doors.admin.journal import SealedAdmin, tag
 from agents.features.notifications.actions import (
     check_target,
     remove_target,

@@ -7,16 +7,18 @@ import sys
 
 import click
 
-from velproject.cli.boot import again, with_database
-from velproject.cli.errors import FAILED, CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option
-from velproject.cli.terminal import one_line
+from agents.doors.cli.boot import again, with_database
+from agents.doors.cli.errors import FAILED, CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option
+from agents.doors.cli.terminal import one_line
 
 with late_imports:
     from django.db.models import Count, Q
     from rich.text import Text
 
+    from agents.doors.cli.console import print_table
+    from agents.doors.cli.find import by_id
     from agents.features.notifications.actions import remove_target, save_target
     from agents.features.notifications.delivery import send_test
     from agents.features.notifications.models import (
@@ -26,8 +28,6 @@ with late_imports:
     )
     from agents.features.notifications.webhook import DeliveryFailed
     from agents.models import Agent
-    from velproject.cli.console import print_table
-    from velproject.cli.find import by_id
 
 agent_option = click.option(
     "--agent", metavar="SLUG", help="Only of this agent's requests [default: of all agents]."

@@ -8,21 +8,21 @@ from typing import Any
 
 import click
 
-from velproject.cli.boot import with_database
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option
-from velproject.cli.terminal import one_line
+from agents.doors.cli.boot import with_database
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option
+from agents.doors.cli.terminal import one_line
 
 with late_imports:
     from rich.text import Text
 
+    from agents.doors.cli.console import print_table
+    from agents.doors.cli.find import by_id
+    from agents.doors.cli.local_user import local_user
     from agents.features.schedules.actions import enable_schedule
     from agents.features.schedules.firing import fire_now
     from agents.features.schedules.models import Schedule
     from agents.features.schedules.queries import schedules_for
-    from velproject.cli.console import print_table
-    from velproject.cli.find import by_id
-    from velproject.cli.local_user import local_user
 
 
 @click.group(short_help="List, start, pause and go on with schedules.")

@@ -14,6 +14,8 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_http_methods
 
 from agents.disk_space import is_short, shortage
+from agents.doors.web.navigation import MENU, NavigationEntry
+from agents.doors.web.pages import PersonRequest, page
 from agents.features.schedules.actions import (
     delete_schedule,
     enable_schedule,
@@ -29,8 +31,6 @@ from agents.selectors.visible import agents_for
 from agents.services.errors import InvalidRequest, ServiceError
 from agents.services.tokens import NAME_CHARACTERS
 from agents.services.trigger_rights import MESSAGE_CHARACTERS, find_agent
-from agents.web.navigation import MENU, NavigationEntry
-from agents.web.pages import PersonRequest, page
 
 SHOWN_FIRINGS = 30
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from agents.api.serializers.lists import moment
-from agents.api.serializers.strict import Flag, StrictSerializer, Text
-from agents.api.serializers.triggers import (
+from agents.doors.rest.list_queries import moment
+from agents.doors.rest.serializers import Flag, StrictSerializer, Text
+from agents.doors.rest.trigger_serializers import (
     message_field,
     name_field,
     stamp,

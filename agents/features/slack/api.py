@@ -10,9 +10,9 @@ from django.views.decorators.debug import sensitive_variables
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
-from agents.api.operations import operation
-from agents.api.serializers.strict import StrictSerializer, Text, read_body
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.operations import operation
+from agents.doors.rest.serializers import StrictSerializer, Text, read_body
 from agents.features.credentials.public import credential_for, remove_credential
 from agents.features.credentials.public_api import ConfiguredShape
 from agents.features.slack.actions import PROVIDER, save_slack_token

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.error import HTTPError
 
 from django.views.decorators.debug import sensitive_variables
 
 from agents.features.slack.settings import SlackSettings
+from agents.kernel.lazy_modules import lazy_modules
 from agents.secret_text import SecretText
 
-if TYPE_CHECKING:
-    from slack_sdk import WebClient
-    from slack_sdk.web import SlackResponse
+with lazy_modules:
+    from slack_sdk import errors, web  # 0.1 s, which agents without Slack should not wait for
+
 
 PAGE = 200
 """Slack asks for no more than this in one page."""
@@ -72,12 +73,9 @@ class SlackClient:
         self._seconds = max(1, round(seconds))
 
     @sensitive_variables()
-    def _client(self) -> WebClient:
-        # Imported here: it costs 0.1 s, which agents without Slack should not wait for.
-        from slack_sdk import WebClient  # noqa: PLC0415
-
+    def _client(self) -> web.WebClient:
         # Without retry handlers: the usual ones send again after a lost connection.
-        return WebClient(
+        return web.WebClient(
             token=self._token.reveal(),
             base_url=SlackSettings.now().SLACK_URL,
             timeout=self._seconds,
@@ -137,16 +135,14 @@ class SlackClient:
         }
 
     def _ask(
-        self, call: Callable[[WebClient], SlackResponse], *, writes: bool = False
-    ) -> SlackResponse:
-        from slack_sdk.errors import SlackApiError, SlackClientError  # noqa: PLC0415
-
+        self, call: Callable[[web.WebClient], web.SlackResponse], *, writes: bool = False
+    ) -> web.SlackResponse:
         client = self._client()
         try:
             return call(client)
-        except SlackApiError as error:
+        except errors.SlackApiError as error:
             raise _refusal(error, writes=writes) from None
-        except (SlackClientError, HTTPException, OSError, ValueError) as error:
+        except (errors.SlackClientError, HTTPException, OSError, ValueError) as error:
             # Raised without its cause: a traceback of it could show the request's headers.
             unknown = writes and not _never_sent(error)
             raise SlackFailed(

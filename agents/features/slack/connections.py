@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 from django import forms
 from django.views.decorators.debug import sensitive_variables
 
+from agents.doors.web.pages import PersonRequest
 from agents.features.credentials.public import Credential
 from agents.features.credentials.public_pages import ConnectionCard
 from agents.features.slack.actions import PROVIDER, save_slack_token
 from agents.features.slack.client import SCOPES
 from agents.selectors.visible import Person
-from agents.web.pages import PersonRequest
 
 
 class SlackCard(ConnectionCard):

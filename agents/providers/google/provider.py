@@ -15,6 +15,7 @@ import httpx2
 from google import genai
 from google.genai import Client, types
 
+from agents.kernel.lazy_modules import lazy_modules
 from agents.providers.addresses import OFFICIAL, is_official
 from agents.providers.base import (
     Block,
@@ -39,6 +40,10 @@ from agents.providers.transport import (
     tls_context,
     transport_error,
 )
+
+with lazy_modules:
+    from google.genai import errors  # 0.5 s and 50 MB
+
 
 API_VERSION = "v1beta"
 MAX_ERROR_BYTES = 64_000
@@ -120,8 +125,6 @@ class GoogleProvider:
     async def limits(self, model: str) -> ModelLimits:
         """See `Provider.limits`. Asks the server once per model."""
         if model not in self._limits:
-            from google.genai import errors  # noqa: PLC0415 -- half a second, 50 MB
-
             known = known_limits(model)
             try:
                 info = await self._sdk().aio.models.get(model=model)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from agents.kernel.lazy_modules import lazy_modules
 from agents.providers.scripts.base import ENDED, Message, ScriptTurn, is_request, text_of
+
+with lazy_modules:
+    # YAML costs 15 ms, which the other scripts should not wait for.
+    from agents.agent_templates import catalogue
+
 
 if TYPE_CHECKING:
     from agents.agent_templates.catalogue import AgentTemplate
@@ -74,10 +80,7 @@ def _chosen(request: str) -> tuple[AgentTemplate, str] | None:
 
 
 def _templates() -> list[AgentTemplate]:
-    # Imported here: YAML costs 15 ms, which the other scripts should not wait for.
-    from agents.agent_templates.catalogue import agent_templates  # noqa: PLC0415
-
-    return list(agent_templates().values())
+    return list(catalogue.agent_templates().values())
 
 
 def _slug(name: str) -> str:

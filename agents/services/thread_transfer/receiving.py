@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents.services.mcp_state_moves import bring_state
+from agents.kernel.thread_state import ThreadState
 from agents.services.placement import MARK, is_current
 from agents.services.snapshots import snapshot_store, watched_areas
 from agents.services.upload_files import directory_uploads
@@ -27,21 +27,24 @@ from sandbox.snapshots.manifest import is_left_out
 @dataclass(slots=True)
 class ReceivedFiles:
     """What became of one thread's files. `missing` are paths that the state had and did not keep;
-    `left_out` are directories that snapshots never hold, such as node_modules. `lost_programs`:
-    what its MCP programs had kept is not here."""
+    `left_out` are directories that snapshots never hold, such as node_modules. `lost`
+    are the states of features that could not be restored."""
 
     missing: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
-    lost_programs: bool = False
+    lost: list[ThreadState] = field(default_factory=list)
 
 
 def receive_thread(
-    location: WorkspaceLocation, placement: int, state: str | None, programs: str | None = None
+    location: WorkspaceLocation,
+    placement: int,
+    state: str | None,
+    states: Sequence[tuple[ThreadState, str]] = (),
 ) -> ReceivedFiles:
     """Make the directories of a thread that comes from elsewhere, with its files in `state`.
 
-    None: there are none. `programs` is what `store_state` returned for its MCP programs. What lies
-    in their place is set aside. All of it or nothing: without its
+    None: there are none. `states` are those of features, as they were stored. What is in their
+    place is set aside. All of it or nothing: without its
     mark a directory is not used. Raises `StorageFailed`, `SnapshotLost` for a state that is
     damaged or gone, other `SandboxError`, OSError and LockTimeout.
     """
@@ -61,8 +64,9 @@ def receive_thread(
             received.left_out = sorted(path for path in unkept if is_left_out(path))
             failed = {path for path, _ in done.failed}
             received.missing = sorted((unkept | failed) - set(received.left_out))
-        if programs is not None:
-            received.lost_programs = not (programs and bring_state(workspace, programs))
+        for kind, stored in states:
+            if not (stored and kind.restore(workspace, stored)):
+                received.lost.append(kind)
         _write_mark(workspace.root, placement)
         return received
 

@@ -12,11 +12,10 @@ from typing import Any
 
 from django.db import transaction
 
+from agents.kernel.thread_state import ThreadState, thread_states
 from agents.models import Run, RunClock, SnapshotCause, Thread
 from agents.models.database_clock import DatabaseNow
 from agents.services.machines import release
-from agents.services.mcp_state_moves import store_state
-from agents.services.mcp_state_rows import record_state
 from agents.services.placement import Member, is_current, lock_membership
 from agents.services.snapshots import latest_manifest, record_snapshot, watched_areas
 from agents.services.stored_snapshots import StoredSnapshots
@@ -36,8 +35,8 @@ from sandbox.snapshots import (
 )
 
 Call = Callable[..., Any]
-_Step = tuple[str, Taken, str | None]
-"""A thread, its files, and what its MCP programs keep."""
+_Step = tuple[str, Taken, list[tuple[ThreadState, str]]]
+"""A thread, its files, and the states of features that are stored."""
 
 LIMITS = SnapshotLimits(
     entries=200_000, file_bytes=1024**3, read_bytes=8 * 1024**3, seconds=120.0, names=64 * 1024**2
@@ -98,16 +97,20 @@ def send_thread(to_send: ThreadToSend, member: Member, call: Call) -> bool:
                 raise CannotSendThread(
                     f"{len(too_much)} of its files are more than a snapshot holds."
                 )
-            programs = store_state(open_workspace(location), LIMITS)
-            if programs == "":
-                raise CannotSendThread("What its MCP programs keep is more than a snapshot holds.")
+            states = []
+            for state in thread_states():
+                stored = state.store(open_workspace(location), LIMITS)
+                if stored == "":
+                    raise CannotSendThread(state.too_large)
+                if stored is not None:
+                    states.append((state, stored))
             store.publish(found.manifest)
             base = call(latest_manifest, location.thread_id) or ""
             changes = _changes(store, base, now)
             if lacking := call(without_contents, location.thread_id):
                 add_contents(location, lacking, call)
             taken = replace(found, base=base, changes=changes)
-            steps.append((location.thread_id, taken, programs))
+            steps.append((location.thread_id, taken, states))
         return bool(call(_send_thread, to_send.first, member, steps))
 
 
@@ -128,10 +131,10 @@ def _send_thread(first: str, member: Member, steps: list[_Step]) -> bool:
         return False
     if _driven(first):
         raise CannotSendThread("It is being driven.")
-    for thread_id, step, programs in steps:
+    for thread_id, step, states in steps:
         record_snapshot(thread_id, step, SnapshotCause.OUTSIDE, is_stored=True)
-        if programs is not None:
-            record_state(thread_id, programs)
+        for state, stored in states:
+            state.record(thread_id, stored)
     release([first])
     waiting = Run.objects.filter(status=RunStatus.QUEUED)
     for run in [*waiting.filter(thread=first), *waiting.filter(thread__root=first)]:

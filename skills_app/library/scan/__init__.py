@@ -7,8 +7,12 @@ The rules are imported at the first scan: their expressions cost 120 ms to compi
 processes scan nothing.
 """
 
+from agents.kernel.lazy_modules import lazy_modules
 from skills_app.library.package import Package
 from skills_app.library.scan.finding import ScanFinding, findings_json, has_danger
+
+with lazy_modules:
+    from skills_app.library.scan import scanning
 
 __all__ = ["ScanFinding", "findings_json", "has_danger", "scan_package"]
 
@@ -19,6 +23,4 @@ def scan_package(package: Package) -> list[ScanFinding]:
     Every byte of every file is looked at. What is more than the limits is only looked through
     for the plainest signs, and a finding says so.
     """
-    from skills_app.library.scan import scanning  # noqa: PLC0415
-
     return scanning.scan_package(package)

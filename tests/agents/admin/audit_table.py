@@ -8,28 +8,24 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 
+from agents.features.budgets.models import Budget
 from agents.features.databases.models import DatabaseConnection
 from agents.features.inbound_webhooks.models import InboundWebhook
+from agents.features.mcp_client.actions import save_server
+from agents.features.mcp_client.models import McpServer
 from agents.features.notifications.models import NotificationTarget
 from agents.features.schedules.models import Schedule
-from agents.models import (
-    Agent,
-    Budget,
-    Machine,
-    McpServer,
-    Thread,
-)
+from agents.models import Agent, Machine, Thread
 from agents.models.database_clock import database_now
 from agents.secret_text import SecretText
-from agents.services.mcp_servers import save_server
 from agents.services.tokens import create_token
 from agents.states import RunStatus
 from tests.agents.admin import rows
 from tests.agents.admin.pages import act
 from tests.agents.admin.test_agents import form
-from tests.agents.admin.test_mcp_servers import form as server_form
 from tests.agents.admin.test_triggers import typed
 from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook
+from tests.agents.features.mcp_client.test_admin import form as server_form
 from tests.agents.features.schedules.rows import make_schedule
 
 SECRET = "postgresql://me:hunter2@192.0.2.1/x"
@@ -197,9 +193,9 @@ DONE: dict[str, tuple[Any, str]] = {
         _act("deactivate_selected", _agent, confirmed="deactivate_selected"),
         "agent.changed",
     ),
-    "agents.Budget add": (_add_for_agent("agents_budget", **BUDGET), "budget.created"),
-    "agents.Budget change": (_change(_budget, **BUDGET), "budget.changed"),
-    "agents.Budget delete": (_delete(_budget), "budget.removed"),
+    "vel_budgets.Budget add": (_add_for_agent("vel_budgets_budget", **BUDGET), "budget.created"),
+    "vel_budgets.Budget change": (_change(_budget, **BUDGET), "budget.changed"),
+    "vel_budgets.Budget delete": (_delete(_budget), "budget.removed"),
     "vel_databases.DatabaseConnection add": (
         _add("vel_databases_databaseconnection", **DATABASE),
         "database.created",
@@ -258,12 +254,15 @@ DONE: dict[str, tuple[Any, str]] = {
         "hook.changed",
     ),
     "vel_inbound_webhooks.InboundWebhook new_secret": (_act("new_secret", _hook), "hook.rotated"),
-    "agents.McpServer add": (_add("agents_mcpserver", **server_form()), "mcp_server.created"),
-    "agents.McpServer change": (
+    "vel_mcp_client.McpServer add": (
+        _add("vel_mcp_client_mcpserver", **server_form()),
+        "mcp_server.created",
+    ),
+    "vel_mcp_client.McpServer change": (
         _change(_server, **server_form(call_seconds="31")),
         "mcp_server.changed",
     ),
-    "agents.McpServer delete": (_delete(_server), "mcp_server.removed"),
+    "vel_mcp_client.McpServer delete": (_delete(_server), "mcp_server.removed"),
     "agents.Thread erase_selected": (
         _act("erase_selected", _ended_thread, confirmed="erase_selected"),
         "thread.erased",

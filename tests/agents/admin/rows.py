@@ -29,7 +29,6 @@ from agents.services.runs import RunRequest, create_run
 from agents.states import RunStatus, ToolCallStatus, WaitReason
 from memory.edits import MemoryEdit
 from memory.proposals import MEMORY_EDIT
-from tests.support.runs import with_options
 
 PASSWORD = "a long enough one"
 ALL_DECISIONS = ["approve", "edit", "reject", "respond"]
@@ -56,8 +55,7 @@ def staff(name: str, *permissions: str) -> User:
 
 
 def agent(slug: str = "coder", **fields: Any) -> Agent:
-    values = {"name": slug.capitalize(), "everyone": True, **fields}
-    return save_agent(Agent(slug=slug, **with_options(values)))
+    return save_agent(Agent(slug=slug, **{"name": slug.capitalize(), "everyone": True, **fields}))
 
 
 def run(owner: User, *, slug: str = "coder", message: str = "Do it.", **request: Any) -> Run:

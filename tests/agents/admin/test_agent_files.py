@@ -12,7 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import RequestFactory
 from django.urls import reverse
 
-from agents.admin.bulk import Bulk, carry_out
+from agents.doors.admin.bulk import Bulk, carry_out
 from agents.models import Agent, Run
 from agents.services.agents import save_agent
 from agents.services.errors import NotAllowed

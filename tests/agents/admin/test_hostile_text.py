@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from agents.admin.text import shown, shown_result_json, typed
+from agents.doors.admin.text import shown, shown_result_json, typed
 from agents.hidden_text import visible
 from agents.models import Agent, ApprovalRequest, Run, Thread, Todo
 from agents.states import RunStatus

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.admin import journal
+from agents.doors.admin import journal
 from agents.models import ApiToken
 from agents.services.tokens import create_token
 from tests.agents.admin import rows

@@ -52,7 +52,7 @@ def _feature(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> 
 def _taken(**typed: Any) -> dict[str, Any]:
     agent = Agent()
     take_options(agent, typed)
-    return {name: agent.options.get(name) for name in typed}
+    return {name: getattr(agent, name) for name in typed}
 
 
 def test_a_text_can_be_emptied() -> None:
@@ -61,10 +61,10 @@ def test_a_text_can_be_emptied() -> None:
 
 
 def test_another_field_that_is_empty_has_its_default() -> None:
-    agent = Agent(options={"nickname": "Ann", "greetings": 7})
+    agent = Agent(nickname="Ann", greetings=7)
     take_options(agent, {"nickname": "", "greetings": None})
-    assert agent.options.get("nickname") is None
-    assert agent.options.get("greetings", 3) == 3
+    assert agent.nickname is None
+    assert agent.greetings == 3
 
 
 def test_what_is_not_valid_is_reported_by_field() -> None:

@@ -8,11 +8,12 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from agents.features.budgets.models import Budget
 from agents.features.inbound_webhooks.actions import DayBudget
 from agents.features.inbound_webhooks.admission import count_refusal
 from agents.features.inbound_webhooks.models import InboundWebhook, InboundWebhookRefusal
 from agents.features.schedules.models import Schedule
-from agents.models import AuditEntry, Budget, Run
+from agents.models import AuditEntry, Run
 from tests.agents.admin.test_triggers import HOOKS, SCHEDULES, staff, typed
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook

@@ -6,10 +6,11 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from agents.admin.trigger_text import rows_table
+from agents.doors.admin.trigger_text import rows_table
+from agents.features.budgets.models import Budget
 from agents.features.inbound_webhooks.models import InboundWebhook
 from agents.features.schedules.models import Schedule
-from agents.models import AuditEntry, Budget, Run
+from agents.models import AuditEntry, Run
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook, send, signed
 from tests.agents.features.schedules.rows import fire_all, make_due, make_schedule

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.agent_files.reading import MAX_BYTES, BadFile, read_document
-from agents.agent_files.shape import AgentFile, SubagentFile, agent_schema
+from agents.agent_files.shape import agent_schema, default_of, file_fields
 from agents.agent_files.writing import write_document
 from agents.models import Agent, Subagent
+from agents.spec import SubagentSpec
 
 SCHEMA = Path(__file__).parents[3] / "docs/agent.schema.json"
 
@@ -90,19 +91,19 @@ def test_a_bomb_of_aliases_and_many_values_cost_no_time():
 
 def test_a_file_has_every_field_of_an_agent_with_its_default():
     """A field that an agent gets must get into its file, or be named here as not a part of it."""
-    not_part = {"id", "owner", "version", "created_at", "updated_at", "toolkit", "options"}
-    fields = {field.name for field in Agent._meta.concrete_fields} - not_part
-    related = {field.name for field in Agent._meta.many_to_many} | {"subagents"}
-    assert set(AgentFile.model_fields) == fields | related
-    for name, field in AgentFile.model_fields.items():
-        if name in fields and not field.is_required():
-            assert field.default == Agent._meta.get_field(name).get_default(), name
+    not_part = {"id", "owner", "version", "created_at", "updated_at", "toolkit", "definition"}
+    columns = {field.name for field in Agent._meta.concrete_fields} - not_part
+    related = {field.name for field in Agent._meta.many_to_many} | {"subagents", "databases"}
+    assert columns | related <= file_fields().keys()
+    for name in file_fields().keys() - related - {"name", "slug"}:
+        assert default_of(name) == getattr(Agent(), name), name
 
     own = {field.name for field in Subagent._meta.concrete_fields} - {"id", "agent"}
-    assert set(SubagentFile.model_fields) == own
-    for name, field in SubagentFile.model_fields.items():
+    assert set(SubagentSpec.model_fields) == own
+    for name, field in SubagentSpec.model_fields.items():
         if not field.is_required():
-            assert field.default == Subagent._meta.get_field(name).get_default(), name
+            default = Subagent._meta.get_field(name).get_default()
+            assert field.default == (tuple(default) if isinstance(default, list) else default), name
 
 
 def test_the_published_schema_is_that_of_the_code():

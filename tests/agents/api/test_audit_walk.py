@@ -20,13 +20,13 @@ from rest_framework.test import APIClient
 
 from agents.api.urls import urlpatterns
 from agents.features.google_workspace.actions import save_google_key
+from agents.features.mcp_client.actions import save_server, store_listing
+from agents.features.mcp_client.models import McpServer
+from agents.features.mcp_client.protocol.definitions import read_listing
 from agents.features.schedules.actions import save_schedule
 from agents.features.schedules.models import Schedule
 from agents.features.slack.actions import save_slack_token
-from agents.mcp.definitions import read_listing
-from agents.models import AuditEntry, Door, McpServer, Run, Thread
-from agents.services.mcp_servers import save_server
-from agents.services.mcp_tools import store_listing
+from agents.models import AuditEntry, Door, Run, Thread
 from agents.services.runs import RunRequest, create_run
 from agents.services.tokens import create_token
 from agents.states import RunStatus
@@ -321,7 +321,7 @@ SCENARIOS: dict[tuple[str, str], Callable[[World], Sent]] = {
 }
 ELSEWHERE = {
     ("restore", "post"): "tests/agents/admin/test_workspace_restore.py",
-    ("mcp-fetch", "post"): "tests/agents/admin/test_mcp_servers.py",
+    ("mcp-fetch", "post"): "tests/agents/features/mcp_client/test_admin.py",
 }
 """Tested beside what they need: a workspace, a program in the sandbox."""
 

@@ -177,7 +177,7 @@ def test_threads_by_agent_key_and_status(ann: User) -> None:
 def test_a_filter_looks_through_a_part_of_the_list_on_each_page(
     ann: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agents.api.pages.LOOKED_THROUGH", 3)
+    monkeypatch.setattr("agents.doors.rest.pagination.LOOKED_THROUGH", 3)
     made = [make_run(ann) for _ in range(10)]
     failed = [made[0], made[5], made[6], made[9]]
     Run.objects.filter(pk__in=[run.pk for run in failed]).update(status=RunStatus.FAILED)

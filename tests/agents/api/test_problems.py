@@ -14,7 +14,7 @@ from django.test import AsyncClient
 from rest_framework.exceptions import Throttled
 
 from agents.api import agents as agents_views
-from agents.api.problems import exception_handler
+from agents.doors.rest.problems import exception_handler
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound, ServiceError
 from agents.services.tokens import create_token
 from tests.agents.api.rows import APIClient, client_for, make_user, post, problem_of

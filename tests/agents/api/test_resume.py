@@ -87,7 +87,7 @@ def test_it_is_told_to_continue_or_what_is_said(ann: User, status: str) -> None:
             "/api/v1/approvals?status=pending&run=",
         ),
         (RunStatus.WAITING, WaitReason.CHILDREN, "waiting", "subagents"),
-        (RunStatus.WAITING, WaitReason.BUDGET, "waiting", "budget"),
+        (RunStatus.WAITING, "budget", "waiting", "budget"),
     ],
 )
 def test_what_has_not_stopped_is_not_resumed(

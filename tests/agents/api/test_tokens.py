@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rest_framework.test import APIClient
 
-from agents.api.pages import write_cursor
+from agents.doors.rest.pagination import write_cursor
 from agents.models import ApiToken
 from agents.services.tokens import create_token
 from tests.agents.api.rows import client_for, client_with, make_user, post, problem_of

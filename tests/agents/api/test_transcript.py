@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from agents.api.pages import write_cursor
+from agents.doors.rest.pagination import write_cursor
 from agents.events.append import dump
 from agents.models import Effect, Message, MessageRole, Run, ToolCall
 from agents.selectors import conversation
@@ -120,7 +120,7 @@ def test_long_calls_come_in_shorter_pages(run: Run, monkeypatch: pytest.MonkeyPa
     for turn in range(1, 6):
         call(run, turn, "", "x" * 600, input=dump({"path": "y" * 100}))
     call(run, 6, "", "x" * 2_000)
-    monkeypatch.setattr("agents.api.pages.PAGE_BYTES", 1_500)
+    monkeypatch.setattr("agents.doors.rest.pagination.PAGE_BYTES", 1_500)
     assert pages(run, "tool-calls", "turn") == [[1, 2], [3, 4], [5], [6]]
 
 

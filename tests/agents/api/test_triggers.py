@@ -6,9 +6,10 @@ import pytest
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
+from agents.features.budgets.models import Budget
 from agents.features.inbound_webhooks.models import InboundWebhook
 from agents.features.schedules.models import Schedule
-from agents.models import AuditEntry, Budget, Run
+from agents.models import AuditEntry, Run
 from agents.services.request_rates import forget_shares
 from tests.agents.api.rows import client_for, make_agent, make_run, make_user
 from tests.agents.features.inbound_webhooks.rows import BODY, make_inbound_webhook, send, signed

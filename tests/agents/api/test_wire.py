@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rest_framework.exceptions import ParseError
 
-from agents.api.wire import MAX_DEPTH, check_json
+from agents.doors.rest.wire import MAX_DEPTH, check_json
 from tests.agents.api.rows import (
     ask_approval,
     client_for,

@@ -11,8 +11,8 @@ import pytest
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth import get_user_model
 
-from agents.consumers import base
 from agents.consumers.unknown import refuse_unknown_path
+from agents.doors.websockets import base
 from agents.routing import websocket_application, websocket_urlpatterns
 from agents.services import open_connections
 from agents.services.tokens import create_token

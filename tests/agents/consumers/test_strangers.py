@@ -9,7 +9,7 @@ import pytest
 from pytest_django import Settings
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from agents.consumers.origin import is_allowed
+from agents.doors.websockets.origin import is_allowed
 from tests.agents.consumers.conftest import Client
 from tests.support.site import Site
 

@@ -9,6 +9,7 @@ import pytest
 from django.test import override_settings
 
 from agents.demo.task import PLAIN
+from agents.doors.cli.errors import FAILED, OK
 from agents.engine.workspaces import ThreadFiles
 from agents.models import Run
 from agents.services.demo import read_demo_outputs
@@ -17,7 +18,6 @@ from tests.agents.demo.played import play_at_once
 from tests.sandbox.places import reachable_directory
 from tests.support.wheels import NO_INDEX
 from tests.velproject.in_process import call
-from velproject.cli.errors import FAILED, OK
 from velproject.cli.main import vel
 
 pytestmark = pytest.mark.django_db(transaction=True)

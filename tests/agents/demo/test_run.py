@@ -123,7 +123,8 @@ def test_a_workspace_that_cannot_be_made_leaves_no_run(monkeypatch: pytest.Monke
 
 def test_the_agent_is_made_once_and_the_operators_changes_stay() -> None:
     agent = ensure_demo_agent()
-    Agent.objects.filter(pk=agent.pk).update(system_prompt="Be brief.")
+    agent.system_prompt = "Be brief."
+    agent.save()
     assert ensure_demo_agent().system_prompt == "Be brief."
     assert Agent.objects.count() == 1
     assert agent in agents_for(make_user())

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from agents.demo.task import PLAIN, TOOLBOX, WITH_TOOLBOX
+from agents.doors.cli.errors import OK
 from agents.models import Agent, Message, Run, ToolCall
 from agents.services.demo import (
     demo_task,
@@ -25,7 +26,6 @@ from tests.agents.demo.test_report import Reader, compare_every_number
 from tests.support.hang import HANG
 from tests.support.runs import make_user
 from tests.velproject.in_process import call
-from velproject.cli.errors import OK
 
 pytestmark = [
     pytest.mark.bubblewrap,

@@ -7,6 +7,7 @@ from collections import Counter
 
 from django_q.models import OrmQ
 
+from agents.features.budgets.models import RunBudget
 from agents.models import ApprovalRequest, Message, Run, RunClock, RunEvent, ToolCall
 from agents.states import ACTIVE_RUNS, ENDED_RUNS, OPEN_CALLS, ToolCallStatus
 
@@ -41,7 +42,8 @@ def check_run(run: Run) -> None:
         assert not [call for call in calls if call.status in OPEN_CALLS]
         assert run.status == "failed" or not waiting
         assert not asked.filter(kind="budget").exists()
-        assert not clock.reserved_from, "an ended run keeps a reservation"
+        held = RunBudget.objects.filter(run=run).exclude(reserved_from="")
+        assert not held, "an ended run keeps a reservation"
     assert run.wake_at is None or run.wait_reason in ("children", "budget")
     if run.status == "pending" and run.parent is None:
         active = Run.objects.filter(thread=run.thread_id, parent=None, status__in=ACTIVE_RUNS)
@@ -56,9 +58,9 @@ def check_run(run: Run) -> None:
 
 def check_budget_is_asked(run: Run) -> None:
     """Somebody is asked for more of what it waits for: in its own run, or above."""
-    allowance = run.clock.waits_for
+    allowance = run.budget.waits_for
     assert allowance is not None
-    asked = ApprovalRequest.objects.filter(allowance=allowance, status="pending")
+    asked = ApprovalRequest.objects.filter(budget_request__allowance=allowance, status="pending")
     above = run
     while above.parent is not None:
         above = above.parent

@@ -165,7 +165,9 @@ def test_a_prompt_of_before_there_were_variables_goes_on_working() -> None:
     user = make_user()
     agent = make_agent(user, system_prompt="As it was.")
     old = "Write {{user.email}} as Handlebars does."
-    Agent.objects.update(system_prompt=old)
+    for agent in Agent.objects.all():
+        agent.system_prompt = old
+        agent.save()
     version = agent.versions.get()
     version.spec["system_prompt"] = old
     version.save()

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from agents.engine.crash_points import CrashPoint
 from agents.features.guardrails.events import GuardStuck
 from agents.kernel import chain
 from agents.kernel.middleware import (
+    CommitAgain,
     Ending,
     LoadContext,
     ModelHandler,
@@ -317,6 +319,42 @@ def test_writes_happen_once_whatever_crashes(
     assert rows() == before
     drive_to_end(run)
     assert rows() == {"reply 1", "result 1", "reply 2"}
+
+
+class ReadsAgain(Commits):
+    """Another process notices the run during the first reply. Its write needs to know more."""
+
+    name = "reads_again"
+
+    async def wrap_model_call(
+        self, run: RunContext, request: ModelRequest, handler: ModelHandler
+    ) -> Reply:
+        reply = await handler(request)
+        clock = RunClock.objects.filter(run=run.row)
+        await run.in_database(partial(clock.update, noticed=True))
+        request.on_commit(partial(self._write, request), then=lambda: self.told.append("then"))
+        return reply
+
+    def _write(self, request: ModelRequest) -> None:
+        row(f"reply {request.turn}")()
+        if request.noticed and "prepared" not in self.told:
+            raise CommitAgain(self._prepare)
+
+    async def _prepare(self) -> None:
+        self.told.append("prepared")
+
+
+@pytest.mark.both_databases
+def test_a_write_can_read_its_rows_again_before_the_reply_is_stored(
+    tmp_path: Path, install: Install
+) -> None:
+    again = ReadsAgain()
+    install(again)
+    run = drive_to_end(play(tmp_path, DONE))
+    assert run.status == "completed"
+    assert again.told == ["prepared", "then"]
+    assert rows() == {"reply 1"}
+    assert Message.objects.filter(run=run, role="assistant").count() == 1
 
 
 class LosesFence(Commits):

@@ -100,5 +100,5 @@ def test_it_locks_the_runs_that_a_feature_names() -> None:
         seen.append(set(locked.runs))
         assert locked.runs[run.pk] is locked.run
 
-    assert not parked(writer, Park(WaitReason.BUDGET, settle, locks=[other.pk, run.pk]))
+    assert not parked(writer, Park("budget", settle, locks=[other.pk, run.pk]))
     assert seen == [{other.pk, run.pk}]

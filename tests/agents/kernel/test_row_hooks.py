@@ -14,6 +14,7 @@ from agents.engine.lease import hand_back
 from agents.kernel.row_hooks import RowHooks, register, unregister
 from agents.models import Run, RunClock, RunEvent
 from agents.services.run_control import cancel_run, resume_run
+from agents.services.wake import wake_due
 from agents.states import RunStatus, WaitReason
 from tests.agents.engine.by_hand import claim, claimed, committed, let_lease_expire, new_run
 
@@ -42,6 +43,10 @@ class Noting(RowHooks):
 
     def stop_waiting(self, run: Run) -> None:
         self.seen.append(("stop_waiting", run.wait_reason))
+
+    def time_over(self, run: Run) -> str:
+        self.seen.append(("time_over", run.wait_reason))
+        return "lunch is over"
 
 
 class Refusing(RowHooks):
@@ -109,6 +114,20 @@ def test_only_the_feature_that_a_run_waits_for_stops_waiting(seen: list[Any]) ->
         ("released", True),
         ("ended", "cancelled", True),
     ]
+
+
+def test_only_the_feature_that_a_run_waits_for_says_why_it_continues(seen: list[Any]) -> None:
+    _, run = new_run()
+    reasons = []
+    for reason in ("lunch", WaitReason.CHILDREN):
+        Run.objects.filter(pk=run.pk).update(
+            status=RunStatus.WAITING, wait_reason=reason, wake_at=1.0
+        )
+        assert committed(wake_due)
+        event = RunEvent.objects.filter(run=run, type="run.resumed").latest("seq")
+        reasons.append(json.loads(event.data)["reason"])
+    assert reasons == ["lunch is over", "the time is over"]
+    assert seen == [("time_over", "lunch")]
 
 
 def test_an_exception_of_a_hook_undoes_the_whole_change(seen: list[Any]) -> None:

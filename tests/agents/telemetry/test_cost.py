@@ -12,7 +12,7 @@ from agents.models import EndedRun, RemoteTrace, RunEvent, ServerProcess
 from agents.telemetry.model_watch import watched_model_call
 from agents.telemetry.process import forget_instruments
 from agents.telemetry.tool_watch import watched_command, watched_tool_call
-from tests.agents.engine.test_guard_costs import statements
+from tests.agents.features.guardrails.test_costs import statements
 from tests.support.otlp import collector
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
+from agents.features.budgets.models import Budget
 from agents.features.inbound_webhooks.models import InboundWebhook
 from agents.features.schedules.models import Schedule
-from agents.models import Budget, Run
+from agents.models import Run
 from agents.services.request_rates import forget_shares
 from tests.agents.api.rows import make_agent, make_run, make_user
 from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook, send, signed

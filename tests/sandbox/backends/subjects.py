@@ -1,4 +1,4 @@
-"""Every backend, ready to use, for the tests that all of them must pass."""
+"""Every backend, ready to use, for the tests that all backends must pass."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sandbox.backends.tools import FileTools
 
 @dataclass(frozen=True)
 class Subject:
-    """A backend and the directory in it that tests may fill. `host` is its place on the host."""
+    """A backend and a directory in it that tests may fill. `host` is its path on the host."""
 
     backend: FileTools
     home: str

@@ -1,4 +1,4 @@
-"""Whatever a model passes: a result or an error that every database and client can carry."""
+"""Any arguments of a model give a result or an error that databases and clients accept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.sandbox.backends.subjects import SUBJECTS, Subject
 
-text = st.text(st.characters(), max_size=20)  # lone surrogates and NUL are part of it
+text = st.text(st.characters(), max_size=20)  # includes lone surrogates and NUL
 path = st.one_of(
     text, st.sampled_from(["", "/", "a", "dir/b", "dir", "..", "a/x", "dir/\ud800", "/skills"])
 )

@@ -1,4 +1,4 @@
-"""What a hostile owner of the files plants, and that the host neither reads nor hangs."""
+"""Hostile files do not make the host read them or hang."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def outside(tmp_path: Path) -> Path:
 
 
 def place(subject: Subject) -> Path:
-    """Where on the host the subject's files are."""
+    """The path of the subject's files on the host."""
     assert subject.host is not None
     return subject.host
 
 
 def assert_out_of_reach(subject: Subject, name: str) -> None:
-    """No tool reads or writes what `name` leads to."""
+    """No tool reads or writes the target of `name`."""
     backend, path = subject.backend, subject.at(name)
     for result in (
         backend.read_file(path),
@@ -85,7 +85,7 @@ def test_magic_links_are_not_followed(on_disk: Subject, target: str) -> None:
     assert_out_of_reach(on_disk, "link")
 
 
-def test_links_that_stay_inside_are_read_and_not_written_through(on_disk: Subject) -> None:
+def test_links_that_stay_inside_can_be_read_but_not_written(on_disk: Subject) -> None:
     on_disk.put("v2/notes.md", "content")
     os.symlink("v2", place(on_disk) / "latest")
     os.symlink("../latest/notes.md", place(on_disk) / "v2" / "alias.md")
@@ -115,7 +115,7 @@ def test_links_in_a_circle_end(on_disk: Subject) -> None:
     assert on_disk.backend.grep("x", on_disk.home)["files_searched"] == 0
 
 
-def test_a_dangling_link_is_no_way_to_create_files(on_disk: Subject, outside: Path) -> None:
+def test_a_dangling_link_cannot_create_files(on_disk: Subject, outside: Path) -> None:
     os.symlink(outside / "new.txt", place(on_disk) / "link")
     os.symlink(outside / "newdir", place(on_disk) / "dir")
     os.symlink("nowhere", place(on_disk) / "inside")
@@ -131,7 +131,7 @@ def plant_fifo(path: Path) -> None:
 
 def plant_socket(path: Path) -> None:
     here = os.getcwd()
-    os.chdir(path.parent)  # the address of a socket holds 108 bytes
+    os.chdir(path.parent)  # the address of a socket has at most 108 bytes
     try:
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(path.name)
@@ -146,7 +146,7 @@ def plant_device(path: Path) -> None:
 @pytest.mark.parametrize(
     "plant", [plant_fifo, plant_socket, pytest.param(plant_device, marks=pytest.mark.root)]
 )
-def test_what_is_not_a_regular_file_is_neither_read_nor_written(
+def test_special_files_are_neither_read_nor_written(
     on_disk: Subject, plant: Callable[[Path], None]
 ) -> None:
     plant(place(on_disk) / "odd")
@@ -169,7 +169,7 @@ def test_what_is_not_a_regular_file_is_neither_read_nor_written(
     assert backend.glob("**", on_disk.home)["count"] == 1
 
 
-def test_a_file_under_a_lease_does_not_hold_the_host(on_disk: Subject) -> None:
+def test_a_file_under_a_lease_does_not_block_the_host(on_disk: Subject) -> None:
     path = on_disk.put("leased.txt", "x")
     holder = subprocess.Popen(
         [
@@ -269,7 +269,7 @@ def test_a_directory_with_too_many_names_is_cut(on_disk: Subject) -> None:
         "(?:[ab]*a[ab]{900}){1}c",
     ],
 )
-def test_patterns_that_make_others_backtrack_for_ever_end(on_disk: Subject, pattern: str) -> None:
+def test_patterns_with_exponential_backtracking_end(on_disk: Subject, pattern: str) -> None:
     path = on_disk.put("a.txt", ("a" * 5000 + "!\n") * 4)
 
     assert on_disk.backend.grep(pattern, path)["matches"] == []

@@ -29,7 +29,7 @@ def names(backend: FileBackend, path: str) -> list[str]:
     return [entry["name"] for entry in backend.ls(path)["entries"]]
 
 
-def test_the_longest_matching_mount_answers() -> None:
+def test_the_longest_matching_mount_is_used() -> None:
     backend = CompositeBackend(
         state(a="default"),
         {"/memory/": state(a="memory"), "/memory/team/": state(a="team")},
@@ -82,7 +82,7 @@ def test_glob_and_grep_span_mounts_with_outer_paths() -> None:
     assert backend.grep("needle", "/x", include="y/z/*")["files_searched"] == 1
 
 
-def test_mounts_and_the_way_to_them_cannot_be_written_or_read_as_files() -> None:
+def test_mounts_and_their_parents_cannot_be_written_or_read_as_files() -> None:
     backend = CompositeBackend(state(), {"/x/y": state()})
 
     for path in ("/x", "/x/y", "/"):
@@ -179,7 +179,7 @@ def test_the_other_areas_are_writable(tmp_path: Path, area: str) -> None:
     assert (tmp_path / area / "a" / "b.md").read_text() == "x"
 
 
-def test_nothing_is_written_beside_the_areas(tmp_path: Path) -> None:
+def test_files_outside_the_areas_cannot_be_written(tmp_path: Path) -> None:
     backend = in_workspace(tmp_path)
 
     for path in ("/sandbox/x", "/sandbox", "/x", "../x", "/sandbox/workspaces/x"):
@@ -196,7 +196,7 @@ def test_a_link_from_a_writable_area_does_not_reach_another(tmp_path: Path) -> N
     assert (tmp_path / "skills" / "file.md").read_text() == "needle in skills\n"
 
 
-def test_memory_beside_the_workspace(tmp_path: Path) -> None:
+def test_memory_and_workspace_form_one_tree(tmp_path: Path) -> None:
     backend = CompositeBackend(in_workspace(tmp_path), {"/memory/": state(AGENTS="needle")})
 
     assert names(backend, "/") == sorted(["memory", *paths.AREAS])

@@ -1,4 +1,4 @@
-"""Names that somebody hostile chose: they can be read, hide nothing, and lead to their file."""
+"""Hostile names are readable, hide nothing, and name their own file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PIECES = st.sampled_from(["\\", "u", "U", "000a", "0000", "005c", "202e", "\n", 
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])) | st.lists(PIECES).map("".join))
-def test_a_shown_name_hides_nothing_and_means_the_same(name: str) -> None:
+def test_a_displayed_name_hides_nothing_and_names_the_same_file(name: str) -> None:
     text = shown(name)
     assert not any(map(is_unseen, text))
     assert meant(text) == name
@@ -47,15 +47,15 @@ def test_a_shown_name_hides_nothing_and_means_the_same(name: str) -> None:
 
 
 @given(st.text() | st.lists(PIECES).map("".join))
-def test_only_what_cannot_be_seen_comes_from_an_escape(path: str) -> None:
-    """No spelling of a path leads to other directories than it says."""
+def test_only_unseen_characters_come_from_an_escape(path: str) -> None:
+    """No spelling of a path names other directories than it shows."""
     text = meant(path)
     assert text.count("/") == path.count("/")
     assert text.count(".") == path.count(".")
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_every_result_shows_the_name_and_every_tool_takes_it(subject: Subject, name: str) -> None:
+def test_every_result_shows_the_name_and_every_tool_accepts_it(subject: Subject, name: str) -> None:
     backend = subject.backend
     subject.put(shown(name), "one marker\n")
     [entry] = backend.ls(subject.home)["entries"]
@@ -76,13 +76,13 @@ def test_every_result_shows_the_name_and_every_tool_takes_it(subject: Subject, n
 
 
 @pytest.mark.parametrize("name", HOSTILE[:8])
-def test_a_name_can_be_given_as_it_is_too(subject: Subject, name: str) -> None:
+def test_a_name_without_escapes_is_accepted_too(subject: Subject, name: str) -> None:
     subject.backend.write_file(subject.at(name), "x\n")
     assert subject.backend.read_file(subject.at(shown(name)))["path"] == subject.at(shown(name))
     assert subject.backend.glob(subject.at(name))["matches"] == [subject.at(shown(name))]
 
 
-def test_the_file_on_disk_has_the_name_itself(tmp_path: Path) -> None:
+def test_the_file_on_disk_has_the_original_name(tmp_path: Path) -> None:
     backend = TreeBackend(tmp_path)
     backend.write_file("a\\u000ab/c\\u202e.txt", "x")
     assert [path.name for path in tmp_path.iterdir()] == ["a\nb"]
@@ -107,7 +107,7 @@ def test_a_name_that_is_not_utf_8_is_shown_and_has_no_path(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("path", [r"a\u0000b", r"a\ud800b", r"\udcff"])
-def test_escapes_of_what_no_name_holds_are_refused(tmp_path: Path, path: str) -> None:
+def test_escapes_of_characters_that_no_name_can_have_are_refused(tmp_path: Path, path: str) -> None:
     for backend in (TreeBackend(tmp_path), StateFilesystemBackend()):
         assert "error" in backend.write_file(path, "x")
     assert list(tmp_path.iterdir()) == []

@@ -43,7 +43,7 @@ def test_marks_are_sorted_in_linear_time(form: str) -> None:
     assert len(found) <= MOST_MARKS + 3
 
 
-def test_whatever_is_sorted_is_a_mark_for_the_expression() -> None:
+def test_the_expression_matches_all_sorted_marks() -> None:
     sorted_ones = [
         chr(code) for code in range(sys.maxunicode + 1) if unicodedata.combining(chr(code))
     ]

@@ -1,4 +1,4 @@
-"""Paths as agents write them: never out, always canonical, and errors that name the right one."""
+"""An agent's paths stay inside and become canonical, and errors name the correct path."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ wild = st.text(max_size=60)
 
 
 @given(any_path | wild, st.sampled_from(["/", "/sandbox/workspace"]))
-def test_normalising_never_leaves_and_changes_nothing_twice(path: str, cwd: str) -> None:
+def test_normalising_stays_below_the_root_and_is_idempotent(path: str, cwd: str) -> None:
     try:
         result = paths.normalise(path, cwd)
     except PathRefused:
@@ -91,7 +91,7 @@ def test_paths_in_the_agents_view(path: str, expected: str) -> None:
         ("\ud800", "valid UTF-8"),
     ],
 )
-def test_a_path_outside_is_refused_with_the_right_one(path: str, advice: str) -> None:
+def test_a_path_outside_is_refused_with_the_correct_path(path: str, advice: str) -> None:
     with pytest.raises(PathRefused) as refused:
         paths.resolve_workspace_path(path)
 

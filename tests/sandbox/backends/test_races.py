@@ -1,4 +1,4 @@
-"""The tree changes between any two system calls: nothing outside is ever read or written."""
+"""Nothing outside is read or written, even if the tree changes between two system calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RENAME_EXCHANGE = 2
 
 @contextmanager
 def swapping(one: Path, other: Path) -> Iterator[None]:
-    """Meanwhile the two names change places, in one system call, as fast as a thread can."""
+    """Exchange the two names in one system call, as fast as a thread can."""
     renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
     stop = threading.Event()
 
@@ -90,7 +90,7 @@ def test_a_directory_swapped_for_a_link_is_not_written_through(
 
 
 class PlantingResolver(WalkResolver):
-    """Just after a directory was found missing, somebody puts a link in its place."""
+    """A link appears immediately after a directory was found missing."""
 
     def __init__(self, name: Path, target: Path) -> None:
         self._name = name
@@ -116,7 +116,7 @@ def test_a_link_planted_where_a_directory_is_made_is_not_followed(
     assert os.listdir(outside) == ["secret.txt"]
 
 
-def test_a_file_swapped_for_a_fifo_never_holds_the_reader(on_disk: Subject) -> None:
+def test_a_file_swapped_for_a_fifo_never_blocks_the_reader(on_disk: Subject) -> None:
     file, evil = place(on_disk) / "file", place(on_disk) / "evil"
     file.write_text("harmless")
     os.mkfifo(evil)

@@ -28,7 +28,7 @@ def test_ls_lists_directories_first_and_each_by_name(subject: Subject) -> None:
     assert result["truncated"] is False
 
 
-def test_ls_of_what_is_not_there_and_of_a_file_says_so(subject: Subject) -> None:
+def test_ls_of_a_missing_path_or_a_file_is_an_error(subject: Subject) -> None:
     path = subject.put("a.txt", "x")
 
     assert "no such" in subject.backend.ls(subject.at("nowhere"))["error"]
@@ -79,7 +79,7 @@ def test_an_empty_file_has_no_lines(subject: Subject) -> None:
     assert (result["content"], result["total_lines"], result["has_more"]) == ("", 0, False)
 
 
-def test_an_offset_beyond_the_end_is_an_error_that_says_how_long_the_file_is(
+def test_an_offset_beyond_the_end_is_an_error_with_the_length_of_the_file(
     subject: Subject,
 ) -> None:
     path = subject.put("a.txt", "one\ntwo\n")
@@ -89,7 +89,7 @@ def test_an_offset_beyond_the_end_is_an_error_that_says_how_long_the_file_is(
 
 
 @pytest.mark.parametrize(("offset", "limit"), [(-1, 10), (0, 0), (0, -5)])
-def test_a_senseless_window_is_refused(subject: Subject, offset: int, limit: int) -> None:
+def test_an_invalid_window_is_refused(subject: Subject, offset: int, limit: int) -> None:
     assert "error" in subject.backend.read_file(subject.put("a", "x"), offset, limit)
 
 
@@ -99,7 +99,7 @@ def test_carriage_returns_at_line_ends_are_not_shown(subject: Subject) -> None:
     assert subject.backend.read_file(path)["content"] == "     1 | one\n     2 | two"
 
 
-def test_a_read_is_cut_at_a_line_and_says_where_to_go_on(subject: Subject) -> None:
+def test_a_read_is_cut_at_a_line_and_names_the_next_offset(subject: Subject) -> None:
     path = subject.put("a.txt", "".join(f"{'é' * 50} {number}\n" for number in range(100)))
     subject.limit(read_output=1000)
 
@@ -146,7 +146,7 @@ def test_a_binary_file_is_refused_with_its_size(subject: Subject) -> None:
     assert path in error
 
 
-def test_a_file_in_another_encoding_is_refused_with_the_way_to_convert_it(
+def test_a_file_in_another_encoding_is_refused_with_a_command_to_convert_it(
     subject: Subject,
 ) -> None:
     path = subject.put("latin1.txt", "café".encode("latin-1"))
@@ -154,7 +154,7 @@ def test_a_file_in_another_encoding_is_refused_with_the_way_to_convert_it(
     assert "iconv" in subject.backend.read_file(path)["error"]
 
 
-def test_bytes_that_are_not_text_deep_in_a_file_are_shown_as_such(subject: Subject) -> None:
+def test_invalid_bytes_deep_in_a_file_are_replaced(subject: Subject) -> None:
     path = subject.put("log.txt", b"ok\n" * 5000 + b"\xff\x00 here\n")
 
     last = subject.backend.read_file(path, offset=5000)
@@ -168,7 +168,7 @@ def test_a_character_across_the_sample_boundary_is_still_text(subject: Subject) 
     assert "error" not in subject.backend.read_file(path)
 
 
-def test_reading_a_directory_or_nothing_is_an_error(subject: Subject) -> None:
+def test_reading_a_directory_or_a_missing_file_is_an_error(subject: Subject) -> None:
     subject.put("dir/a.txt", "x")
 
     assert "ls" in subject.backend.read_file(subject.at("dir"))["error"]
@@ -176,7 +176,7 @@ def test_reading_a_directory_or_nothing_is_an_error(subject: Subject) -> None:
     assert "error" in subject.backend.read_file(subject.at("dir/a.txt/below"))
 
 
-def test_read_bytes_gives_all_or_refuses(subject: Subject) -> None:
+def test_read_bytes_returns_all_or_refuses(subject: Subject) -> None:
     path = subject.put("data", b"\x00\x01\x02")
 
     assert subject.backend.read_bytes(path, 3) == b"\x00\x01\x02"
@@ -190,7 +190,7 @@ def test_read_bytes_gives_all_or_refuses(subject: Subject) -> None:
         subject.backend.read_bytes(path + "/below", 10)
 
 
-def test_stat_tells_files_directories_and_nothing_apart(subject: Subject) -> None:
+def test_stat_distinguishes_files_directories_and_missing_paths(subject: Subject) -> None:
     path = subject.put("dir/a.txt", "four")
     found = subject.backend.stat(path)
     directory = subject.backend.stat(subject.at("dir"))

@@ -1,4 +1,4 @@
-"""Files and commands over one directory."""
+"""Files and commands in one directory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_python_runs_and_time_limits_end_it(place: Path) -> None:
     assert backend.execute("sleep 60", timeout=0.5)["timed_out"] is True
 
 
-def test_what_a_command_plants_is_not_followed(place: Path) -> None:
+def test_links_that_a_command_plants_are_not_followed(place: Path) -> None:
     backend = SandboxFilesystemBackend(str(place / "project"))
 
     planted = backend.execute(
@@ -61,7 +61,7 @@ def test_what_a_command_plants_is_not_followed(place: Path) -> None:
     assert backend.grep("root")["matches"] == []
 
 
-def test_a_directory_that_must_not_be_given_away_is_refused() -> None:
+def test_a_directory_that_commands_must_not_get_is_refused() -> None:
     with pytest.raises(SandboxSetupError):
         SandboxFilesystemBackend("/etc")
 

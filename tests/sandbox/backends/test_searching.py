@@ -8,7 +8,7 @@ from tests.sandbox.backends.subjects import Subject
 
 
 def glob(subject: Subject, pattern: str, path: str | None = None) -> list[str]:
-    """What matches, as paths below the subject's home."""
+    """The matches, as paths below the subject's home."""
     result = subject.backend.glob(pattern, path or subject.home)
     prefix = subject.home.rstrip("/") + "/"
     return [match.removeprefix(prefix) for match in result["matches"]]
@@ -58,7 +58,7 @@ def test_glob_results_say_how_many_and_whether_all(subject: Subject) -> None:
     assert "note" not in exact
 
 
-def test_an_absolute_pattern_stands_for_itself(subject: Subject) -> None:
+def test_an_absolute_pattern_ignores_the_path(subject: Subject) -> None:
     fill(subject)
 
     result = subject.backend.glob(subject.at("src/*.py"))
@@ -74,11 +74,11 @@ def test_glob_without_a_path_starts_in_the_working_directory(subject: Subject) -
 
 
 @pytest.mark.parametrize("pattern", ["", "/", "../*", "a/../../b", "[z-a]", "x" * 1001])
-def test_a_senseless_glob_is_refused(subject: Subject, pattern: str) -> None:
+def test_an_invalid_glob_is_refused(subject: Subject, pattern: str) -> None:
     assert list(subject.backend.glob(pattern, subject.home)) == ["error"]
 
 
-def test_glob_in_a_directory_that_is_not_there_is_an_error(subject: Subject) -> None:
+def test_glob_in_a_missing_directory_is_an_error(subject: Subject) -> None:
     path = subject.put("a.txt", "")
 
     assert "error" in subject.backend.glob("*", subject.at("nowhere"))
@@ -113,7 +113,7 @@ def test_grep_reports_file_line_and_content(subject: Subject) -> None:
     assert subject.backend.grep("need.e", path)["total_matches"] == 2
 
 
-def test_grep_is_case_sensitive_unless_told(subject: Subject) -> None:
+def test_grep_is_case_sensitive_by_default(subject: Subject) -> None:
     path = subject.put("a.txt", "Needle É\n")
 
     assert subject.backend.grep("needle", path)["matches"] == []
@@ -167,7 +167,7 @@ def test_a_pattern_sees_one_line_at_a_time(
         assert [match["line"] for match in matches] == lines
 
 
-def test_grep_keeps_the_first_matches_and_counts_on(subject: Subject) -> None:
+def test_grep_keeps_the_first_matches_and_counts_all(subject: Subject) -> None:
     path = subject.put("a.txt", "x\n" * 150)
     longer = subject.put("b.txt", "x\n" * 1500)
 
@@ -212,7 +212,7 @@ def test_line_numbers_are_right_in_files_of_many_blocks(subject: Subject) -> Non
     assert [match["line"] for match in matches] == [1, 2, 7778, 19_999, 20_000]
 
 
-def test_grep_leaves_binary_files_out_and_says_so_of_a_named_one(subject: Subject) -> None:
+def test_grep_leaves_binary_files_out_and_reports_a_named_one(subject: Subject) -> None:
     path = subject.put("dir/a.bin", b"needle\x00")
     subject.put("dir/b.txt", b"needle \xe9 latin-1")
 
@@ -231,11 +231,11 @@ def test_a_pattern_that_cannot_be_used_is_refused(subject: Subject, pattern: str
     assert list(subject.backend.grep(pattern, subject.home)) == ["error"]
 
 
-def test_an_unsupported_pattern_is_answered_with_what_is_supported(subject: Subject) -> None:
+def test_an_unsupported_pattern_is_refused_with_the_supported_syntax(subject: Subject) -> None:
     assert "no look-around" in subject.backend.grep("(?=x)", subject.home)["error"]
 
 
-def test_grep_where_nothing_is_and_with_an_empty_include_is_an_error(subject: Subject) -> None:
+def test_grep_of_a_missing_path_or_with_an_empty_include_is_an_error(subject: Subject) -> None:
     assert "no such" in subject.backend.grep("x", subject.at("nowhere"))["error"]
     subject.put("dir/a", "x")
     assert "include" in subject.backend.grep("x", subject.at("dir"), include="/")["error"]

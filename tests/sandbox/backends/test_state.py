@@ -1,4 +1,4 @@
-"""What only the in-memory store has: quotas and times."""
+"""Quotas and times, which only the in-memory store has."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_store_has_no_room_beyond_its_limits() -> None:
     assert backend.read_bytes("/c", 100) == b"1234567890"
 
 
-def test_a_directory_is_there_as_long_as_files_are_in_it() -> None:
+def test_a_directory_exists_as_long_as_it_has_files() -> None:
     store = MemoryFileStore()
     backend = StateFilesystemBackend(store)
     backend.write_file("/dir/a", "x")

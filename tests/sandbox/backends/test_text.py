@@ -1,4 +1,4 @@
-"""Patterns, windows and edits against plain definitions of what they mean."""
+"""Compare patterns, windows and edits with simple definitions."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_any_text_is_a_glob_or_refused(pattern: str) -> None:
     ("pattern", "prefix"),
     [("*.py", ""), ("src/*.py", "src"), ("a/b/c.py", "a/b"), ("/x/**/y", "x"), ("{a,b}/c/d", "")],
 )
-def test_the_prefix_is_what_needs_no_matching(pattern: str, prefix: str) -> None:
+def test_the_prefix_is_the_part_without_wildcards(pattern: str, prefix: str) -> None:
     assert GlobPattern(pattern).prefix == prefix
 
 
@@ -73,7 +73,7 @@ def test_a_window_is_a_slice_of_the_lines(
     lines: list[str], terminated: bool, offset: int, limit: int
 ) -> None:
     if lines and not terminated and not lines[-1]:
-        lines = lines[:-1]  # without its line break an empty last line is none
+        lines = lines[:-1]  # an empty last line without a line break does not count
         terminated = True
     data = ("\n".join(lines) + ("\n" if lines and terminated else "")).encode()
     try:
@@ -100,7 +100,7 @@ def test_any_bytes_are_a_window_or_refused(data: bytes, offset: int, scan: int) 
 
 
 @given(st.text("ab\n", max_size=20), st.text("ab\n", min_size=1, max_size=3), st.text("abc\n"))
-def test_an_edit_replaces_the_only_place_or_nothing(text: str, old: str, new: str) -> None:
+def test_an_edit_replaces_the_only_match_or_nothing(text: str, old: str, new: str) -> None:
     places = [at for at in range(len(text)) if text.startswith(old, at)]
     try:
         edit = replace_text(text, old, new, replace_all=False, max_length=1000)
@@ -112,7 +112,7 @@ def test_an_edit_replaces_the_only_place_or_nothing(text: str, old: str, new: st
 
 
 @given(st.lists(st.text("abc", max_size=4), min_size=2, max_size=6))
-def test_a_crlf_file_stays_one_whatever_line_breaks_the_edit_has(lines: list[str]) -> None:
+def test_a_crlf_file_keeps_its_line_breaks_after_any_edit(lines: list[str]) -> None:
     text = "\r\n".join(["start", *lines, "end"]) + "\r\n"
     for old_break, new_break in itertools.product(("\n", "\r\n"), repeat=2):
         old = old_break.join(["start", *lines])

@@ -1,4 +1,4 @@
-"""What only a real directory has: owners, modes, hard links, full disks, system calls."""
+"""Owners, modes, hard links, full disks and system calls, which only a real directory has."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOBODY = 65534
 
 
 @pytest.mark.root
-def test_what_root_writes_belongs_to_the_owner_of_the_directory(on_disk: Subject) -> None:
+def test_files_written_by_root_belong_to_the_owner_of_the_directory(on_disk: Subject) -> None:
     os.chown(place(on_disk), NOBODY, NOBODY)
 
     on_disk.put("a/b/new.txt", "x")
@@ -38,7 +38,7 @@ def test_what_root_writes_belongs_to_the_owner_of_the_directory(on_disk: Subject
 
 
 @pytest.mark.root
-def test_an_owner_that_is_given_is_used(tmp_path: Path) -> None:
+def test_an_explicit_owner_is_used(tmp_path: Path) -> None:
     TreeBackend(tmp_path, uid=1234, gid=2345).write_bytes("/a/b", b"x")
 
     found = (tmp_path / "a" / "b").stat()
@@ -164,7 +164,9 @@ def test_the_default_is_openat2_on_this_kernel() -> None:
 
 @pytest.mark.parametrize("resolver", [Openat2Resolver(), WalkResolver()])
 @pytest.mark.parametrize("name", ["cwd", "root", "exe", "fd/0", "root/etc/passwd"])
-def test_magic_links_beneath_the_root_itself_lead_nowhere(resolver: Resolver, name: str) -> None:
+def test_magic_links_directly_beneath_the_root_are_not_followed(
+    resolver: Resolver, name: str
+) -> None:
     root = os.open(f"/proc/{os.getpid()}", DIRECTORY)
     try:
         with pytest.raises(OSError, match=r"cross-device|symbolic links|No such file"):

@@ -39,7 +39,7 @@ def test_relative_paths_start_in_the_working_directory(subject: Subject) -> None
     assert subject.backend.read_file("./notes//b/../a.md")["path"] == written["path"]
 
 
-def test_a_directory_is_not_overwritten_and_a_file_holds_no_files(subject: Subject) -> None:
+def test_a_directory_is_not_overwritten_and_a_file_contains_no_files(subject: Subject) -> None:
     path = subject.put("dir/a.txt", "x")
 
     assert "directory" in subject.backend.write_file(subject.at("dir"), "y")["error"]
@@ -52,7 +52,7 @@ def test_a_directory_is_not_overwritten_and_a_file_holds_no_files(subject: Subje
     assert content(subject, path) == b"x"
 
 
-def test_text_that_is_too_long_or_no_unicode_is_refused(subject: Subject) -> None:
+def test_text_that_is_too_long_or_not_unicode_is_refused(subject: Subject) -> None:
     subject.limit(edit=10)
 
     assert "at most 10" in subject.backend.write_file(subject.at("a"), "x" * 11)["error"]
@@ -60,7 +60,7 @@ def test_text_that_is_too_long_or_no_unicode_is_refused(subject: Subject) -> Non
     assert subject.backend.stat(subject.at("a")) is None
 
 
-def test_edit_replaces_the_only_place(subject: Subject) -> None:
+def test_edit_replaces_the_only_match(subject: Subject) -> None:
     path = subject.put("a.txt", "one\ntwo\nthree\n")
 
     assert subject.backend.edit_file(path, "two\n", "2\nzwei\n") == {
@@ -82,13 +82,13 @@ def test_an_ambiguous_edit_is_refused_with_the_count_and_advice(subject: Subject
     assert content(subject, path) == b"x = 1\nx = 1\nx = 1\n"
 
 
-def test_overlapping_places_are_ambiguous(subject: Subject) -> None:
+def test_overlapping_matches_are_ambiguous(subject: Subject) -> None:
     path = subject.put("a.txt", "aaa")
 
     assert "2 times" in subject.backend.edit_file(path, "aa", "b")["error"]
 
 
-def test_replace_all_replaces_every_place(subject: Subject) -> None:
+def test_replace_all_replaces_every_match(subject: Subject) -> None:
     path = subject.put("a.txt", "x = 1\nx = 1\n")
 
     assert subject.backend.edit_file(path, "x", "y", replace_all=True)["replacements"] == 2
@@ -122,7 +122,7 @@ def test_an_edit_keeps_crlf(subject: Subject) -> None:
     assert content(subject, path) == b"1\r\n2\r\n2b\r\n3\r\n4\r\n"
 
 
-def test_an_edit_of_mixed_line_breaks_touches_only_its_place(subject: Subject) -> None:
+def test_an_edit_of_mixed_line_breaks_changes_only_the_match(subject: Subject) -> None:
     path = subject.put("a.txt", b"one\r\ntwo\nthree\r\nfour\n")
 
     assert "error" not in subject.backend.edit_file(path, "three\nfour", "3\n4")
@@ -137,7 +137,7 @@ def test_binary_and_undecodable_files_are_not_edited(subject: Subject) -> None:
         assert content(subject, path) == data
 
 
-def test_an_edit_cannot_blow_a_file_up(subject: Subject) -> None:
+def test_an_edit_cannot_make_a_file_too_large(subject: Subject) -> None:
     path = subject.put("a.txt", "x" * 100)
     subject.limit(edit=1000)
 
@@ -192,7 +192,7 @@ def test_write_bytes_compares_the_version(subject: Subject) -> None:
     assert content(subject, path) == b"other"
 
 
-def test_edits_in_parallel_lose_nothing(subject: Subject) -> None:
+def test_parallel_edits_lose_nothing(subject: Subject) -> None:
     path = subject.put("a.txt", "".join(f"<{number}>\n" for number in range(40)))
 
     def edit(number: int) -> dict[str, object]:

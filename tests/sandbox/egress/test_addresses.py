@@ -1,4 +1,4 @@
-"""Which addresses a connection may be made to."""
+"""Which addresses the proxy may connect to."""
 
 import shutil
 import subprocess
@@ -89,10 +89,10 @@ for text in ("8.8.8.8", "9.9.9.9", "2606:4700::53", "1.1.1.1"):
 
 @pytest.mark.skipif(not shutil.which("ip"), reason="needs iproute2")
 def test_a_public_address_of_this_host_is_refused() -> None:
-    """In a network namespace of its own, where the host has such addresses."""
+    """In a separate network namespace, where the host has such addresses."""
     unshare = ["unshare", "--user", "--map-root-user", "--net", sys.executable, "-c", OWN_ADDRESS]
     done = subprocess.run(unshare, cwd=ROOT, capture_output=True, text=True, check=True)
-    own = "its address is this host's own"
+    own = "its address belongs to this host"
     lines = done.stdout.splitlines()
     assert lines[0].startswith("this host has no route to it")
     assert lines[1:] == [own, own, own, "None"]

@@ -1,4 +1,4 @@
-"""Hosts, ports and allow-lists: one form for each."""
+"""Hosts, ports and allow-lists have one accepted form."""
 
 import socket
 from ipaddress import ip_address
@@ -31,7 +31,7 @@ ODD = [
 
 
 @pytest.mark.parametrize("text", ODD)
-def test_odd_forms_are_refused(text: str) -> None:
+def test_unusual_forms_are_refused(text: str) -> None:
     with pytest.raises(HostRefused):
         parse_endpoint(text, 443)
 
@@ -47,7 +47,7 @@ def test_one_form_for_each_host() -> None:
 
 
 @given(st.text(max_size=40) | st.from_regex(r"[0-9a-fxX.:\[\]]{1,40}", fullmatch=True))
-def test_what_is_accepted_is_read_by_the_system_in_the_same_way(text: str) -> None:
+def test_accepted_hosts_mean_the_same_to_the_system(text: str) -> None:
     try:
         endpoint = parse_endpoint(text, 80)
     except HostRefused:
@@ -69,7 +69,7 @@ def test_displayed_hosts_are_harmless(text: str) -> None:
     assert not set(shown) & set("<>&\"'`()\\/ ")
 
 
-def test_rules_allow_what_they_name_and_nothing_else() -> None:
+def test_rules_allow_only_the_named_hosts() -> None:
     rules = parse_allowlist(["pypi.org", "*.Example.org", "api.example.com:8443", "9.9.9.9"])
     allowed = "pypi.org:443 pypi.org:80 a.example.org:443 a.b.example.org:80 "
     allowed += "api.example.com:8443 9.9.9.9:443"
@@ -91,12 +91,12 @@ def test_mail_is_never_allowed_to_every_host() -> None:
     ("entry", "message"),
     [
         ("*", "network 'full'"),
-        ("https://pypi.org/simple", "host only"),
+        ("https://pypi.org/simple", "only its host"),
         ("bücher.example", "xn--bcher-kva.example"),
         ("*.com", r"'\*.com'"),
         ("*.1.2.3.4", "no subdomains|dotted quad"),
         ("*.9.9.9.9", "dotted quad|no subdomains"),
-        ("a.*.org", "no host name"),
+        ("a.*.org", "an invalid host name"),
         ("pypi.org:http", "port"),
         ("pypi.org:", "port"),
         ("localhost", "without a dot"),
@@ -111,6 +111,6 @@ def test_a_bad_entry_is_named(entry: object, message: str) -> None:
         parse_allowlist(["pypi.org", entry])  # type: ignore[list-item]
 
 
-def test_a_list_is_wanted() -> None:
+def test_a_list_is_required() -> None:
     with pytest.raises(RuleError, match="list"):
         parse_allowlist("pypi.org")

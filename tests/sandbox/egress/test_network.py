@@ -1,4 +1,4 @@
-"""Real programs in real sandboxes, and what a hostile one tries."""
+"""Real programs, also hostile ones, in real sandboxes."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.bubblewrap
 WHERE = f"127.0.0.1:{PROXY_PORT}"
 
 
-def test_programs_use_the_proxy_by_themselves(place: Path) -> None:
+def test_programs_use_the_proxy_automatically(place: Path) -> None:
     with web_server() as (port, seen):
         box = box_with(place, f"web.test:{port}")
         url = f"http://web.test:{port}"
@@ -78,10 +78,10 @@ def test_https_goes_through_and_domain_fronting_does_not(place: Path) -> None:
         ("a.test", True),
         ("a.test", False),
     ]
-    assert "another server name" in result.connections[1].reason
+    assert "a server name that is not" in result.connections[1].reason
 
 
-def test_what_is_not_allowed_is_refused_and_named(place: Path) -> None:
+def test_other_hosts_are_refused_and_named(place: Path) -> None:
     box = box_with(place, "web.test:1")
     result = box.execute("curl -sS http://evil.test/; curl -sS https://evil.test/")
     assert "not on the agent's allow-list" in result.stdout
@@ -92,7 +92,7 @@ def test_what_is_not_allowed_is_refused_and_named(place: Path) -> None:
     ]
 
 
-def test_a_redirect_to_metadata_leads_nowhere(place: Path) -> None:
+def test_a_redirect_to_metadata_is_refused(place: Path) -> None:
     with web_server() as (port, _):
         result = box_with(place, f"web.test:{port}").execute(
             f"curl -sSL http://web.test:{port}/to-metadata; "
@@ -158,14 +158,14 @@ print("processes", [p for p in os.listdir("/proc") if p.isdigit()])
 """
 
 
-def test_no_other_way_out(place: Path) -> None:
+def test_there_is_no_other_network_access(place: Path) -> None:
     abstract = f"\0vel-test-{os.urandom(8).hex()}"
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(abstract)
         server.listen()
         code = f"ABSTRACT = {abstract!r}; PORT = {PROXY_PORT}\n{ATTEMPTS}"
         with socket.socket(socket.AF_UNIX) as client:
-            client.connect(abstract)  # as everybody outside can
+            client.connect(abstract)  # as all processes outside can
         result = box_with(place).execute_python(code)
     assert result.stdout.splitlines() == [
         "tcp4 ENETUNREACH",
@@ -183,8 +183,8 @@ def test_no_other_way_out(place: Path) -> None:
     ], result.stderr
 
 
-def test_two_sandboxes_have_each_its_own_list(place: Path) -> None:
-    """At the same time, on the same port: no one can use what the other may reach."""
+def test_two_sandboxes_have_separate_lists(place: Path) -> None:
+    """At the same time and on the same port, neither can use the hosts of the other."""
     with plain_server(echo) as port, ExitStack() as stack:
         first, second = box_with(place, f"a.test:{port}"), box_with(place, f"b.test:{port}")
         script = (
@@ -223,7 +223,7 @@ def test_exit_codes_signals_streams_and_arguments_are_the_commands_own(place: Pa
         box.start(["no-such-program"]).wait()
 
 
-def test_background_work_does_not_hold_up_the_end_and_loses_its_connections(place: Path) -> None:
+def test_background_work_does_not_delay_the_end_and_loses_its_connections(place: Path) -> None:
     with plain_server(echo) as port:
         result = box_with(place, f"a.test:{port}").execute(
             f"(echo x; sleep 60) | curl -sNpT - telnet://a.test:{port} >out & "
@@ -265,7 +265,7 @@ def test_a_flood_of_connections_ends_with_the_command(place: Path) -> None:
     until(lambda: len(os.listdir("/proc/self/fd")) <= before)
 
 
-def test_nothing_is_left_of_the_proxy_in_any_ending(place: Path) -> None:
+def test_the_proxy_leaves_nothing_behind_after_any_ending(place: Path) -> None:
     box = box_with(place, "a.test")
     box.execute("true")
     before = set(os.listdir("/proc/self/fd"))
@@ -298,7 +298,7 @@ def test_if_the_proxy_cannot_start_nothing_runs(
     assert not (workspace_in(place).root / "workspace/ran").exists()
 
 
-def test_if_the_socket_cannot_be_handed_out_nothing_runs(
+def test_if_the_socket_cannot_be_passed_out_nothing_runs(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = handover._SOURCE.replace("127.0.0.1", "192.0.2.1")

@@ -1,4 +1,4 @@
-"""The proxy against hostile clients, hostile names and servers; without a sandbox around them."""
+"""The proxy with hostile clients, names and servers, without a sandbox."""
 
 import os
 import socket
@@ -25,7 +25,7 @@ from tests.support.hang import HANG
 
 
 def client_hello(name: str | None) -> bytes:
-    """As OpenSSL writes it."""
+    """In the form of OpenSSL."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     context = ssl.create_default_context()
     context.check_hostname = False
@@ -55,7 +55,7 @@ def test_get_and_post_go_through() -> None:
     assert row.received > 3
 
 
-def test_a_second_request_on_a_connection_is_not_carried_out() -> None:
+def test_a_second_request_on_a_connection_is_not_forwarded() -> None:
     with web_server() as (port, seen), proxy(f"web.test:{port}") as by_hand:
         get = f"GET http://web.test:{port}/%s HTTP/1.1\r\n\r\n"
         by_hand.ask((get % "first" + get % "second").encode())
@@ -86,7 +86,7 @@ def test_a_tunnel_passes_both_ways_and_half_closes() -> None:
     assert by_hand.proxy.connections()[0].sent == 10
 
 
-def test_a_server_that_speaks_first_is_heard() -> None:
+def test_a_server_can_send_first() -> None:
     greet = plain_server(lambda peer: peer.sendall(b"SSH-2.0\r\n"))
     with greet as port, proxy(f"ssh.test:{port}") as by_hand:
         assert by_hand.ask(connect(f"ssh.test:{port}")).endswith(b"SSH-2.0\r\n")
@@ -108,11 +108,11 @@ def test_tls_must_ask_for_the_name_of_the_tunnel() -> None:
                 client.shutdown(socket.SHUT_WR)
                 assert everything(client) == b"HTTP/1.1 200 Connection established\r\n\r\n"
     reasons = {row.reason for row in by_hand.proxy.connections() if not row.allowed}
-    assert "TLS for another server name than that of the tunnel" in reasons
+    assert "TLS for a server name that is not the name of the tunnel" in reasons
     assert all(not row.sent for row in by_hand.proxy.connections() if not row.allowed)
 
 
-def test_a_hello_spread_over_records_is_put_together() -> None:
+def test_a_hello_in_several_records_is_joined() -> None:
     whole = client_hello("a.test")[5:]
     records = b"".join(
         b"\x16\x03\x01" + len(part).to_bytes(2, "big") + part for part in (whole[:7], whole[7:])
@@ -151,19 +151,19 @@ def test_an_allowed_name_with_a_private_address_is_refused(
 
 
 class Rebinding(Names):
-    """First an address that may be reached, then loopback, where a server waits."""
+    """First an allowed address, then loopback, where a server listens."""
 
     def refusal(self, address: Address) -> str | None:
         return None if address == ip_address("127.0.0.9") else super().refusal(address)
 
 
-def test_a_name_that_changes_its_mind_is_looked_up_once_and_its_first_answer_taken() -> None:
+def test_a_name_with_changing_addresses_is_resolved_once() -> None:
     with web_server() as (port, seen):
         world = Rebinding(["127.0.0.9"], ["127.0.0.1"])
         with proxy(f"evil.test:{port}", world=world) as by_hand:
             first = by_hand.ask(f"GET http://evil.test:{port}/1 HTTP/1.1\r\n\r\n".encode())
             assert world.asked == ["evil.test"]
-            assert first.startswith(b"HTTP/1.1 502 ")  # nobody listens at 127.0.0.9
+            assert first.startswith(b"HTTP/1.1 502 ")  # there is no server at 127.0.0.9
             second = by_hand.ask(f"GET http://evil.test:{port}/2 HTTP/1.1\r\n\r\n".encode())
             assert second.startswith(b"HTTP/1.1 403 ")
         assert seen == []
@@ -209,8 +209,8 @@ def test_an_idle_tunnel_is_closed_and_bytes_are_limited() -> None:
         assert "limit of 10,000 bytes" in by_hand.proxy.connections()[0].reason
 
 
-def test_many_connections_wait_for_a_place_and_descriptors_stay_few() -> None:
-    """300 clients that say nothing: the proxy opens 4 at once, and then a real one is served."""
+def test_many_connections_wait_and_use_few_descriptors() -> None:
+    """300 clients send nothing: the proxy accepts 4 at a time, and later serves a real client."""
     limits = EgressLimits(connections=4, head_seconds=20)
     with web_server() as (port, _), proxy(f"web.test:{port}", limits=limits) as by_hand:
         silent = [by_hand.connect() for _ in range(300)]
@@ -232,7 +232,7 @@ def test_the_log_is_bounded() -> None:
 
 
 def test_the_end_of_the_proxy_waits_for_nothing() -> None:
-    """Neither for an open tunnel nor for a look-up that hangs."""
+    """Neither an open tunnel nor a hanging look-up delays it."""
     hanging = threading.Event()
 
     class Hanging(Loopback):

@@ -1,4 +1,4 @@
-"""The parser of requests: what has two readings is refused."""
+"""The parser of requests refuses ambiguous requests."""
 
 import pytest
 from hypothesis import given
@@ -65,7 +65,7 @@ def test_refused(head: bytes) -> None:
         parse_request(head)
 
 
-def test_what_is_sent_on_is_written_anew() -> None:
+def test_forwarded_requests_are_written_again() -> None:
     request = parse_request(
         GET + b"\r\nhost: EXAMPLE.org:80\r\nProxy-Authorization: secret\r\nX-One: 1\r\n"
         b"Connection: keep-alive, X-One\r\nUpgrade: websocket\r\nX-Two:  2 \r\nContent-Length: 03"
@@ -86,7 +86,7 @@ def test_naming_the_framing_in_connection_does_not_remove_it() -> None:
 
 
 @given(st.binary(max_size=200), st.sampled_from([*REFUSED, GET + b"\r\nContent-Length: 3"]))
-def test_any_bytes_are_understood_or_refused(noise: bytes, head: bytes) -> None:
+def test_any_bytes_are_parsed_or_refused(noise: bytes, head: bytes) -> None:
     for data in (noise, head + noise, head[: len(noise)] + noise):
         try:
             request = parse_request(data)

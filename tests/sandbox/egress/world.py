@@ -1,4 +1,4 @@
-"""Servers on loopback, worlds in which names lead to them, and a proxy to talk to by hand."""
+"""Servers on loopback, networks in which names resolve to them, and a proxy for direct tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOOPBACK = ip_address("127.0.0.1")
 
 
 class Loopback:
-    """Every name is 127.0.0.1, and it may be reached: servers of the tests."""
+    """All names resolve to 127.0.0.1, which is allowed: the servers of the tests."""
 
     def resolve(self, name: str) -> list[Address]:
         return [LOOPBACK]
@@ -36,7 +36,7 @@ class Loopback:
 
 
 class Names(PublicInternet):
-    """The real check of addresses; each look-up of any name gives the next of these answers."""
+    """The real check of addresses; each look-up of any name returns the next of these answers."""
 
     def __init__(self, *answers: list[str]) -> None:
         self.answers = list(answers)
@@ -123,13 +123,13 @@ def plain_server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
 
 
 def echo(peer: socket.socket) -> None:
-    with suppress(ConnectionResetError):  # the proxy's end is not a polite one
+    with suppress(ConnectionResetError):  # the proxy may reset the connection at its end
         while data := peer.recv(65536):
             peer.sendall(data)
 
 
 class ByHand:
-    """A proxy whose listening socket is this process's own instead of a sandbox's."""
+    """A proxy with a listening socket of this process instead of a sandbox."""
 
     def __init__(self, egress: Egress, *hosts: str) -> None:
         network = Network.ALLOWLIST if hosts else Network.FULL
@@ -144,7 +144,7 @@ class ByHand:
         return socket.create_connection(self.address, timeout=8)
 
     def ask(self, request: bytes) -> bytes:
-        """All that the proxy answers to `request`, after which nothing more is sent."""
+        """The complete response of the proxy to `request`; no more data is sent."""
         with self.connect() as client:
             client.sendall(request)
             return everything(client)
@@ -174,7 +174,7 @@ def proxy(
 def box_with(
     place: Path, *hosts: str, world: object | None = None, limits: EgressLimits | None = None
 ) -> BubblewrapSandbox:
-    """A sandbox with an allow-list, or with the whole of `world` when no host is given."""
+    """A sandbox with an allow-list, or with all of `world` if there are no hosts."""
     policy = replace(
         workspace_in(place).policy(timeout=60),
         network=Network.ALLOWLIST if hosts else Network.FULL,

@@ -1,4 +1,4 @@
-"""The virtual environment that deepagents and its test suites live in, apart from the project's."""
+"""A virtual environment for deepagents and its test suites, separate from the project's."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ INSTALL_SECONDS = 600
 
 
 class PackagesMissing(Exception):
-    """The packages cannot be had here; the message says why, in one line."""
+    """The packages are not available here; the message says why, in one line."""
 
 
 def interop_python() -> Path:
-    """The interpreter of the environment for REQUIREMENTS, made now if it is not there.
+    """Return the interpreter of the environment for REQUIREMENTS, which is created if missing.
 
-    Raises `PackagesMissing`, such as without a network.
+    Raises `PackagesMissing`, for example without a network.
     """
     digest = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:12]
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     place = _cache_directory() / f"deepagents-py{version}-{digest}"
     place.parent.mkdir(parents=True, exist_ok=True)
     with open(f"{place}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may want it at once
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may need it at the same time
         if not (place / "complete").exists():
             _install(place)
     return place / "bin/python"
@@ -40,9 +40,9 @@ def _cache_directory() -> Path:
 
 
 def _install(place: Path) -> None:
-    """Install with uv if the environment of these tests has it, or else with pip.
+    """Install with uv if the environment of these tests has it, otherwise with pip.
 
-    uv needs a tenth of pip's time. Only pip knows an index that is in pip's settings.
+    uv needs a tenth of pip's time. Only pip knows an index from pip's settings.
     """
     if importlib.util.find_spec("uv"):
         try:
@@ -80,6 +80,6 @@ def _run(command: list[str]) -> None:
             f"not installed within {INSTALL_SECONDS} s; is there a package index?"
         ) from None
     if done.returncode:
-        said = done.stderr.splitlines()
-        errors = [line for line in said if line.lower().startswith("error")]
-        raise PackagesMissing((errors or said or ["the installer said nothing"])[-1])
+        lines = done.stderr.splitlines()
+        errors = [line for line in lines if line.lower().startswith("error")]
+        raise PackagesMissing((errors or lines or ["the installer printed nothing"])[-1])

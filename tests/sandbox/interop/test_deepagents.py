@@ -1,4 +1,4 @@
-"""Vel's sandbox under deepagents. The tests in `inside` run in an environment that has it."""
+"""Vel's sandbox with deepagents. The tests in `inside` run in a separate environment with it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FAILED_BY_DEEPAGENTS_TOO = {
     "test_glob_with_directories": "expects directories from glob; deepagents gives only files",
     "test_write_existing_file_fails": "expects write to refuse; in deepagents it replaces",
 }
-"""Tests that are behind the deepagents they come for, and what each still expects."""
+"""Tests that do not match this version of deepagents, and their outdated expectation."""
 
 MODULES = ("backend_behaviour", "hostile_files", "agent_loop")
 AS_ROOT = "as_root"
@@ -50,7 +50,7 @@ class Outcome:
 
     passed: set[str]
     failed: set[str]
-    said: str
+    output: str
 
     def of(self, *owners: str) -> Outcome:
         """Return only the tests of these modules and classes."""
@@ -58,7 +58,7 @@ class Outcome:
         def select(names: set[str]) -> set[str]:
             return {name for name in names if name.partition("::")[0] in owners}
 
-        return Outcome(select(self.passed), select(self.failed), self.said)
+        return Outcome(select(self.passed), select(self.failed), self.output)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def outcome(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
 
 
 def run_inside(python: Path, report: Path, *tests: str) -> Outcome:
-    """Run tests of `inside` with deepagents' interpreter; their names by class and outcome."""
+    """Run tests of `inside` with deepagents' interpreter. Return names by class and outcome."""
     done = subprocess.run(
         [
             *(str(python), "-m", "pytest", "-q", "--noconftest", "-p", "no:cacheprovider"),
@@ -96,31 +96,31 @@ def run_inside(python: Path, report: Path, *tests: str) -> Outcome:
     return outcome
 
 
-def test_the_public_suite_passes_but_for_what_deepagents_fails_itself(outcome: Outcome) -> None:
+def test_the_public_suite_passes_except_for_failures_of_deepagents_itself(outcome: Outcome) -> None:
     outcome = outcome.of("TestVel", "TestLocalShell")
     behind = set(FAILED_BY_DEEPAGENTS_TOO)
     assert outcome.failed == {
         *(f"TestVel::{name}" for name in behind),
         *(f"TestLocalShell::{name}" for name in behind),
-    }, outcome.said
+    }, outcome.output
     assert len(outcome.passed) >= 79
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_inside(outcome: Outcome, module: str) -> None:
     outcome = outcome.of(module)
-    assert not outcome.failed, outcome.said
-    assert len(outcome.passed) >= 4, outcome.said
+    assert not outcome.failed, outcome.output
+    assert len(outcome.passed) >= 4, outcome.output
 
 
 @pytest.mark.root
 def test_a_root_of_root_is_refused(outcome: Outcome) -> None:
     outcome = outcome.of(AS_ROOT)
-    assert not outcome.failed, outcome.said
+    assert not outcome.failed, outcome.output
     assert outcome.passed == {"as_root::test_a_root_of_root_is_refused"}
 
 
 def test_without_deepagents_the_error_names_the_extra() -> None:
-    """This environment has none: the project does not depend on it."""
+    """This environment lacks deepagents, because the project does not depend on it."""
     with pytest.raises(ImportError, match=r"pip install 'vel\[deepagents\]'"):
         import sandbox.interop.deepagents  # noqa: F401

@@ -1,4 +1,4 @@
-"""Directories as users have them: real git checkouts that belong to an ordinary account."""
+"""Directories like those of users: real git checkouts of an ordinary account."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def as_user(command: str, directory: Path) -> subprocess.CompletedProcess[str]:
 
 
 def make_directory(place: Path, name: str = "project") -> Path:
-    """An empty directory of an ordinary account's."""
+    """An empty directory of an ordinary account."""
     directory = place / name
     directory.mkdir(mode=0o755)
     uid = account()

@@ -1,4 +1,4 @@
-"""The watch that puts new protected files aside."""
+"""The watch that renames new protected files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sandbox.own_directory.blocking import NewFileWatch
 from sandbox.own_directory.rules import FileRules
 
 
-def test_nothing_is_put_aside_behind_a_link_that_leads_out_of_the_directory(
+def test_files_behind_a_link_out_of_the_directory_are_not_put_aside(
     tmp_path: Path,
 ) -> None:
     root, other = tmp_path / "root", tmp_path / "other"
@@ -20,6 +20,6 @@ def test_nothing_is_put_aside_behind_a_link_that_leads_out_of_the_directory(
     hook = other / ".git/hooks/pre-commit"
     hook.parent.mkdir()
     hook.write_text("of another repository")
-    watch.look()
+    watch.check()
     assert watch.last_word() is None
     assert hook.read_text() == "of another repository"

@@ -1,4 +1,4 @@
-"""What commands can change in a user's own directory, with real git and bubblewrap."""
+"""The effect of commands on a user's own directory, with real git and bubblewrap."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PLANTS = {
 
 
 @pytest.mark.parametrize("plant", PLANTS)
-def test_the_next_commit_of_the_user_runs_nothing_of_a_command(place: Path, plant: str) -> None:
+def test_the_users_next_commit_runs_no_file_of_a_command(place: Path, plant: str) -> None:
     project = make_checkout(place)
     result = create_sandbox(str(project)).execute(PLANTS[plant])
     as_user("git status; echo two >> source.txt; git st; git commit -qam two", project)
@@ -62,7 +62,7 @@ def test_the_hooks_and_the_config_are_the_same_afterwards(place: Path) -> None:
     assert {name: after.get(name) for name in kept} == {name: before[name] for name in kept}
 
 
-def test_everyday_work_with_git_goes_on(place: Path) -> None:
+def test_everyday_work_with_git_still_works(place: Path) -> None:
     project = make_checkout(place)
     box = create_sandbox(str(project))
     result = box.execute(
@@ -82,7 +82,7 @@ def test_everyday_work_with_git_goes_on(place: Path) -> None:
     "name", [".vscode/tasks.json", ".envrc", ".github/workflows/ci.yml", ".mcp.json", ".npmrc"]
 )
 @pytest.mark.parametrize("below", ["", "packages/deep/"])
-def test_files_that_were_there_cannot_be_changed(place: Path, name: str, below: str) -> None:
+def test_existing_files_cannot_be_changed(place: Path, name: str, below: str) -> None:
     path = f"{below}{name}"
     project = make_checkout(place, more=f"mkdir -p $(dirname {path}) && echo user > {path}")
     first = path.split("/")[0]
@@ -126,7 +126,7 @@ def test_a_long_name_and_a_pattern_of_the_user_are_put_aside_once(place: Path) -
     ]
 
 
-def test_hooks_cannot_be_made_where_there_were_none(place: Path) -> None:
+def test_hooks_cannot_be_created(place: Path) -> None:
     project = make_checkout(place, more="rm -r .git/hooks")
     create_sandbox(str(project)).execute(
         "mkdir .git/hooks; echo 'touch owned' > .git/hooks/pre-commit; chmod +x .git/hooks/*"
@@ -147,7 +147,7 @@ def test_a_command_that_does_not_stop_is_killed(place: Path) -> None:
     result = create_sandbox(str(project)).execute(
         "while true; do echo evil > .envrc; sleep 0.01; done", timeout=120
     )
-    assert "killed: it makes more and more files" in result.stderr
+    assert "killed: it creates too many files" in result.stderr
     assert not (project / ".envrc").exists()
 
 
@@ -217,7 +217,7 @@ def test_a_link_is_put_back(place: Path) -> None:
     assert "was put back" in result.stderr
 
 
-def test_what_the_user_adds_between_two_commands_is_protected_and_stays(place: Path) -> None:
+def test_files_that_the_user_adds_between_two_commands_are_protected_and_stay(place: Path) -> None:
     project = make_checkout(place)
     box = create_sandbox(str(project))
     assert box.execute("true").success
@@ -227,7 +227,7 @@ def test_what_the_user_adds_between_two_commands_is_protected_and_stays(place: P
     assert not list((project / ".vscode").iterdir())
 
 
-def test_rules_open_some_files_and_protect_others(place: Path) -> None:
+def test_rules_allow_some_files_and_protect_others(place: Path) -> None:
     project = make_checkout(place, more="mkdir .github && echo u > .github/a && echo u > secret.py")
     rules = FileRules(allow_write=(".github", ".git/hooks"), protect=("secret.py", "deploy.sh"))
     result = create_sandbox(str(project), rules=rules).execute(
@@ -283,7 +283,7 @@ def test_a_bare_repository_at_the_top_is_protected(place: Path) -> None:
     assert contents(directory) == before
 
 
-def test_too_many_places_are_refused_with_advice(place: Path) -> None:
+def test_too_many_protected_directories_are_refused_with_advice(place: Path) -> None:
     project = make_checkout(
         place, more="for i in $(seq 300); do mkdir -p p/$i && echo x > p/$i/.npmrc; done"
     )

@@ -81,7 +81,7 @@ def test_protected_files_are_refused(place: Path, over: Over, path: str) -> None
 
 
 @pytest.mark.parametrize("over", BACKENDS)
-def test_editing_a_protected_file_names_the_reason_and_the_way(place: Path, over: Over) -> None:
+def test_editing_a_protected_file_names_the_reason_and_the_option(place: Path, over: Over) -> None:
     project = make_checkout(place, more="echo user > .envrc")
     backend = over(place, project)
     error = backend.edit_file(".envrc", "user", "evil")["error"]
@@ -116,7 +116,7 @@ def test_the_git_file_of_a_worktree_is_protected(place: Path, over: Over) -> Non
 
 
 @pytest.mark.parametrize("over", BACKENDS)
-def test_opened_files_can_be_written(place: Path, over: Over) -> None:
+def test_allowed_files_can_be_written(place: Path, over: Over) -> None:
     project = make_checkout(place)
     rules = FileRules(allow_write=(".github",), protect=("deploy",))
     backend = over(place, project, rules)

@@ -16,7 +16,7 @@ from tests.sandbox.own_directory.checkouts import as_user, make_checkout
 
 
 def changes(project: Path, command: str, rules: FileRules | None = None) -> list[Change]:
-    """What the report says after a command of somebody whom nothing keeps from writing."""
+    """The report after a command without any protection."""
     before = take_inventory(project, rules or FileRules())
     before = Inventory.from_json(json.loads(json.dumps(before.to_json())))
     done = as_user(command, project)
@@ -87,7 +87,7 @@ def test_settings_that_run_programs_are_found(place: Path, setting: str) -> None
     assert paths(project, f"git config {setting}") == [".git/config"]
 
 
-def test_settings_in_odd_spelling_are_found(place: Path) -> None:
+def test_settings_in_unusual_spelling_are_found(place: Path) -> None:
     project = make_checkout(place)
     text = '[ALIAS]a=!x\\n[ core ]\\n\\tfsmonitor \\\\\\n = x\\n[core] SSHCommand="a b" ; c'
     (change,) = changes(project, f"printf '{text}' >> .git/config")
@@ -104,7 +104,7 @@ def test_a_repository_at_the_top_and_an_embedded_one_are_reported(place: Path) -
     assert paths(project, "mkdir g && echo 'gitdir: ../docs' > g/.git") == ["g/.git"]
 
 
-def test_what_leads_git_elsewhere_is_reported(place: Path) -> None:
+def test_files_that_redirect_git_are_reported(place: Path) -> None:
     project = make_checkout(place)
     assert paths(project, "echo ../x > .git/commondir") == [".git/commondir"]
     todo = ".git/rebase-merge/git-rebase-todo"
@@ -124,7 +124,7 @@ def test_installed_packages_and_compiled_files_are_compared_as_a_whole(place: Pa
     assert paths(project, "echo y > node_modules/a/index.js") == ["node_modules"]
 
 
-def test_opened_files_are_still_listed(place: Path) -> None:
+def test_allowed_files_are_still_listed(place: Path) -> None:
     project = make_checkout(place, more="mkdir .github && echo > .github/a")
     found = changes(project, "echo x > .github/b; echo > .envrc", FileRules((".github", ".envrc")))
     assert [change.path for change in found] == [".envrc", ".github"]
@@ -140,7 +140,7 @@ def test_links_and_special_files_do_no_harm(place: Path) -> None:
     assert found == [".envrc", "Makefile", "package.json", "sub/.git"]
 
 
-def test_what_a_limit_or_a_permission_keeps_out_is_named(
+def test_paths_beyond_a_limit_or_a_permission_are_named(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = make_checkout(place, more="mkdir -p a/b && touch a/b/$(seq -s ' a/b/' 60)")

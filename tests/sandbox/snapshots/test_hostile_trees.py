@@ -1,4 +1,4 @@
-"""A hostile workspace costs bounded time and disk, shows nothing of the host, and fails nothing."""
+"""A hostile workspace costs limited time and disk, exposes no host files, and raises no error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def stored_anywhere(directory: Path, data: bytes) -> bool:
     return any(data in path.read_bytes() for path in directory.rglob("*") if path.is_file())
 
 
-def test_links_are_kept_as_links_and_lead_nowhere(tmp_path: Path) -> None:
+def test_links_are_kept_as_links_and_not_followed(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     (tmp_path / "host").mkdir()
     (tmp_path / "host" / "secret").write_bytes(SECRET)
@@ -84,8 +84,8 @@ def test_a_directory_that_becomes_a_link_while_it_is_walked(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("kind", ["file", "directory"])
-def test_a_link_in_the_place_of_what_was_looked_at(tmp_path: Path, kind: str) -> None:
-    """The swap at its worst moment: after the look at the entry, before it is opened."""
+def test_a_link_that_replaces_a_scanned_directory(tmp_path: Path, kind: str) -> None:
+    """The swap at the worst moment: after the check of the entry, before it is opened."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret").write_bytes(SECRET)
@@ -104,7 +104,7 @@ def test_a_link_in_the_place_of_what_was_looked_at(tmp_path: Path, kind: str) ->
     try:
         with os.scandir(parent) as found:
             (entry,) = found
-        entry.stat(follow_symlinks=False)  # which it remembers
+        entry.stat(follow_symlinks=False)  # the entry caches this result
         os.rename(victim, tmp_path / "aside")
         victim.symlink_to(outside / "secret" if kind == "file" else outside)
         scan._entry(parent, entry, "workspace/victim", 1)
@@ -115,7 +115,7 @@ def test_a_link_in_the_place_of_what_was_looked_at(tmp_path: Path, kind: str) ->
     assert scan.nodes["workspace/victim"].reason.startswith("cannot be read")
 
 
-def test_any_name_comes_back(tmp_path: Path) -> None:
+def test_any_displayed_name_can_be_converted_back(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     names = [b"line\nbreak", b"\xff\xfe", b"\x1b[31mred", b"-rf", b" ", "ä\u202e".encode(), b"\\"]
     for name in names:
@@ -146,19 +146,19 @@ def test_huge_and_sparse_files_are_not_kept(tmp_path: Path) -> None:
     assert place.what_changed(place.take()) == {"workspace/sparse": "changed"}
 
 
-def test_all_that_one_snapshot_reads_is_bounded(tmp_path: Path) -> None:
+def test_the_reading_of_one_snapshot_is_bounded(tmp_path: Path) -> None:
     place = make_place(tmp_path, file_bytes=1_000, read_bytes=2_500)
     for number in range(4):
         (place.work / f"{number}").write_bytes(bytes([number]) * 1_000)
     taken = place.take()
     assert taken.stored_bytes < 4_000
-    assert "new bytes already" in place.store.load(taken.manifest).nodes["workspace/3"].reason
-    # The rest is kept next time, and that is no change of the file.
+    assert "new bytes was reached" in place.store.load(taken.manifest).nodes["workspace/3"].reason
+    # The rest is kept next time, and this does not count as a change of the file.
     (place.work / "4").write_text("new")
     assert place.what_changed(place.take()) == {"workspace/4": "added"}
 
 
-def test_a_crowd_of_files_is_cut_and_not_taken_for_deleted(tmp_path: Path) -> None:
+def test_too_many_files_are_cut_and_not_reported_as_deleted(tmp_path: Path) -> None:
     place = make_place(tmp_path, directory=50)
     (place.work / "crowd").mkdir()
     for number in range(40):
@@ -171,7 +171,7 @@ def test_a_crowd_of_files_is_cut_and_not_taken_for_deleted(tmp_path: Path) -> No
     assert "more than 50" in place.reason("workspace/crowd")
 
 
-def test_too_many_files_in_all_are_cut(tmp_path: Path) -> None:
+def test_too_many_files_in_total_are_cut(tmp_path: Path) -> None:
     place = make_place(tmp_path, entries=30)
     for name in "abc":
         (place.work / name).mkdir()
@@ -183,7 +183,7 @@ def test_too_many_files_in_all_are_cut(tmp_path: Path) -> None:
     assert not manifest.nodes["workspace/a"].reason
 
 
-def test_long_paths_fill_no_memory(tmp_path: Path) -> None:
+def test_long_paths_do_not_fill_the_memory(tmp_path: Path) -> None:
     place = make_place(tmp_path, names=20_000)
     directory = os.open(place.work, os.O_RDONLY)
     for _ in range(59):

@@ -1,4 +1,4 @@
-"""Restoring brings a state back, follows no link, and can be undone."""
+"""Restoring restores a state, follows no link, and can be undone."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_link_planted_in_the_way_is_not_followed(tmp_path: Path) -> None:
     assert not (place.work / "d").is_symlink()
 
 
-def test_a_link_planted_after_the_look_costs_its_own_path_only(tmp_path: Path) -> None:
+def test_a_link_planted_after_the_scan_affects_only_its_own_path(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -92,7 +92,7 @@ def test_a_link_planted_after_the_look_costs_its_own_path_only(tmp_path: Path) -
     assert (place.work / "e" / "a").read_text() == "first"
 
 
-def test_what_could_not_be_brought_back_is_left_alone(tmp_path: Path) -> None:
+def test_files_that_cannot_be_restored_are_not_changed(tmp_path: Path) -> None:
     place = make_place(tmp_path, file_bytes=100)
     (place.work / "small").write_text("small")
     first = place.take().manifest
@@ -132,7 +132,7 @@ def test_setuid_bits_do_not_come_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
-def test_what_is_restored_belongs_to_the_owner_of_the_workspace(tmp_path: Path) -> None:
+def test_restored_files_belong_to_the_owner_of_the_workspace(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     (place.work / "d").mkdir()
     (place.work / "d" / "a").write_text("a")

@@ -1,4 +1,4 @@
-"""Snapshots find what changed, keep it once, and cost nothing when nothing did."""
+"""Snapshots find changes, keep them once, and cost nothing without changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sandbox.snapshots import SnapshotLost, SnapshotStore
 from tests.sandbox.snapshots.trees import make_place
 
 
-def test_added_changed_and_deleted_files_are_told_apart(tmp_path: Path) -> None:
+def test_added_changed_and_deleted_files_are_distinguished(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     (place.work / "kept.txt").write_text("same")
     (place.work / "edited.txt").write_text("one\ntwo\n")
@@ -55,7 +55,7 @@ def test_nothing_is_stored_when_nothing_changed(tmp_path: Path) -> None:
     assert len(list((tmp_path / "store" / "manifests").iterdir())) == 1
 
 
-def test_a_change_under_the_same_size_and_time_is_found(tmp_path: Path) -> None:
+def test_a_change_with_the_same_size_and_time_is_found(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     file = place.work / "a"
     file.write_text("aaaa")
@@ -68,7 +68,7 @@ def test_a_change_under_the_same_size_and_time_is_found(tmp_path: Path) -> None:
 
 
 def test_a_change_that_leaves_no_stamp_right_after_a_snapshot_is_found(tmp_path: Path) -> None:
-    """The kernel stamps the first write to a mapped page, and not those that follow."""
+    """The kernel stamps the first write to a mapped page, but not the following ones."""
     place = make_place(tmp_path)
     with open(place.work / "a", "w+b") as stream:
         stream.write(b"a" * 100)
@@ -83,11 +83,11 @@ def test_a_change_that_leaves_no_stamp_right_after_a_snapshot_is_found(tmp_path:
             assert place.what_changed(place.take()) == {"workspace/a": "changed"}
 
 
-def test_a_file_is_not_read_again_while_its_stamp_stands(tmp_path: Path) -> None:
+def test_a_file_with_the_same_stamp_is_not_read_again(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     (place.work / "a").write_text("a")
     place.take()
-    # Its stamp is trusted once it is older than the clock's coarseness.
+    # A stamp is trusted when it is older than the resolution of the clock.
     while '"workspace/a"' not in (tmp_path / "store" / "head").read_text():
         place.take()
     kept = next(path for path in (tmp_path / "store" / "objects").rglob("*") if path.is_file())
@@ -137,7 +137,7 @@ def test_the_store_is_closed_to_others(tmp_path: Path) -> None:
         assert not stat.S_IMODE(path.stat().st_mode) & 0o077, path
 
 
-def test_snapshots_that_nobody_wants_are_removed_with_their_contents(tmp_path: Path) -> None:
+def test_unneeded_snapshots_are_removed_with_their_contents(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     digests = []
     for number in range(4):
@@ -156,7 +156,7 @@ def test_snapshots_that_nobody_wants_are_removed_with_their_contents(tmp_path: P
     assert place.store.read(_sha("version 1"), 20) == b"version 1"
 
 
-def test_a_damaged_store_is_said_to_be_damaged(tmp_path: Path) -> None:
+def test_a_damaged_store_is_reported(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     (place.work / "a").write_text("a")
     taken = place.take()
@@ -166,10 +166,10 @@ def test_a_damaged_store_is_said_to_be_damaged(tmp_path: Path) -> None:
         store = SnapshotStore(tmp_path / "store")
         with pytest.raises(SnapshotLost, match="damaged"):
             store.load(taken.manifest)
-        assert store.take(place.areas).base == ""  # it begins anew
+        assert store.take(place.areas).base == ""  # it starts again
 
 
-def test_two_that_take_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+def test_two_concurrent_snapshots_do_not_disturb_each_other(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     stores = [SnapshotStore(tmp_path / "store") for _ in range(4)]
     found: list[object] = []

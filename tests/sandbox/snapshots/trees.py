@@ -1,4 +1,4 @@
-"""A workspace with a store beside it, and what one may want to know of both."""
+"""A workspace with a store, and helpers to examine both."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ while True:
 
 @contextmanager
 def swapping(one: Path, other: Path) -> Iterator[None]:
-    """Another process exchanges the two names, some hundred thousand times a second."""
+    """Another process exchanges the two names several hundred thousand times per second."""
     command = [sys.executable, "-c", _SWAP, os.fspath(one), os.fspath(other)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import Permission, User
 
+from agents.doors.cli.local_user import local_user
 from agents.models import Agent
 from skills_app.actions.library import import_skill
 from skills_app.models import Skill, SkillVersion, Trust
 from tests.support.runs import make_agent, make_user
 from tests.support.skills import package, write_skill
 from tests.velproject.command import Terminal, Vel
-from velproject.cli.local_user import local_user
 from velproject.cli.main import run_command_line
 
 Here = Callable[..., tuple[int, str, str]]

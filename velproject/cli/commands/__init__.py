@@ -21,7 +21,6 @@ TABLE: Table = {
         "grants": "List and revoke standing permissions.",
         "policy": "Show an agent's policy, and try another on its past calls.",
     },
-    _HERE + "budgets": {"budgets": "List budgets."},
     _HERE + "demo": {"demo": "Run the demo: a real analysis, also without a key."},
     _HERE + "features": {"features": "List features, and remove one with its tables."},
     _HERE + "machines": {

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from velproject.cli.boot import database, with_database
-from velproject.cli.errors import FAILED, OK, CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option, persist_option
-from velproject.cli.prompting import interruptible
-from velproject.cli.terminal import one_line
+from agents.doors.cli.boot import database, with_database
+from agents.doors.cli.errors import FAILED, OK, CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option, persist_option
+from agents.doors.cli.prompting import interruptible
+from agents.doors.cli.terminal import one_line
 
 with late_imports:
     from django.contrib.auth import get_user_model
@@ -23,11 +23,11 @@ with late_imports:
     from django.db import transaction
     from django.utils import timezone
 
+    from agents.doors.cli.console import new_console
     from agents.models import ApiToken
     from agents.services.audit import record
     from agents.services.secrets import rotate_secrets
     from agents.services.tokens import create_token, revoke_token
-    from velproject.cli.console import new_console
 
 SCOPES = ["read", "run", "approve", "manage", "mcp"]
 

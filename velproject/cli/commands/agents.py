@@ -9,17 +9,20 @@ from typing import BinaryIO
 
 import click
 
-from velproject.cli.boot import database, with_database, with_settings
-from velproject.cli.errors import FAILED, OK, CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import persist_option
-from velproject.cli.terminal import one_line, visible
+from agents.doors.cli.boot import database, with_database, with_settings
+from agents.doors.cli.errors import FAILED, OK, CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import persist_option
+from agents.doors.cli.terminal import one_line, visible
 
 with late_imports:
     from django.contrib.auth.models import User
 
     from agents.agent_files.shape import agent_schema
     from agents.agent_templates.catalogue import agent_templates
+    from agents.doors.cli.find import agent_named, by_id
+    from agents.doors.cli.findings import show_findings
+    from agents.doors.cli.local_user import local_user
     from agents.middleware.registry import known_tool_names
     from agents.models import Agent
     from agents.services.agent_files import (
@@ -38,9 +41,6 @@ with late_imports:
         read_agents_files,
         store_prompt,
     )
-    from velproject.cli.find import agent_named, by_id
-    from velproject.cli.findings import show_findings
-    from velproject.cli.local_user import local_user
 
 MAX_FILE = 1_000_000
 """Bytes; what is longer is refused once it is read."""

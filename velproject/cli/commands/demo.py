@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
-from velproject.cli.boot import with_database
-from velproject.cli.errors import FAILED, OK
-from velproject.cli.late_imports import late_imports
-from velproject.cli.terminal import one_line
+from agents.doors.cli.boot import with_database
+from agents.doors.cli.errors import FAILED, OK
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.terminal import one_line
 
 with late_imports:
     from agents.demo.task import TOOLBOX, TOOLBOX_PACKAGES
+    from agents.doors.cli.local_user import local_user
     from agents.models import ApprovalRequest, Run
     from agents.services.approvals import DecisionRequest
     from agents.services.demo import demo_task, read_demo_outputs, start_demo_run
@@ -23,7 +24,6 @@ with late_imports:
     from sandbox.toolbox_build import IfPresent, ToolboxRequest, create_toolbox
     from velproject.cli.commands.runs.display import Display
     from velproject.cli.commands.runs.drive import Driver
-    from velproject.cli.local_user import local_user
 
 
 @click.command(short_help="Run the demo: a real analysis, also without a key.")

@@ -6,11 +6,11 @@ import json
 
 import click
 
-from velproject.cli.boot import with_database
-from velproject.cli.errors import FAILED, CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option
-from velproject.cli.terminal import one_line
+from agents.doors.cli.boot import with_database
+from agents.doors.cli.errors import FAILED, CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option
+from agents.doors.cli.terminal import one_line
 
 with late_imports:
     from agents.features import FEATURES

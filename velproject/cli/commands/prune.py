@@ -12,11 +12,11 @@ from pathlib import Path
 
 import click
 
-from velproject.cli.boot import again, database
-from velproject.cli.errors import CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option, persist_option
-from velproject.cli.terminal import one_line
+from agents.doors.cli.boot import again, database
+from agents.doors.cli.errors import CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option, persist_option
+from agents.doors.cli.terminal import one_line
 
 with late_imports:
     from django.contrib.auth import get_user_model

@@ -6,8 +6,8 @@ import json
 
 import click
 
-from velproject.cli.boot import with_settings
-from velproject.cli.late_imports import late_imports
+from agents.doors.cli.boot import with_settings
+from agents.doors.cli.late_imports import late_imports
 
 with late_imports:
     from yaml import safe_dump

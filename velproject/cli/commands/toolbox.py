@@ -8,13 +8,14 @@ from typing import Any
 
 import click
 
-from velproject.cli.boot import database, with_settings
-from velproject.cli.errors import FAILED, OK
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option
-from velproject.cli.terminal import one_line, visible
+from agents.doors.cli.boot import database, with_settings
+from agents.doors.cli.errors import FAILED, OK
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option
+from agents.doors.cli.terminal import one_line, visible
 
 with late_imports:
+    from agents.doors.cli.console import new_console
     from agents.settings import DataSettings
     from sandbox.errors import SandboxError
     from sandbox.toolbox import Toolbox, ToolboxError, mismatch
@@ -23,7 +24,6 @@ with late_imports:
     from sandbox.toolbox_environment import PipFailed
     from sandbox.toolbox_find import find_toolbox, toolbox_names
     from sandbox.toolbox_store import open_store
-    from velproject.cli.console import new_console
 
 
 @click.group(short_help="Build Python environments that agents can use.")

@@ -10,15 +10,16 @@ from typing import Any
 
 import click
 
-from velproject.cli.boot import with_database
-from velproject.cli.errors import CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option
-from velproject.cli.terminal import one_line
+from agents.doors.cli.boot import with_database
+from agents.doors.cli.errors import CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option
+from agents.doors.cli.terminal import one_line
 
 with late_imports:
     from django.utils import timezone
 
+    from agents.doors.cli.console import print_table
     from agents.kernel.unused_files import unused_files
     from agents.models import WorkspaceSnapshot
     from agents.services.errors import Conflict
@@ -35,7 +36,6 @@ with late_imports:
     from agents.settings import DataSettings, RetentionSettings
     from sandbox.paths import AREAS
     from sandbox.tree_size import TreeSize, tree_size
-    from velproject.cli.console import print_table
 
 
 @click.group(short_help="List, archive and remove the files of threads.")

@@ -14,17 +14,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf import settings
 from django.views.decorators.debug import sensitive_variables
 
 from agents.features.databases.drivers.errors import MYSQL_DRIVER_MISSING
 from agents.features.databases.drivers.local_address import canonical, is_local
+from agents.kernel.lazy_modules import lazy_modules
 from agents.settings import DataSettings
 
-if TYPE_CHECKING:
-    from sqlalchemy import URL
+with lazy_modules:
+    # 0.2 s, which commands without such a database should not wait for.
+    from sqlalchemy import exc
+    from sqlalchemy.engine import url as engine_url
+
 
 SQLITE = "sqlite"
 POSTGRESQL = "postgresql+psycopg"
@@ -115,16 +119,12 @@ def checked_url(url: str, *, resolve: bool = False) -> str:
 
 
 @sensitive_variables()
-def _parsed(url: str) -> URL:
-    # Imported here: it costs 0.2 s, which commands without such a database should not wait for.
-    from sqlalchemy.engine import make_url  # noqa: PLC0415
-    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
-
+def _parsed(url: str) -> engine_url.URL:
     if len(url) > 2_000 or re.search(r"[\x00-\x1f\x7f]", url):
         raise AddressRefused("It is too long or holds control characters.")
     try:
-        parts = make_url(url)
-    except (ArgumentError, ValueError):
+        parts = engine_url.make_url(url)
+    except (exc.ArgumentError, ValueError):
         # Their messages can hold the password, as when it has an unquoted @ or : in it.
         raise AddressRefused(
             "It is no URL of a database: write postgresql://user:password@host:port/name or "
@@ -157,7 +157,7 @@ def _check_parameters(query: Mapping[str, Any], known: Mapping[str, re.Pattern[s
             )
 
 
-def _check_server(parts: URL) -> None:
+def _check_server(parts: engine_url.URL) -> None:
     if not parts.host or not _HOST.fullmatch(parts.host):
         raise AddressRefused("Name one host, as postgresql://user:password@db.example.org/name.")
     if not parts.database or not _NAME.fullmatch(parts.database):
@@ -171,7 +171,7 @@ def _check_server(parts: URL) -> None:
 
 
 @sensitive_variables()
-def _checked_file(parts: URL) -> str:
+def _checked_file(parts: engine_url.URL) -> str:
     form = f"{parts.drivername}:////absolute/path"
     if parts.host or parts.username or parts.password or parts.query:
         kind = "A SQLite" if parts.drivername == SQLITE else "A DuckDB"
@@ -204,7 +204,7 @@ def _is_own_file(place: Path) -> bool:
     return False
 
 
-def _refuse_own_server(parts: URL, *, resolve: bool) -> None:
+def _refuse_own_server(parts: engine_url.URL, *, resolve: bool) -> None:
     host, port = str(parts.host).lower().rstrip("."), parts.port or _DEFAULT_PORT
     for own in _own("postgresql"):
         if str(own["NAME"]) != parts.database or int(own["PORT"] or _DEFAULT_PORT) != port:

@@ -3,21 +3,36 @@
 A driver is imported when it is used: a process serves one kind of database.
 """
 
-# ruff: noqa: PLC0415
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import Any
 
 from agents.features.databases.drivers.changes import Changes
 from agents.features.databases.drivers.own_database import OwnDatabase
 from agents.features.databases.drivers.table import QueryResult
 from agents.features.databases.drivers.target import DatabaseTarget
 from agents.features.databases.drivers.url import dialect_of
+from agents.kernel.lazy_modules import lazy_modules
 
-if TYPE_CHECKING:
-    from sandbox.cancellation import Cancellation
+with lazy_modules:
+    # A driver costs 30 to 200 ms, and a process serves one kind of database.
+    from agents.features.databases.drivers import reflection
+    from agents.features.databases.drivers.duckdb import inspect as inspect_duckdb
+    from agents.features.databases.drivers.duckdb import read as read_duckdb
+    from agents.features.databases.drivers.mysql import inspect as inspect_mysql
+    from agents.features.databases.drivers.mysql import read as read_mysql
+    from agents.features.databases.drivers.postgresql import errors as errors_of_postgresql
+    from agents.features.databases.drivers.postgresql import read as read_postgresql
+    from agents.features.databases.drivers.postgresql import write as changes_postgresql
+    from agents.features.databases.drivers.sqlite import read as read_sqlite
+    from agents.features.databases.drivers.sqlite import write as changes_sqlite
+    from sandbox import cancellation
+
+_DRIVERS = "agents.features.databases.drivers"
+_LOADED = {"sqlite": "sqlite.write", "mysql": "mysql.read", "postgresql": "postgresql.write"}
+"""What `load` imports for each dialect; DuckDB's driver may be missing."""
 
 LIBRARIES = ("sqlite", "duckdb")
 """Databases that run within the helper, which is killed to end a statement."""
@@ -27,16 +42,10 @@ Params = Mapping[str, Any] | None
 
 def load(dialect: str) -> None:
     """Import the driver, so that the first statement does not wait for it."""
-    if dialect == "sqlite":
-        from agents.features.databases.drivers.sqlite import write as write_sqlite  # noqa: F401
-    elif dialect == "duckdb":
-        from agents.features.databases.drivers.duckdb import read as readonly_duckdb
-
-        readonly_duckdb.load()
-    elif dialect == "mysql":
-        from agents.features.databases.drivers.mysql import read as readonly_mysql  # noqa: F401
+    if dialect == "duckdb":
+        read_duckdb.load()
     else:
-        from agents.features.databases.drivers.postgresql import write as write_postgresql  # noqa: F401
+        import_module(f"{_DRIVERS}.{_LOADED[dialect]}")
 
 
 def query(
@@ -44,63 +53,49 @@ def query(
     text: str,
     params: Params,
     own: OwnDatabase,
-    cancel: Cancellation | None,
+    cancel: cancellation.Cancellation | None,
 ) -> QueryResult:
     """Run one statement that reads. Raises QueryFailed. Only servers need `cancel`."""
     dialect = dialect_of(target)
     if dialect == "sqlite":
-        from agents.features.databases.drivers.sqlite.read import query_sqlite
-
-        return query_sqlite(target, text, params, own)
+        return read_sqlite.query_sqlite(target, text, params, own)
     if dialect == "duckdb":
-        from agents.features.databases.drivers.duckdb.read import query_duckdb
-
-        return query_duckdb(target, text, params, own)
+        return read_duckdb.query_duckdb(target, text, params, own)
     assert cancel is not None
     if dialect == "mysql":
-        from agents.features.databases.drivers.mysql.read import query_mysql
-
-        return query_mysql(target, text, params, cancel)
-    from agents.features.databases.drivers.postgresql.errors import told_by_postgresql
-    from agents.features.databases.drivers.postgresql.read import query_postgresql
-
-    with told_by_postgresql(target):
-        return query_postgresql(target, text, params, own, cancel)
+        return read_mysql.query_mysql(target, text, params, cancel)
+    with errors_of_postgresql.told_by_postgresql(target):
+        return read_postgresql.query_postgresql(target, text, params, own, cancel)
 
 
 def describe(
-    target: DatabaseTarget, what: str, table: str, own: OwnDatabase, cancel: Cancellation | None
+    target: DatabaseTarget,
+    what: str,
+    table: str,
+    own: OwnDatabase,
+    cancel: cancellation.Cancellation | None,
 ) -> QueryResult:
     """`list_tables`, `get_schema` or `describe_table`. Raises QueryFailed."""
     dialect = dialect_of(target)
     if dialect == "duckdb":
-        from agents.features.databases.drivers.duckdb import inspect as inspect_duckdb
-
         return inspect_duckdb.OPERATIONS[what](target, table, own)
     if dialect == "mysql":
-        from agents.features.databases.drivers.mysql import inspect as inspect_mysql
-
         assert cancel is not None
         return inspect_mysql.OPERATIONS[what](target, table, cancel)
-    from agents.features.databases.drivers import reflection as inspect_schema
-
-    return inspect_schema.OPERATIONS[what](target, table, own, cancel)
+    return reflection.OPERATIONS[what](target, table, own, cancel)
 
 
 def write(
     target: DatabaseTarget, text: str, params: Params, own: OwnDatabase,
-    cancel: Cancellation | None, keep: Callable[[Changes], bool] | None,
+    cancel: cancellation.Cancellation | None, keep: Callable[[Changes], bool] | None,
 ) -> Changes:  # fmt: skip
     """Run one statement that writes; with None for `keep` it is a trial. Raises QueryFailed."""
     if dialect_of(target) == "sqlite":
-        from agents.features.databases.drivers.sqlite.write import try_sqlite, write_sqlite
-
         if keep is None:
-            return try_sqlite(target, text, params or {}, own)
-        return write_sqlite(target, text, params or {}, own, keep)
-    from agents.features.databases.drivers.postgresql.errors import told_by_postgresql
-    from agents.features.databases.drivers.postgresql.write import write_postgresql
-
+            return changes_sqlite.try_sqlite(target, text, params or {}, own)
+        return changes_sqlite.write_sqlite(target, text, params or {}, own, keep)
     assert cancel is not None
-    with told_by_postgresql(target):
-        return write_postgresql(target, text, params, own, cancel, keep or (lambda _: False))
+    with errors_of_postgresql.told_by_postgresql(target):
+        return changes_postgresql.write_postgresql(
+            target, text, params, own, cancel, keep or (lambda _: False)
+        )

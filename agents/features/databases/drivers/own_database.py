@@ -5,6 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from agents.kernel.lazy_modules import lazy_modules
+
+with lazy_modules:
+    from django import db  # helper processes have no Django
+
+
 _OF_SERVER = "SELECT system_identifier::text FROM pg_control_system()"
 _OF_DATABASE = "SELECT oid::bigint FROM pg_catalog.pg_database WHERE datname = current_database()"
 
@@ -32,8 +38,7 @@ class OwnDatabase:
 
 def own_database() -> OwnDatabase:
     """Asks Vel's database who it is. Within `ToolContext.in_database` only."""
-    from django.db import connection  # noqa: PLC0415  # helper processes have no Django
-
+    connection = db.connection
     if connection.vendor != "postgresql":
         return OwnDatabase(path=str(connection.settings_dict["NAME"]))
     with connection.cursor() as cursor:

@@ -19,6 +19,12 @@ from agents.features.databases.drivers.sqlite.read import read_only_sqlite, told
 from agents.features.databases.drivers.table import QueryResult
 from agents.features.databases.drivers.target import DatabaseTarget
 from agents.features.databases.drivers.url import dialect_of
+from agents.kernel.lazy_modules import lazy_modules
+
+with lazy_modules:
+    # psycopg costs 50 ms, for nothing on SQLite.
+    from agents.features.databases.drivers.postgresql import errors, read
+
 
 if TYPE_CHECKING:
     from sandbox.cancellation import Cancellation
@@ -62,10 +68,8 @@ def _schema(
     target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation | None
 ) -> Iterator[_Schema]:
     if dialect_of(target) == "postgresql":
-        from agents.features.databases.drivers.postgresql.read import read_only_postgresql  # noqa: PLC0415
-
         assert cancel is not None
-        with read_only_postgresql(target, own, cancel) as connection:
+        with read.read_only_postgresql(target, own, cancel) as connection:
             readable = {
                 (str(row[0]), str(row[1]), str(row[2]))
                 for row in connection.execute(_READABLE).fetchall()
@@ -93,9 +97,7 @@ def _inspector(url: str, connection: Any) -> Iterator[Inspector]:
 
 def _told(target: DatabaseTarget, work: Callable[[], QueryResult]) -> QueryResult:
     if dialect_of(target) == "postgresql":
-        from agents.features.databases.drivers.postgresql.errors import told_by_postgresql  # noqa: PLC0415
-
-        told = told_by_postgresql(target)
+        told = errors.told_by_postgresql(target)
     else:
         told = told_by_sqlite()
     with told:

@@ -6,6 +6,13 @@ from urllib.parse import quote, quote_plus
 
 from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.target import DatabaseTarget, UrlParts
+from agents.kernel.lazy_modules import lazy_modules
+
+with lazy_modules:
+    # 0.2 s, which processes without databases need not wait for.
+    from sqlalchemy import exc
+    from sqlalchemy.engine import url as engine_url
+
 
 _SECRET_OPTIONS = ("password", "sslpassword")
 _DIALECTS = {
@@ -26,13 +33,9 @@ def parsed(target: DatabaseTarget) -> UrlParts:
     """The parts of the target's URL. Raises QueryFailed."""
     if target.parts is not None:
         return target.parts
-    # Imported at first use: it costs 0.2 s, which processes without databases need not wait for.
-    from sqlalchemy.engine import make_url  # noqa: PLC0415
-    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
-
     try:
-        url = make_url(target.url)
-    except (ArgumentError, ValueError):
+        url = engine_url.make_url(target.url)
+    except (exc.ArgumentError, ValueError):
         # The library's message quotes the URL.
         raise QueryFailed(f"The URL of {target.name} cannot be read.", "configuration") from None
     return UrlParts(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import ModuleType
 from typing import Any
 
 from pydantic import AliasChoices, BaseModel, Field
@@ -20,9 +19,15 @@ from agents.features.databases.queries import (
     connections_of_run,
     targets_of,
 )
+from agents.kernel.lazy_modules import lazy_modules
 from agents.middleware.base import ToolResult, error
 from agents.middleware.context import ToolContext
 from sandbox.cancellation import Cancellation
+
+with lazy_modules:
+    # The drivers, 8 MiB, for agents with databases.
+    from agents.features.databases.drivers import execute, inspect
+
 
 _Ask = Callable[[DatabaseTarget, OwnDatabase, Cancellation], QueryResult]
 _DATABASE = Field(default="default", validation_alias=AliasChoices("database", "connection"))
@@ -41,19 +46,6 @@ class DatabaseInput(BaseModel):
 class DescribeTableInput(BaseModel):
     table: str = Field(min_length=1, validation_alias=AliasChoices("table", "table_name"))
     database: str = _DATABASE
-
-
-def _execution() -> ModuleType:
-    # Imported at first use, for agents without databases.
-    from agents.features.databases.drivers import execute  # noqa: PLC0415
-
-    return execute
-
-
-def _inspection() -> ModuleType:
-    from agents.features.databases.drivers import inspect  # noqa: PLC0415
-
-    return inspect
 
 
 def meant_name(names: Sequence[str], name: str) -> str:
@@ -110,7 +102,7 @@ async def answer(
 
 async def run_execute_sql(context: ToolContext, given: ExecuteSqlInput) -> ToolResult:
     def ask(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> QueryResult:
-        return _execution().execute_sql(target, given.query, given.params, own, cancel)
+        return execute.execute_sql(target, given.query, given.params, own, cancel)
 
     def show(target: DatabaseTarget, result: QueryResult) -> dict[str, Any]:
         return shown_rows(context, result)
@@ -120,21 +112,21 @@ async def run_execute_sql(context: ToolContext, given: ExecuteSqlInput) -> ToolR
 
 async def run_get_schema(context: ToolContext, given: DatabaseInput) -> ToolResult:
     def ask(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> QueryResult:
-        return _inspection().get_schema(target, own, cancel)
+        return inspect.get_schema(target, own, cancel)
 
     return await answer(context, given.database, ask, shown_schema)
 
 
 async def run_list_tables(context: ToolContext, given: DatabaseInput) -> ToolResult:
     def ask(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> QueryResult:
-        return _inspection().list_tables(target, own, cancel)
+        return inspect.list_tables(target, own, cancel)
 
     return await answer(context, given.database, ask, shown_tables)
 
 
 async def run_describe_table(context: ToolContext, given: DescribeTableInput) -> ToolResult:
     def ask(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> QueryResult:
-        return _inspection().describe_table(target, given.table, own, cancel)
+        return inspect.describe_table(target, given.table, own, cancel)
 
     def show(target: DatabaseTarget, result: QueryResult) -> str:
         return result.to_markdown_table(max_rows=result.row_count)

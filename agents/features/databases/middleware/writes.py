@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 from agents.features.databases.drivers.changes import Changes
@@ -15,22 +14,20 @@ from agents.features.databases.drivers.target import DatabaseTarget
 from agents.features.databases.middleware.calls import ExecuteSqlInput, meant_name, target_of
 from agents.features.databases.options import DatabaseNames
 from agents.features.databases.queries import DatabaseUnavailable
+from agents.kernel.lazy_modules import lazy_modules
 from agents.middleware.base import Tool, ToolResult, error
 from agents.middleware.context import Preview, ToolContext
 from agents.models import Effect
 from agents.spec import AgentSpec
 from sandbox.cancellation import Cancellation
 
+with lazy_modules:
+    from agents.features.databases.drivers import write  # psycopg and what writes cost 70 ms
+
+
 _SECONDS = 120.0
 
 _Do = Callable[[DatabaseTarget, OwnDatabase, Cancellation], Any]
-
-
-def _writing() -> ModuleType:
-    # Imported at first use: psycopg and what writes cost 70 ms.
-    from agents.features.databases.drivers import write  # noqa: PLC0415
-
-    return write
 
 
 def writable(spec: AgentSpec) -> tuple[str, ...]:
@@ -55,7 +52,7 @@ async def try_write(context: ToolContext, given: ExecuteSqlInput) -> Preview | T
     """What the statement would change."""
 
     def work(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> Preview:
-        return _writing().try_sql(target, given.query, given.params, own, cancel)
+        return write.try_sql(target, given.query, given.params, own, cancel)
 
     done = await _do(context, given, work)
     return done if isinstance(done, ToolResult) else dict(done)
@@ -68,9 +65,7 @@ async def run_write(context: ToolContext, given: ExecuteSqlInput) -> ToolResult:
         return error("Nobody has approved what this statement does; nothing was written.", "denied")
 
     def work(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> ToolResult:
-        return _result(
-            _writing().write_sql(target, given.query, given.params, own, cancel, approved)
-        )
+        return _result(write.write_sql(target, given.query, given.params, own, cancel, approved))
 
     done: ToolResult = await _do(context, given, work)
     return done

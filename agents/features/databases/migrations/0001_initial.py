@@ -1,10 +1,11 @@
-import agents.create_models
 import agents.ids
 import agents.secret_text
 import django.core.validators
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
+
+from agents.create_models import CreateModels
 
 
 class Migration(migrations.Migration):
@@ -17,7 +18,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        agents.create_models.CreateModels(
+        CreateModels(
             models=[migrations.CreateModel(
                 name='DatabaseConnection',
                 fields=[

@@ -18,7 +18,13 @@ from django.views.decorators.debug import sensitive_variables
 
 from agents.features.google_workspace.client.access import KNOWN
 from agents.features.google_workspace.client.errors import KeyProblem
+from agents.kernel.lazy_modules import lazy_modules
 from agents.secret_text import SecretText, SecretUnreadable
+
+with lazy_modules:
+    # cryptography costs 35 ms: see there.
+    from agents.features.google_workspace.client import signing
+
 
 MAX_KEY = 10_000
 """Characters of what is pasted."""
@@ -132,8 +138,5 @@ def _service_account(given: dict[str, Any], subject: str, scopes: tuple[str, ...
 
 @sensitive_variables()
 def _check_private_key(pem: str) -> None:
-    # Imported here: see there.
-    from agents.features.google_workspace.client.signing import is_private_key  # noqa: PLC0415
-
-    if not is_private_key(pem):
+    if not signing.is_private_key(pem):
         raise KeyProblem("key: Its private_key is no RSA key of 2048 bits or more.")

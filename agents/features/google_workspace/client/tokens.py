@@ -18,6 +18,12 @@ from agents.features.google_workspace.client.errors import GoogleFailed, refusal
 from agents.features.google_workspace.client.http import Answer, ask
 from agents.features.google_workspace.client.keys import GoogleKey
 from agents.features.google_workspace.settings import GoogleSettings
+from agents.kernel.lazy_modules import lazy_modules
+
+with lazy_modules:
+    # cryptography costs 35 ms: see there.
+    from agents.features.google_workspace.client import signing
+
 
 AUDIENCE = "https://oauth2.googleapis.com/token"
 """Whom an assertion is for, wherever it is sent through."""
@@ -135,9 +141,6 @@ def _refused(answer: Answer) -> GoogleFailed:
 @sensitive_variables()
 def _assertion(key: GoogleKey) -> str:
     """A JWT signed with RS256 (RFC 7523), good for ten minutes."""
-    # Imported here: see there.
-    from agents.features.google_workspace.client.signing import signature  # noqa: PLC0415
-
     now = int(time.time())
     claims = {
         "iss": key.identity,
@@ -149,7 +152,7 @@ def _assertion(key: GoogleKey) -> str:
     }
     head = {"alg": "RS256", "typ": "JWT", "kid": key.key_id}
     signed = b".".join(_base64(json.dumps(part).encode()) for part in (head, claims))
-    return (signed + b"." + _base64(signature(key.secret, signed))).decode()
+    return (signed + b"." + _base64(signing.signature(key.secret, signed))).decode()
 
 
 def _base64(data: bytes) -> bytes:

@@ -1,7 +1,8 @@
-import agents.create_models
 import agents.ids
 import django.db.models.deletion
 from django.db import migrations, models
+
+from agents.create_models import CreateModels
 
 
 class Migration(migrations.Migration):
@@ -13,7 +14,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        agents.create_models.CreateModels(
+        CreateModels(
             models=[migrations.CreateModel(
                 name='Notification',
                 fields=[

@@ -1,8 +1,9 @@
-import agents.create_models
 import agents.ids
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
+
+from agents.create_models import CreateModels
 
 
 class Migration(migrations.Migration):
@@ -15,13 +16,13 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        agents.create_models.CreateModels(
+        CreateModels(
             models=[migrations.CreateModel(
                 name='Schedule',
                 fields=[
                     ('id', models.CharField(default=agents.ids.new_id, editable=False, max_length=26, primary_key=True, serialize=False)),
                     ('name', models.CharField(max_length=100)),
-                    ('owner', models.ForeignKey(help_text="Whose runs they are: the owner's rights and budgets apply.", on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to=settings.AUTH_USER_MODEL)),
+                    ('owner', models.ForeignKey(help_text="Whose runs they are: the owner's rights and limits apply.", on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to=settings.AUTH_USER_MODEL)),
                     ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to='agents.agent')),
                     ('thread_policy', models.CharField(choices=[('new', 'a new thread each time'), ('one', 'go on in one thread')], default='new', max_length=10)),
                     ('thread', models.ForeignKey(blank=True, editable=False, help_text='The one thread, once it has begun.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='agents.thread')),

@@ -98,7 +98,7 @@ export class Transcript {
         this.note(`The model is asked again: ${data.reason}`);
         break;
       case types.MODEL_FALLBACK:
-        this.note(`${data.from_provider} ${data.from_model} is down: ${data.provider} ${data.model} goes on.`);
+        this.note(`${data.from_provider} ${data.from_model} is unavailable: ${data.provider} ${data.model} continues.`);
         break;
       case types.SANDBOX_CONNECTION:
         this.tools.get(data.call_id)?.addConnection(data);

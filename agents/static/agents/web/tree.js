@@ -14,7 +14,8 @@ export const STATUS_AFTER = {
   [types.RUN_CANCELLED]: "cancelled",
 };
 export const ENDED = new Set(["completed", "failed", "cancelled"]);
-const REASONS = { approval: "waits for a decision", children: "waits for subagents", budget: "waits for a budget" };
+const REASONS = { approval: "waits for a decision", children: "waits for subagents" };
+const wordOf = (reason) => REASONS[reason] ?? (reason ? `waits for a ${reason}` : undefined);
 
 export class SubagentTree {
   /** `list` is a `ul`; `note` tells what the run waits for; `urlOf(id)` is a run's page. */
@@ -82,7 +83,7 @@ export class SubagentTree {
   }
 
   tell(member) {
-    const word = REASONS[member.reason] ?? member.status;
+    const word = wordOf(member.reason) ?? member.status;
     for (const badge of [member.badge, ...(this.badges.get(member.id) ?? [])]) {
       if (!badge) continue;
       badge.dataset.status = member.status;
@@ -96,7 +97,7 @@ export class SubagentTree {
     if (left.length === 0) return;
     const counts = new Map();
     for (const { status, reason } of left) {
-      const word = REASONS[reason] ?? status;
+      const word = wordOf(reason) ?? status;
       counts.set(word, (counts.get(word) ?? 0) + 1);
     }
     const parts = [...counts].map(([word, count]) => `${count} ${word}`).join(", ");

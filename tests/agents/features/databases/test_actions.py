@@ -34,7 +34,7 @@ from agents.secret_text import SecretText
 from agents.services.agents import build_spec, current_version, save_agent
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from agents.services.runs import RunRequest, create_run
-from agents.spec import LATER_FIELDS, AgentSpec
+from agents.spec import AgentSpec
 from tests.agents.admin import rows
 
 pytestmark = pytest.mark.django_db
@@ -71,8 +71,7 @@ def test_an_agent_without_databases_keeps_its_version_and_its_spec():
     agent = rows.agent("coder")
     spec = agent.versions.get().spec
     assert "databases" not in spec
-    # What the first release stored: every field but those that came later and say nothing.
-    assert set(spec) == set(AgentSpec.model_fields) - set(LATER_FIELDS)
+    assert set(spec) == set(AgentSpec.model_fields)
     assert "databases" not in json.loads(build_spec(agent).model_dump_json())
     assert AgentSpec.model_validate(spec).option(DatabaseNames) == DatabaseNames()
 

@@ -299,8 +299,9 @@ def test_a_repeated_fork_is_one(answered: Run) -> None:
 
 def test_a_fork_that_fails_in_the_end_leaves_nothing(answered: Run) -> None:
     # The message is refused only when the run is made: the pinned version needs a value.
-    Agent.objects.update(system_prompt="For {{context.customer}}.")
-    save_agent(Agent.objects.get())
+    agent = Agent.objects.get()
+    agent.system_prompt = "For {{context.customer}}."
+    save_agent(agent)
     before = set(DataSettings.now().workspaces.glob("*"))
     response = fork(ada(), answered, {"message": "x", "version": "current", "files": "none"})
     assert (response.status_code, problem_of(response)["code"]) == (400, "missing_context")

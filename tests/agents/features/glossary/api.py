@@ -3,8 +3,8 @@ from rest_framework import serializers
 from rest_framework.response import Response
 from vel_glossary.models import Term
 
-from agents.api.base import ApiView
-from agents.api.operations import operation
+from agents.doors.rest.base import ApiView
+from agents.doors.rest.operations import operation
 from agents.models import TokenScope
 
 

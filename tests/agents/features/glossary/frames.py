@@ -2,7 +2,7 @@ from typing import Literal
 
 from vel_glossary.models import Term
 
-from agents.consumers.frames import Frame, Text
+from agents.doors.websockets.frames import Frame, Text
 
 
 class DefineFrame(Frame):

@@ -2,8 +2,8 @@ from django.shortcuts import render
 from django.urls import path
 from vel_glossary.models import Term
 
-from agents.web.navigation import NavigationEntry
-from agents.web.pages import page
+from agents.doors.web.navigation import NavigationEntry
+from agents.doors.web.pages import page
 
 
 @page

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agents.engine.crash_points import CrashPoint
-from agents.features.guardrails.options import GuardOptions, RetryRule
+from agents.features.guardrails.options import RetryOptions, RetryRule
 from agents.middleware import planning as planning_module
 from agents.models import Run, StateFile, ToolCall
 from agents.services.run_control import cancel_run
@@ -158,6 +158,6 @@ def test_the_first_rule_that_fits_decides() -> None:
         RetryRule(tool="execute_sql", attempts=2),
         RetryRule(tool="*", attempts=5),
     )
-    options = GuardOptions(tool_retries=rules)
+    options = RetryOptions(tool_retries=rules)
     assert options.retry_rule("execute_sql") == rules[0]
     assert options.retry_rule("ls") == rules[1]

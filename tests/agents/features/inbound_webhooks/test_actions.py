@@ -11,6 +11,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.utils import timezone
 
+from agents.features.budgets.models import Budget
 from agents.features.inbound_webhooks import actions
 from agents.features.inbound_webhooks.actions import (
     LONGEST_OVERLAP,
@@ -22,7 +23,7 @@ from agents.features.inbound_webhooks.actions import (
     rotate_secret,
 )
 from agents.features.inbound_webhooks.models import InboundWebhook
-from agents.models import AuditEntry, Budget, Run, Thread, ThreadPolicy
+from agents.models import AuditEntry, Run, Thread, ThreadPolicy
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from agents.services.trigger_rights import MESSAGE_CHARACTERS
 from tests.agents.api.rows import make_agent, make_run, make_user

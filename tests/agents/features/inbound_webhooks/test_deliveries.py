@@ -13,6 +13,8 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from agents.features.budgets.models import Allowance, Budget
+from agents.features.budgets.scope import budgets_of, scope_of, spent_budget
 from agents.features.inbound_webhooks import deliveries, door
 from agents.features.inbound_webhooks.actions import DayBudget, rotate_secret
 from agents.features.inbound_webhooks.models import (
@@ -20,9 +22,7 @@ from agents.features.inbound_webhooks.models import (
     InboundWebhookDelivery,
     InboundWebhookRefusal,
 )
-from agents.models import Allowance, Budget, Message, Run, Thread, ThreadPolicy
-from agents.services.budget_left import spent_budget
-from agents.services.budget_scope import budgets_of, scope_of
+from agents.models import Message, Run, Thread, ThreadPolicy
 from agents.states import RunStatus
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook, send, signed

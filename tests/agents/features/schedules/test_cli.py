@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 import pytest
 from django.contrib.auth.models import Permission
 
+from agents.doors.cli.errors import CliError
+from agents.doors.cli.local_user import local_user
 from agents.features.schedules.cli import next_time
 from agents.features.schedules.models import Schedule
 from agents.models import Run
@@ -15,8 +17,6 @@ from agents.services.errors import InvalidRequest
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.features.schedules.rows import fire_all, last, make_due, make_schedule
 from tests.velproject.in_process import call
-from velproject.cli.errors import CliError
-from velproject.cli.local_user import local_user
 
 pytestmark = pytest.mark.django_db
 Output = pytest.CaptureFixture[str]

@@ -9,14 +9,15 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
+from agents.features.budgets.actions import save_budget
+from agents.features.budgets.models import Allowance, Budget
+from agents.features.budgets.scope import window_name
 from agents.features.inbound_webhooks.actions import delete_inbound_webhook, enable_inbound_webhook
 from agents.features.inbound_webhooks.models import InboundWebhook
 from agents.features.schedules.actions import delete_schedule, enable_schedule, save_schedule
 from agents.features.schedules.firing import fire_now
 from agents.features.schedules.models import Schedule
-from agents.models import Allowance, AuditEntry, Budget, Thread
-from agents.services.budget_scope import window_name
-from agents.services.budgets import save_budget
+from agents.models import AuditEntry, Thread
 from agents.services.errors import InvalidRequest, NotAllowed, NotFound
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook

@@ -12,20 +12,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from agents.features.budgets.actions import save_budget
+from agents.features.budgets.models import Allowance, Budget
 from agents.features.notifications.messages import notification_mail, webhook_body
 from agents.features.notifications.models import Notification, NotificationTarget
 from agents.features.schedules import firing
 from agents.features.schedules.firing import fire_due
 from agents.features.schedules.models import FiringOutcome, Overlap, Schedule, ScheduleFiring
-from agents.models import (
-    Allowance,
-    Budget,
-    Message,
-    Run,
-    Thread,
-    ThreadPolicy,
-)
-from agents.services.budgets import save_budget
+from agents.models import Message, Run, Thread, ThreadPolicy
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.features.schedules.rows import (
     end_runs,

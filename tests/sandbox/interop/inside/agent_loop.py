@@ -1,4 +1,4 @@
-"""The loop under deepagents: see a skill, read its SKILL.md, run its script, be asked first."""
+"""An agent of deepagents sees a skill, reads its SKILL.md and runs its script after approval."""
 
 import os
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ ASK = {"allowed_decisions": ["approve", "reject"]}
 
 
 class ScriptedModel(BaseChatModel):
-    """Says what it is told to, and keeps what it was asked."""
+    """Returns prepared replies, and records its requests."""
 
     answers: list[AIMessage]
     asked: list[list[BaseMessage]] = []
@@ -65,14 +65,14 @@ def place() -> Iterator[Path]:
         (scripts / "total.py").write_text(SCRIPT)
         (scripts.parent / "SKILL.md").write_text(SKILL)
         for found in (path / "skills").rglob("*"):
-            found.chmod(0o777)  # only the mount keeps commands from writing
+            found.chmod(0o777)  # only the mount prevents commands from writing
         (path / "skills").chmod(0o777)
         yield path
 
 
 @pytest.fixture(params=["composite", "alone"])
 def backend(place: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """With the skills routed to a host directory as deepagents does it, and without a route."""
+    """With a route of deepagents to the skills in a host directory, and without a route."""
     skills = place / "skills"
     own = LocalExecutionBackend(place / "root", timeout=20, skills_dir=skills)
     assert own.upload_files([(f"{own.root_dir}/data.csv", b"amount\n40\n2\n")])[0].error is None
@@ -114,7 +114,7 @@ def test_read_a_skill_and_run_its_script(backend: Any) -> None:
     asked = agent.invoke({"messages": [("user", "Add up the amounts.")]}, thread)
     system = str(model.asked[0][0].content)
     assert "Adds up a column of a CSV file." in system
-    assert "total.py" not in system  # disclosed only when it is read
+    assert "total.py" not in system  # only visible after reading the skill
     assert "scripts/total.py" in tool_outputs(asked)[0]
     (interrupt,) = asked["__interrupt__"]
     assert interrupt.value["action_requests"][0]["args"] == {"command": RUN}
@@ -150,8 +150,8 @@ def test_commands_cannot_write_the_skills(backend: Any, place: Path) -> None:
 
 
 @pytest.mark.parametrize("backend", ["composite"], indirect=True)
-def test_tools_cannot_write_skills_that_permissions_close(backend: Any, place: Path) -> None:
-    """deepagents' route itself can be written: it takes a rule of theirs to close it."""
+def test_tools_cannot_write_skills_that_permissions_protect(backend: Any, place: Path) -> None:
+    """deepagents' route itself is writable, unless a rule of deepagents denies it."""
     closed = FilesystemPermission(operations=["write"], paths=["/skills/**"], mode="deny")
     agent, _ = agent_of(
         backend,
@@ -180,6 +180,6 @@ def test_tools_write_the_root_and_commands_see_it(backend: Any, place: Path) -> 
     thread = {"configurable": {"thread_id": "1"}}
     agent.invoke({"messages": [("user", "Go.")]}, thread)
     done = agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), thread)
-    said = tool_outputs(done)[1]
-    assert "written" in said
-    assert "exit code 124" in said
+    outputs = tool_outputs(done)[1]
+    assert "written" in outputs
+    assert "exit code 124" in outputs

@@ -1,4 +1,4 @@
-"""What a local execution backend refuses to a process of root."""
+"""Requests that a local execution backend refuses to a process of root."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a local execution backend promises: one stream, codes, limits, a name, confinement."""
+"""The behaviour of a local execution backend: one stream, codes, limits, a name, confinement."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ def test_it_is_a_sandbox_backend_and_needs_no_django(backend: LocalExecutionBack
     assert not [name for name in sys.modules if name.split(".")[0] == "django"]
 
 
-def test_both_streams_are_one_in_the_order_written(backend: LocalExecutionBackend) -> None:
+def test_both_streams_are_combined_in_the_order_written(backend: LocalExecutionBackend) -> None:
     done = backend.execute("for n in 1 2 3; do echo out$n; echo err$n >&2; done; exit 3")
     assert done.output == "out1\nerr1\nout2\nerr2\nout3\nerr3\n"
     assert (done.exit_code, done.truncated) == (3, False)
@@ -61,7 +61,7 @@ def test_a_late_command_ends_with_124_and_keeps_its_output(place: Path) -> None:
     assert not processes_with(seconds)
 
 
-def test_output_is_cut_to_the_characters_asked_for(place: Path) -> None:
+def test_output_is_cut_to_the_requested_characters(place: Path) -> None:
     backend = LocalExecutionBackend(place / "root", max_output_chars=300)
     done = backend.execute("echo begin; yes 'ü' | head -n 500000; echo end")
     assert done.truncated
@@ -71,7 +71,7 @@ def test_output_is_cut_to_the_characters_asked_for(place: Path) -> None:
     assert "output cut here" in done.output
     short = backend.execute("printf %0300d 0")
     assert (len(short.output), short.truncated) == (300, False)
-    # What deepagents' own scripts print is data, and not cut.
+    # The output of deepagents' own scripts is data, and is not cut.
     text = "line of a file\n" * 4000
     path = f"{backend.root_dir}/long.txt"
     assert backend.write(path, text).error is None
@@ -87,7 +87,7 @@ def test_the_id_belongs_to_the_root(place: Path) -> None:
 
 
 def test_a_large_edit_works(backend: LocalExecutionBackend) -> None:
-    """It goes through files in /tmp, which must therefore outlast one command."""
+    """It uses files in /tmp, which must therefore outlive one command."""
     path = f"{backend.root_dir}/large"
     assert backend.write(path, "a" * 40_000 + "tail").error is None
     assert backend.edit(path, "a" * 40_000, "b" * 40_000).occurrences == 1
@@ -120,22 +120,22 @@ def test_tmp_is_one_backends_own_and_ends_with_it(place: Path) -> None:
 
 
 @pytest.mark.parametrize("root", ["/", "/etc", "/usr", "/home", "/tmp", "/proc/self", "~"])
-def test_a_root_that_gives_the_machine_away_is_refused(root: str) -> None:
+def test_a_root_that_exposes_the_machine_is_refused(root: str) -> None:
     with pytest.raises(SandboxSetupError):
         LocalExecutionBackend(os.path.expanduser(root))
 
 
-def test_senseless_limits_are_refused(place: Path) -> None:
+def test_invalid_limits_are_refused(place: Path) -> None:
     for wrong in ({"timeout": 0}, {"timeout": -1}, {"max_output_chars": 0}):
         with pytest.raises(ValueError, match="must be"):
             LocalExecutionBackend(place / "root", **wrong)
 
 
-def test_what_cannot_be_run_is_said(backend: LocalExecutionBackend) -> None:
+def test_a_command_that_cannot_run_is_reported(backend: LocalExecutionBackend) -> None:
     for command in ("echo \0", "echo \ud800"):
         done = backend.execute(command)
         assert done.exit_code == 126
-        assert done.output.startswith("Error: The command holds")
+        assert done.output.startswith("Error: The command contains")
     assert backend.execute("true", timeout=-1).exit_code == 126
 
 
@@ -158,7 +158,7 @@ async def test_a_cancelled_command_is_killed(backend: LocalExecutionBackend) -> 
     await asyncio.to_thread(until, lambda: not processes_with("600.77"))
 
 
-async def test_asynchronous_twins_do_the_same(backend: LocalExecutionBackend) -> None:
+async def test_asynchronous_methods_have_the_same_results(backend: LocalExecutionBackend) -> None:
     path = f"{backend.root_dir}/twin.py"
     assert (await backend.awrite(path, "print('one')\n")).error is None
     assert (await backend.aedit(path, "one", "two")).occurrences == 1

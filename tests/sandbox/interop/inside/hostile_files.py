@@ -1,4 +1,4 @@
-"""Uploads and downloads beside an agent that plants links, pipes and odd names."""
+"""Uploads and downloads while an agent plants links, pipes and unusual names."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ rename, here, exchange = ctypes.CDLL(None).renameat2, -100, 2
 while not os.path.exists("stop"):
     assert rename(here, b"real", here, b"link", exchange) == 0
 """
-"""Swap a directory and a link as fast as a process can."""
+"""Exchange a directory and a link as fast as a process can."""
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def place() -> Iterator[Path]:
         (path / "secret").write_bytes(SECRET)
         (path / "skills").mkdir(mode=0o755)
         (path / "skills/SKILL.md").write_text("a skill")
-        (path / "skills/SKILL.md").chmod(0o666)  # only the mount keeps commands from writing
+        (path / "skills/SKILL.md").chmod(0o666)  # only the mount prevents commands from writing
         (path / "skills").chmod(0o777)
         yield path
 
@@ -59,7 +59,7 @@ def test_paths_outside_are_refused(backend: LocalExecutionBackend, place: Path) 
         f"{place}/secret",
         f"{root}/../secret",
         f"{root}/x/../../secret",
-        f"{root}/x/../file",  # where it leads depends on whether x is a link
+        f"{root}/x/../file",  # its target depends on whether x is a link
         "/etc/passwd",
         "/",
         "~/x",
@@ -77,7 +77,7 @@ def test_paths_outside_are_refused(backend: LocalExecutionBackend, place: Path) 
     assert (place / "secret").read_bytes() == SECRET
 
 
-def test_odd_names_are_names(backend: LocalExecutionBackend) -> None:
+def test_unusual_names_are_accepted(backend: LocalExecutionBackend) -> None:
     for name in ("line\nbreak", " ", "-rf", "$(id)", "'\"", "ü\u202e", "..."):
         path = f"{backend.root_dir}/{name}"
         assert upload(backend, path) is None
@@ -85,7 +85,7 @@ def test_odd_names_are_names(backend: LocalExecutionBackend) -> None:
     assert backend.execute("find . -type f | wc -l").output.strip() == "8"  # one has two lines
 
 
-def test_planted_links_lead_nowhere(backend: LocalExecutionBackend, place: Path) -> None:
+def test_planted_links_are_not_followed(backend: LocalExecutionBackend, place: Path) -> None:
     backend.execute(
         f"ln -s {place}/secret file; ln -s {place} up; ln -s .. parent; ln -s /proc/self proc;"
         f"ln -s {place}/secret /tmp/file; ln -s {place} /tmp/up; ln -s loop loop"
@@ -108,12 +108,12 @@ def test_planted_links_lead_nowhere(backend: LocalExecutionBackend, place: Path)
     assert sorted(os.listdir(place)) == ["root", "secret", "skills"]
 
 
-def test_pipes_sockets_and_directories_do_not_hold_the_host(
+def test_pipes_sockets_and_directories_do_not_block_the_host(
     backend: LocalExecutionBackend,
 ) -> None:
     backend.execute("mkfifo pipe; mkdir directory; touch shut; chmod 0 shut")
     root = backend.root_dir
-    os.mknod(f"{root}/socket", stat.S_IFSOCK | 0o600)  # commands cannot make one
+    os.mknod(f"{root}/socket", stat.S_IFSOCK | 0o600)  # commands cannot create one
     assert download(backend, f"{root}/pipe") == (None, "permission_denied")
     assert download(backend, f"{root}/socket") == (None, "permission_denied")
     assert download(backend, f"{root}/shut") == (None, "permission_denied")
@@ -171,9 +171,9 @@ def test_skills_that_commands_could_write_are_refused(place: Path) -> None:
 
 
 @pytest.mark.parametrize("below", ["root", "way/to/root"])
-def test_the_way_to_a_root_in_tmp_cannot_be_replaced(below: str) -> None:
-    """Else bubblewrap, which makes what leads to a mount before it hides the host in /oldroot,
-    would make directories on the host wherever a planted link points."""
+def test_the_parents_of_a_root_in_tmp_cannot_be_replaced(below: str) -> None:
+    """bubblewrap creates the parents of a mount before it hides the host in /oldroot. So it could
+    otherwise create directories on the host at the target of a planted link."""
     directory = Path(tempfile.mkdtemp(prefix="vel-interop-test-", dir="/tmp"))
     directory.chmod(0o711)
     victim = directory / "victim"

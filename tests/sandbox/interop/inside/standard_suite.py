@@ -1,4 +1,4 @@
-"""The public standard tests of deepagents' sandboxes, over Vel's backend and over their own."""
+"""The public standard tests of deepagents' sandboxes, with Vel's and with their own backend."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ class TestVel(SandboxIntegrationTests):
 
 
 class TestLocalShell(SandboxIntegrationTests):
-    """deepagents' own way to run commands on this machine, with nothing around them."""
+    """deepagents' own way to run commands on this machine, without a sandbox."""
 
     @pytest.fixture(scope="class")
     def sandbox(self) -> Iterator[LocalShellBackend]:

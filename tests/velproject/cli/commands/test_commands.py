@@ -18,7 +18,7 @@ TABLE = {**BUILT_IN, **feature_commands.table()}
 IMPORT_ALL = """
 import sys
 from importlib import import_module
-from velproject.cli import late_imports
+from agents.doors.cli import late_imports
 from velproject.cli import feature_commands
 from velproject.cli.commands import TABLE
 
@@ -61,11 +61,11 @@ def test_no_file_of_a_command_imports_django_before_it_is_set_up(vel: Vel) -> No
     assert (done.returncode, done.stderr) == (0, "")
     imported, waiting = (set(line.split()) for line in done.stdout.splitlines())
     assert not imported & {"django", "rich", "pydantic", "yaml", "agents.models"}
-    assert {"velproject.cli.boot", "velproject.cli.commands.runs.run"} <= waiting
+    assert {"agents.doors.cli.boot", "velproject.cli.commands.runs.run"} <= waiting
 
 
 @pytest.mark.parametrize(
-    ("words", "file"), [(["--help"], "runs"), (["budgets", "list", "--help"], "budgets")]
+    ("words", "file"), [(["--help"], "runs"), (["workspaces", "list", "--help"], "workspaces")]
 )
 def test_help_imports_the_files_of_one_feature(vel: Vel, words: list[str], file: str) -> None:
     program = (

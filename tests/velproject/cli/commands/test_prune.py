@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
+from agents.doors.cli.errors import CliError
 from agents.models import AuditEntry, IdempotencyKey, Run, Thread
 from agents.states import RunStatus
 from memory.models import MemoryEditRequest, MemoryRevision
@@ -19,7 +20,6 @@ from tests.agents.api.rows import make_agent, make_run, make_user
 from tests.agents.services.test_erasure import delegated, talked
 from tests.velproject.in_process import call
 from velproject.cli.commands.prune import prune
-from velproject.cli.errors import CliError
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -48,10 +48,10 @@ def test_what_pip_says_is_shown_in_short_when_it_fails(vel: Vel) -> None:
     ("arguments", "code", "message"),
     [
         (("create", "data"), 1, "Name at least one package"),
-        (("create", "../data", "pandas"), 1, "is no name of a toolbox"),
+        (("create", "../data", "pandas"), 1, "is not a valid toolbox name"),
         (("create", "data", "--", "--index-url=http://evil"), 1, "is an option"),
         (("create", "data", "git+https://example.org/x"), 1, "--allow-source"),
-        (("create", "data", "x", "--index-url", "ftp://x"), 1, "begin it with https://"),
+        (("create", "data", "x", "--index-url", "ftp://x"), 1, "use an https:// address"),
         (("create", "data", "x", "--replace", "--if-missing"), 2, "exclude each other"),
         (("create", "data", "-r", "/no/such/file"), 2, "does not exist"),
         (("show", "data"), 1, "There is no toolbox 'data'"),

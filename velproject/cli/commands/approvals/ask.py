@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-import termios
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from agents.kernel.proposals import proposal_kind
+from agents.doors.cli.console import show_review
+from agents.doors.cli.errors import CliError
+from agents.doors.cli.questions import forget_typed_ahead, read
+from agents.kernel.proposals import proposal_kind, run_request_kind
 from agents.models import ApprovalKind, ApprovalRequest
 from agents.services.approvals import DecisionRequest
 from agents.services.edited_review import review_of_edit
@@ -21,9 +22,7 @@ from velproject.cli.commands.approvals.edit_input import (
     has_editor,
     parsed_input,
 )
-from velproject.cli.commands.approvals.shown_request import show_request, show_review
-from velproject.cli.errors import CliError
-from velproject.cli.prompting import interruptible
+from velproject.cli.commands.approvals.shown_request import show_request
 
 _KEYS = {
     "y": Decision.APPROVE,
@@ -80,16 +79,6 @@ def show_refused(answers: PendingResponses, console: Console) -> bool:
     return bool(answers.offered)
 
 
-def confirm(question: str, console: Console) -> bool:
-    """Whether the person typed `y`, after the question was there. The end of input is a no."""
-    forget_typed_ahead()
-    try:
-        return read(f"{question} [y/n] ", console).strip().lower() == "y"
-    except EOFError:
-        console.print()
-        return False
-
-
 def _answer(key: str, request: ApprovalRequest, console: Console) -> DecisionRequest | None:
     """The rest of an answer; None goes back to the question."""
     decision = _KEYS[key] if key != ALWAYS else Decision.APPROVE
@@ -118,9 +107,8 @@ def _answer(key: str, request: ApprovalRequest, console: Console) -> DecisionReq
 
 
 def _question(request: ApprovalRequest) -> str:
-    if (kind := proposal_kind(request)) is not None:
-        return kind.question
-    return "Give more" if request.kind == ApprovalKind.BUDGET else "Run it"
+    kind = proposal_kind(request) or run_request_kind(request)
+    return kind.question if kind is not None else "Run it"
 
 
 def _ask_grant_terms(console: Console) -> GrantTerms | None:
@@ -152,20 +140,3 @@ def _edit(request: ApprovalRequest, console: Console) -> dict[str, Any] | None:
     if given is None:
         console.print(Text("Nothing changed.", style="red"))
     return given
-
-
-def read(question: str, console: Console) -> str:
-    """A line that the person types. Raises `EOFError` at the end of input, and `Signalled`."""
-    with interruptible():
-        console.print(Text(question, style="bold"), end="")
-        console.file.flush()
-        line = sys.stdin.readline()
-    if not line:
-        raise EOFError
-    return line.rstrip("\n")
-
-
-def forget_typed_ahead() -> None:
-    """Keys pressed while the agent worked were not meant for this question."""
-    if sys.stdin.isatty():
-        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

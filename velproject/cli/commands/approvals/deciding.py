@@ -9,14 +9,18 @@ from typing import Any
 
 import click
 
-from velproject.cli.boot import again, database
+from agents.doors.cli.boot import again, database
+from agents.doors.cli.errors import OK, USAGE, CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import persist_option
+from agents.doors.cli.terminal import one_line
 from velproject.cli.commands.approvals.requests import approvals
-from velproject.cli.errors import OK, USAGE, CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import persist_option
-from velproject.cli.terminal import one_line
 
 with late_imports:
+    from agents.doors.cli.console import new_console, show_review
+    from agents.doors.cli.find import by_id
+    from agents.doors.cli.local_user import local_user
+    from agents.doors.cli.questions import confirm
     from agents.kernel.proposals import proposal_kind, proposal_kinds
     from agents.middleware import decisions
     from agents.models import POOL, ApprovalRequest
@@ -26,17 +30,13 @@ with late_imports:
     from agents.services.errors import ServiceError
     from agents.services.grants import GrantTerms
     from agents.states import ApprovalStatus, Decision, RunStatus
-    from velproject.cli.commands.approvals.ask import confirm
     from velproject.cli.commands.approvals.edit_input import (
         content_of,
         edited_in_editor,
         parsed_input,
     )
     from velproject.cli.commands.approvals.requests import requests_with_rows
-    from velproject.cli.commands.approvals.shown_request import show_request, show_review
-    from velproject.cli.console import new_console
-    from velproject.cli.find import by_id
-    from velproject.cli.local_user import local_user
+    from velproject.cli.commands.approvals.shown_request import show_request
     from velproject.cli.orphans import is_orphan
 
 DECISIONS = ["approve", "edit", "reject", "respond"]

@@ -10,11 +10,10 @@ from typing import Any
 import click
 from click.exceptions import ClickException
 
+from agents.doors.cli.errors import CliError
 from agents.hidden_text import escaped_text, unescaped_text
-from agents.kernel.proposals import ProposalKind, proposal_kind
-from agents.models import ApprovalKind, ApprovalRequest
-from agents.services.budget_answers import editable_part
-from velproject.cli.errors import CliError
+from agents.kernel.proposals import ProposalKind, proposal_kind, run_request_kind
+from agents.models import ApprovalRequest
 
 
 def has_editor() -> bool:
@@ -54,8 +53,8 @@ def edited_in_editor(request: ApprovalRequest) -> dict[str, Any] | None:
     if kind is not None:
         before = escaped_text(kind.text(request))
         suffix = Path(kind.file_name(request)).suffix or ".md"
-    elif request.kind == ApprovalKind.BUDGET:
-        before, suffix = json.dumps(editable_part(request), indent=2), ".json"
+    elif (about_run := run_request_kind(request)) is not None:
+        before, suffix = json.dumps(about_run.editable(request), indent=2), ".json"
     else:
         before, suffix = json.dumps(request.input, indent=2, ensure_ascii=True), ".json"
     try:

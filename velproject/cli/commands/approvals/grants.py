@@ -8,20 +8,20 @@ from typing import Any
 
 import click
 
-from velproject.cli.boot import with_database
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option
-from velproject.cli.terminal import one_line
+from agents.doors.cli.boot import with_database
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option
+from agents.doors.cli.terminal import one_line
 
 with late_imports:
     from rich.text import Text
 
+    from agents.doors.cli.console import print_table
+    from agents.doors.cli.find import by_id
+    from agents.doors.cli.local_user import local_user
     from agents.models import ApprovalGrant
     from agents.selectors.visible import grants_for
     from agents.services.grants import good_grants, grant_state, revoke_grant
-    from velproject.cli.console import print_table
-    from velproject.cli.find import by_id
-    from velproject.cli.local_user import local_user
 
 
 @click.group(short_help="List and revoke standing permissions.")

@@ -10,21 +10,21 @@ from typing import Any
 
 import click
 
-from velproject.cli.boot import with_database
-from velproject.cli.errors import CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option
-from velproject.cli.terminal import one_line
+from agents.doors.cli.boot import with_database
+from agents.doors.cli.errors import CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option
+from agents.doors.cli.terminal import one_line
 
 with late_imports:
     from rich.text import Text
 
+    from agents.doors.cli.console import print_table
     from agents.kernel.proposals import proposal_kinds
     from agents.middleware.rehearsal import Rehearsal, rehearse, with_policy
     from agents.models import Agent
     from agents.services.agents import build_spec
     from agents.spec import AgentSpec, CallCondition, InterruptRule
-    from velproject.cli.console import print_table
 
 POLICY_FIELDS = {
     "approval_rules",

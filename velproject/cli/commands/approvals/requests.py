@@ -13,11 +13,11 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from velproject.cli.boot import with_database
-from velproject.cli.errors import OK
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option
-from velproject.cli.terminal import one_line
+from agents.doors.cli.boot import with_database
+from agents.doors.cli.errors import OK, CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option
+from agents.doors.cli.terminal import one_line
 
 with late_imports:
     from django.db.models import QuerySet
@@ -26,8 +26,12 @@ with late_imports:
     from rich.table import Table
     from rich.text import Text
 
+    from agents.doors.cli.console import new_console, print_table, table_of
+    from agents.doors.cli.find import by_id
+    from agents.doors.cli.local_user import local_user
     from agents.kernel.proposals import proposal_kind, request_relations
     from agents.models import ApprovalRequest
+    from agents.models.approval import request_kinds
     from agents.review import as_json as reading_as_json
     from agents.selectors.visible import approvals_for
     from agents.services.pending_responses import pending_responses
@@ -40,9 +44,6 @@ with late_imports:
         show_outcome,
         show_request,
     )
-    from velproject.cli.console import new_console, print_table, table_of
-    from velproject.cli.find import by_id
-    from velproject.cli.local_user import local_user
     from velproject.cli.wording import short_input
 
 STATUSES = ["pending", "decided", "expired", "cancelled", "superseded"]
@@ -53,7 +54,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _FILTERS = [
     click.option("--agent", default="", metavar="SLUG", help="Only of this agent's runs."),
     click.option("--tool", default="", help="Only of this tool."),
-    click.option("--kind", default="", type=click.Choice(["", "tool", "memory", "budget"])),
+    click.option("--kind", default="", metavar="NAME", help="Only of this kind, as tool."),
     click.option("--run", default="", help="Only of the run whose id begins so."),
     click.option("--expiring", is_flag=True, help="Only those that expire, the next one first."),
 ]
@@ -166,6 +167,9 @@ def wanted_requests(wanted: Wanted) -> QuerySet[ApprovalRequest]:
     if wanted.tool:
         found = found.filter(tool=wanted.tool)
     if wanted.kind:
+        kinds = [name for name, _ in request_kinds()]
+        if wanted.kind not in kinds:
+            raise CliError(f"Unknown kind {wanted.kind!r}. Use one of {', '.join(kinds)}.")
         found = found.filter(kind=wanted.kind)
     if wanted.run:
         found = found.filter(run__id__startswith=wanted.run.lower())

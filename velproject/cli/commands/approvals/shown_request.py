@@ -8,15 +8,15 @@ from django.utils import timezone
 from rich.console import Console
 from rich.text import Text
 
+from agents.doors.cli.console import show_review
+from agents.doors.cli.terminal import one_line
 from agents.hidden_text import visible
 from agents.kernel.proposals import Background, proposal_kind
 from agents.models import ApprovalRequest
-from agents.review import Review, as_text
 from agents.selectors.queue import paths_of_runs
 from agents.services.edited_review import edited_review
 from agents.services.request_review import review_of_request
 from agents.states import ApprovalStatus
-from velproject.cli.terminal import one_line
 
 
 def show_request(request: ApprovalRequest, console: Console) -> None:
@@ -44,13 +44,6 @@ def show_outcome(request: ApprovalRequest, console: Console) -> None:
     edited = edited_review(request)
     if edited is not None:
         show_review(edited, console)
-
-
-def show_review(reading: Review, console: Console) -> None:
-    """`review` line by line, in colour where the terminal has some."""
-    color = console.is_terminal and console.color_system is not None and not console.no_color
-    console.file.write("\n" + as_text(reading, color=color) + "\n")
-    console.file.flush()
 
 
 def length(time: timedelta) -> str:

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import click
 
-from velproject.cli.boot import use_database_file
-from velproject.cli.errors import FAILED, OK
-from velproject.cli.late_imports import finish_imports, late_imports
-from velproject.cli.options import json_option, persist_option
-from velproject.cli.terminal import visible
+from agents.doors.cli.boot import use_database_file
+from agents.doors.cli.errors import FAILED, OK
+from agents.doors.cli.late_imports import finish_imports, late_imports
+from agents.doors.cli.options import json_option, persist_option
+from agents.doors.cli.terminal import visible
 
 with late_imports:
     from rich.text import Text
 
-    from velproject.cli.console import new_console
+    from agents.doors.cli.console import new_console
     from velproject.doctor.findings import Finding, Level
     from velproject.doctor.report import examine
 

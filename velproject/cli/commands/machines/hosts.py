@@ -8,12 +8,13 @@ import time
 
 import click
 
-from velproject.cli.boot import with_database
-from velproject.cli.errors import CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option
+from agents.doors.cli.boot import with_database
+from agents.doors.cli.errors import CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option
 
 with late_imports:
+    from agents.doors.cli.console import print_table
     from agents.services.machines import (
         MachineState,
         adopt_threads,
@@ -22,7 +23,6 @@ with late_imports:
         set_draining,
     )
     from agents.services.machines import declare_dead as declare_host_dead
-    from velproject.cli.console import print_table
 
 LOOK_SECONDS = 1.0
 

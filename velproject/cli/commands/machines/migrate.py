@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from velproject.cli.boot import database
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import persist_option
+from agents.doors.cli.boot import database
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import persist_option
 
 with late_imports:
-    from velproject.schema import ensure_schema
+    from agents.doors.database_schema import ensure_schema
 
 
 @click.command(short_help="Bring the database's tables up to date.")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.core.checks import ERROR, run_checks
 
+from agents.doors.cli.errors import FAILED, CliError
 from velproject.checks.environment import UNKNOWN_VARIABLE
 from velproject.checks.exposure import is_local, unsafe_exposure
-from velproject.cli.errors import FAILED, CliError
 from velproject.up import say
 
 

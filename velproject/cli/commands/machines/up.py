@@ -9,12 +9,12 @@ from pathlib import Path
 
 import click
 
-from velproject.cli import SETTINGS
-from velproject.cli.boot import database
+from agents.doors.cli.boot import database
+from agents.doors.cli.errors import FAILED, CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import persist_option
+from velproject.child import SETTINGS
 from velproject.cli.commands.machines.worker import workers_option
-from velproject.cli.errors import FAILED, CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import persist_option
 
 with late_imports:
     from django.contrib.auth import get_user_model

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from velproject.cli import SETTINGS
-from velproject.cli.boot import database
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import persist_option
+from agents.doors.cli.boot import database
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import persist_option
+from velproject.child import SETTINGS
 
 with late_imports:
     from velproject.child import run_workers

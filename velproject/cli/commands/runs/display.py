@@ -15,10 +15,8 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
+from agents.doors.cli.terminal import one_line, visible
 from agents.events.catalogue.approvals import ApprovalDecided, ApprovalRequested
-from agents.events.catalogue.budgets import BudgetWarning
-from agents.events.catalogue.compaction import ContextCompacted
-from agents.events.catalogue.fallbacks import ModelFallback
 from agents.events.catalogue.files import UploadsReady, WorkspaceRunsOutside
 from agents.events.catalogue.messages import StepReset, StepStarted, TextCompleted, TextDelta
 from agents.events.catalogue.planning import TodosUpdated
@@ -43,7 +41,6 @@ from agents.events.catalogue.tool_calls import (
 )
 from agents.hidden_text import escaped_json
 from agents.kernel.features import collect
-from velproject.cli.terminal import one_line, visible
 from velproject.cli.wording import short_input, short_output, totals
 
 TODOS = "write_todos"
@@ -109,11 +106,6 @@ class Display:
         again = f", again in {data['retry_in']:.0f} s" if "retry_in" in data else ""
         self.note(f"↻ {one_line(str(data.get('reason', '')))}{again}", "yellow")
         self._busy("thinking")
-
-    def _on_model_fallback(self, data: dict[str, Any]) -> None:
-        left = one_line(f"{data['from_provider']} {data['from_model']}", 200)
-        goes_on = one_line(f"{data['provider']} {data['model']}", 200)
-        self.note(f"⇢ {left} is down: {goes_on} goes on", "yellow")
 
     def _on_text_delta(self, data: dict[str, Any]) -> None:
         self._say(data["part_id"], data["text"])
@@ -192,11 +184,6 @@ class Display:
         else:
             self.note(f"  ✗ network: {where}: {one_line(data['reason'])}", "red")
 
-    def _on_context_compacted(self, data: dict[str, Any]) -> None:
-        how = {"journal": "summed up from the journal", "clipping": "cut"}
-        what = how.get(str(data.get("by")), "summed up by the model")
-        self.note(f"↕ earlier turns were {what}: {data['before']:,} → {data['after']:,} tokens")
-
     def _on_uploads_ready(self, data: dict[str, Any]) -> None:
         for file in data["files"]:
             if file.get("note"):
@@ -219,13 +206,6 @@ class Display:
             mark = _TODO_MARKS.get(todo["status"], "?")
             style = "bold" if todo["status"] == "in_progress" else "dim"
             self.note(f"  {mark} {one_line(todo['content'])}", style)
-
-    def _on_budget_warning(self, data: dict[str, Any]) -> None:
-        used, limit = (
-            f"${amount}" if data["kind"] == "cost" else f"{amount:,} tokens"
-            for amount in (data["used"], data["limit"])
-        )
-        self.note(f"  nearly used up: {used} of {limit} (limit of the {data['scope']})", "yellow")
 
     # Waiting and ending.
 
@@ -299,7 +279,6 @@ _SHOWN: dict[str, Callable[[Display, dict[str, Any]], None]] = {
     RunStarted.type: Display._on_run_started,
     StepStarted.type: Display._on_step_started,
     StepReset.type: Display._on_step_reset,
-    ModelFallback.type: Display._on_model_fallback,
     TextDelta.type: Display._on_text_delta,
     TextCompleted.type: Display._on_text_completed,
     OutputInvalid.type: Display._on_output_invalid,
@@ -311,11 +290,9 @@ _SHOWN: dict[str, Callable[[Display, dict[str, Any]], None]] = {
     ToolFailed.type: Display._on_tool_failed,
     ToolDenied.type: Display._on_tool_denied,
     SandboxConnection.type: Display._on_sandbox_connection,
-    ContextCompacted.type: Display._on_context_compacted,
     UploadsReady.type: Display._on_uploads_ready,
     WorkspaceRunsOutside.type: Display._on_workspace_runs_outside,
     TodosUpdated.type: Display._on_todos_updated,
-    BudgetWarning.type: Display._on_budget_warning,
     ApprovalRequested.type: Display._on_approval_requested,
     ApprovalDecided.type: Display._on_approval_decided,
     RunSuspended.type: Display._on_run_suspended,

@@ -13,24 +13,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import DatabaseError
 
-from agents.engine.worker import Worker
-from agents.ids import own_executor
-from agents.middleware.decisions import decide
-from agents.models import ApprovalRequest, Run
-from agents.services.approvals import DecisionRequest
-from agents.services.errors import NotFound, ServiceError
-from agents.services.outside_changes import unreported_changes
-from agents.services.pending_responses import pending_responses
-from agents.services.run_control import cancel_run
-from agents.settings import DataSettings
-from agents.states import ApprovalStatus, RunStatus
-from sandbox.reopening import open_directory
-from velproject.cli.boot import again
-from velproject.cli.commands.runs.display import Display
-from velproject.cli.commands.runs.family import Family
-from velproject.cli.commands.runs.follow import PATIENCE, STOPPED, Watch, leave_at_once
-from velproject.cli.commands.runs.tree_display import TreeDisplay
-from velproject.cli.errors import (
+from agents.doors.cli.boot import again
+from agents.doors.cli.errors import (
     FAILED,
     HUNG_UP,
     INTERRUPTED,
@@ -41,7 +25,29 @@ from velproject.cli.errors import (
     Signalled,
     explain,
 )
+from agents.engine.worker import Worker
+from agents.ids import own_executor
+from agents.kernel.lazy_modules import lazy_modules
+from agents.middleware.decisions import decide
+from agents.models import ApprovalRequest, Run
+from agents.services.approvals import DecisionRequest
+from agents.services.errors import NotFound, ServiceError
+from agents.services.outside_changes import unreported_changes
+from agents.services.pending_responses import pending_responses
+from agents.services.run_control import cancel_run
+from agents.settings import DataSettings
+from agents.states import ApprovalStatus, RunStatus
+from sandbox.reopening import open_directory
+from velproject.cli.commands.runs.display import Display
+from velproject.cli.commands.runs.family import Family
+from velproject.cli.commands.runs.follow import PATIENCE, STOPPED, Watch, leave_at_once
+from velproject.cli.commands.runs.tree_display import TreeDisplay
 from velproject.cli.orphans import resume_orphaned_run
+
+with lazy_modules:
+    # Showing a request costs 30 ms, and most runs ask nothing.
+    from velproject.cli.commands.approvals import ask as asking
+
 
 StandIn = Callable[[ApprovalRequest], DecisionRequest]
 
@@ -204,10 +210,7 @@ class Driver:
                     self._left.add(request.pk)
                 continue
             answers = pending_responses(request, self.owner)
-            # Imported at the first question: showing a request costs 30 ms.
-            from velproject.cli.commands.approvals.ask import ask  # noqa: PLC0415
-
-            answer = ask(request, answers, self.display.notes)
+            answer = asking.ask(request, answers, self.display.notes)
             if answer is None and answers.offered:
                 self._left |= {row.pk for row in family.pending_requests()}
             elif answer is None or not self._take(request, answer):

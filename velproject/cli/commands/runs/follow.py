@@ -13,13 +13,14 @@ from typing import Any, NoReturn
 
 from django.db import DatabaseError, connection
 
+from agents.doors.cli.errors import HUNG_UP, INTERRUPTED, TERMINATED
 from agents.events.catalogue.messages import StepCompleted
 from agents.events.catalogue.runs import RUN_ENDS, RunSuspended
 from agents.events.catalogue.tool_calls import ToolCompleted, ToolFailed
 from agents.events.read import read_events
 from agents.events.tree import follow_tree
 from agents.services.run_control import cancel_run
-from velproject.cli.errors import HUNG_UP, INTERRUPTED, TERMINATED
+from agents.states import WaitReason
 from velproject.signals import handling
 
 PATIENCE = 2.0
@@ -29,7 +30,6 @@ DATABASE_PATIENCE = 8.0
 STOPPED = "stopped at the terminal"
 _PROGRESS = (StepCompleted.type, ToolCompleted.type, ToolFailed.type)
 _STOPS = (RunSuspended.type, *RUN_ENDS)
-_WAITS_FOR_PERSON = ("approval", "budget")
 
 Show = Callable[[dict[str, Any]], None]
 
@@ -147,7 +147,7 @@ class Watch:
 
 
 def _waits_for_person(event: dict[str, Any]) -> bool:
-    return event["type"] == RunSuspended.type and event["data"]["reason"] in _WAITS_FOR_PERSON
+    return event["type"] == RunSuspended.type and event["data"]["reason"] != WaitReason.CHILDREN
 
 
 def _wish(wish: asyncio.Future[int], code: int) -> None:

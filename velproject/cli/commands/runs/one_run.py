@@ -6,16 +6,18 @@ import json
 
 import click
 
-from velproject.cli.boot import again, with_database
+from agents.doors.cli.boot import again, with_database
+from agents.doors.cli.errors import CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option
+from agents.doors.cli.terminal import one_line, visible
 from velproject.cli.commands.runs.runs import runs
-from velproject.cli.errors import CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option
-from velproject.cli.terminal import one_line, visible
 
 with late_imports:
     from django.contrib.auth.models import User
 
+    from agents.doors.cli.find import by_id
+    from agents.doors.cli.local_user import local_user
     from agents.models import POOL, Message, MessageRole, Run
     from agents.selectors.family import descendants_of, in_tree_order, root_of
     from agents.selectors.visible import runs_for
@@ -25,8 +27,6 @@ with late_imports:
     from velproject.cli.commands.runs.family import replay
     from velproject.cli.commands.runs.runs import status_words
     from velproject.cli.commands.runs.tree_display import TreeDisplay
-    from velproject.cli.find import by_id
-    from velproject.cli.local_user import local_user
     from velproject.cli.orphans import cancel_wherever, resume_orphaned_run
 
 

@@ -14,16 +14,18 @@ from typing import Any, cast
 
 import click
 
-from velproject.cli.boot import again, database
-from velproject.cli.errors import FAILED, OK, WAITING, CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import persist_option
-from velproject.cli.prompting import interruptible
-from velproject.cli.terminal import one_line
+from agents.doors.cli.boot import again, database
+from agents.doors.cli.errors import FAILED, OK, WAITING, CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import persist_option
+from agents.doors.cli.prompting import interruptible
+from agents.doors.cli.terminal import one_line
 
 with late_imports:
     from django.contrib.auth.models import User
 
+    from agents.doors.cli.console import new_console
+    from agents.doors.cli.local_user import local_user
     from agents.kernel import row_hooks
     from agents.middleware.registry import known_tool_names
     from agents.models import Run
@@ -50,8 +52,6 @@ with late_imports:
         sealed_databases,
         start_run,
     )
-    from velproject.cli.console import new_console
-    from velproject.cli.local_user import local_user
 
 GREETING = "Type what the agent should do. `exit` ends the session, `clear` begins a new one."
 

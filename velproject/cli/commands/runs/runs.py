@@ -8,23 +8,23 @@ from typing import Any
 
 import click
 
-from velproject.cli.boot import with_database
-from velproject.cli.errors import CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option
-from velproject.cli.terminal import one_line
+from agents.doors.cli.boot import with_database
+from agents.doors.cli.errors import CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option
+from agents.doors.cli.terminal import one_line
 
 with late_imports:
     from django.utils import timezone
     from rich.text import Text
 
+    from agents.doors.cli.console import print_table
+    from agents.doors.cli.local_user import local_user
     from agents.models import Run
     from agents.selectors.disk_space import waiting_for_space
     from agents.selectors.family import with_child_count
     from agents.selectors.visible import runs_for
     from agents.states import RunStatus
-    from velproject.cli.console import print_table
-    from velproject.cli.local_user import local_user
 
 _STYLES = {"completed": "green", "failed": "red", "waiting": "yellow", "running": "cyan"}
 

@@ -16,14 +16,14 @@ from django.core.files import File
 from django.db import transaction
 from django.views.decorators.debug import sensitive_variables
 
+from agents.doors.cli.errors import CliError
+from agents.doors.cli.terminal import one_line
 from agents.kernel.relations import AgentRelation, relation_named, relations
 from agents.models import Agent, Run
 from agents.services.agents import save_agent
 from agents.services.errors import InvalidRequest
 from agents.services.runs import RunRequest
 from agents.services.uploads import create_run_with
-from velproject.cli.errors import CliError
-from velproject.cli.terminal import one_line
 
 
 class AgentOptions(TypedDict):

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from agents.doors.cli.terminal import one_line, visible
 from agents.events.catalogue.approvals import ApprovalDecided, ApprovalRequested
-from agents.events.catalogue.budgets import BudgetWarning
 from agents.events.catalogue.messages import TextCompleted
 from agents.events.catalogue.runs import RunFailed
 from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
 from agents.events.catalogue.tool_calls import ToolCalled, ToolDenied, ToolFailed, ToolRejected
+from agents.kernel.features import collect
 from agents.models import Run
 from velproject.cli.commands.runs.display import Display
-from velproject.cli.terminal import one_line, visible
 from velproject.cli.wording import LINE_WIDTH, short_input
 
 TEXT_LINES = 3
@@ -130,10 +130,6 @@ def _decided(data: dict[str, Any]) -> Lines:
     return [(f"{data['decision']} by {one_line(str(data['by']))}", "dim")]
 
 
-def _budget(data: dict[str, Any]) -> Lines:
-    return [(f"{data['kind']}: {data['used']} of {data['limit']} used", "yellow")]
-
-
 _LINES: dict[str, Callable[[dict[str, Any]], Lines]] = {
     TextCompleted.type: _said,
     ToolCalled.type: _called,
@@ -142,6 +138,6 @@ _LINES: dict[str, Callable[[dict[str, Any]], Lines]] = {
     ToolDenied.type: _wrong,
     ApprovalRequested.type: _asks,
     ApprovalDecided.type: _decided,
-    BudgetWarning.type: _budget,
     RunFailed.type: _wrong,
 }
+_LINES.update(entry for _, entry in collect("event_lines", "TREE_LINES", skip_broken=True))

@@ -7,20 +7,19 @@ import sys
 
 import click
 
-from velproject.cli.boot import with_database
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option
-from velproject.cli.terminal import one_line
+from agents.doors.cli.boot import with_database
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option
+from agents.doors.cli.terminal import one_line
 
 with late_imports:
     from django.conf import settings
     from rich.text import Text
 
-    from agents.selectors.usage import DayUsage, usage_by_day
-    from agents.services.budget_scope import zone_of
-    from agents.services.reservations import dollars
-    from velproject.cli.console import print_table
-    from velproject.cli.local_user import local_user
+    from agents.doors.cli.console import print_table
+    from agents.doors.cli.local_user import local_user
+    from agents.providers.prices import dollars
+    from agents.selectors.usage import DayUsage, usage_by_day, zone_of
 
 
 @click.command(short_help="Show tokens and cost by day.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -99,12 +100,11 @@ def load() -> None:
 
 def _duckdb() -> ModuleType:
     try:
-        import duckdb  # noqa: PLC0415  # an extra
+        return import_module("duckdb")  # an extra
     except ImportError:
         raise QueryFailed(
             "DuckDB's driver is not installed: pip install 'vel[duckdb]'.", "configuration"
         ) from None
-    return duckdb
 
 
 def _first_line(problem: Exception) -> str:

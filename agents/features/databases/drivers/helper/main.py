@@ -12,7 +12,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agents.features.databases.drivers import operations
 from agents.features.databases.drivers.changes import Changes
@@ -26,9 +26,11 @@ from agents.features.databases.drivers.process_limits import (
     end_after,
     is_worn,
 )
+from agents.kernel.lazy_modules import lazy_modules
 
-if TYPE_CHECKING:
-    from sandbox.cancellation import Cancellation
+with lazy_modules:
+    from sandbox import cancellation  # half of the start of a helper
+
 
 _MOST_ASKED = 256 * 1024 * 1024
 _CANCEL = signal.SIGUSR1
@@ -69,14 +71,12 @@ def _take_over_pipes() -> Channel:
     return channel
 
 
-def _listen_for_cancel() -> Cancellation:
+def _listen_for_cancel() -> cancellation.Cancellation:
     """A thread takes the signal: a handler would wait until the driver returns.
 
     A cancelled helper is not reused, so this happens once.
     """
-    from sandbox.cancellation import Cancellation  # noqa: PLC0415  # half of the start of a helper
-
-    cancel = Cancellation()
+    cancel = cancellation.Cancellation()
     signal.pthread_sigmask(signal.SIG_BLOCK, {_CANCEL})
 
     def wait() -> None:
@@ -88,7 +88,7 @@ def _listen_for_cancel() -> Cancellation:
 
 
 def _answer(
-    request: dict[str, Any], channel: Channel, cancel: Cancellation | None
+    request: dict[str, Any], channel: Channel, cancel: cancellation.Cancellation | None
 ) -> dict[str, Any]:
     """Do one operation. `failed` has the message and the code of a QueryFailed."""
     end_after(request["seconds"])

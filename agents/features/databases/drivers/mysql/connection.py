@@ -11,6 +11,7 @@ import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -29,11 +30,10 @@ _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USE
 def driver() -> ModuleType:
     """PyMySQL, which is an extra. QueryFailed says how to install it."""
     try:
-        import pymysql.cursors  # noqa: PLC0415  # an extra
+        import_module("pymysql.cursors")  # an extra
+        return import_module("pymysql")
     except ImportError:
         raise QueryFailed(MYSQL_DRIVER_MISSING, "configuration") from None
-    module: ModuleType = pymysql
-    return module
 
 
 class MysqlSession:

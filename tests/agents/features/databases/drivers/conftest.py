@@ -20,6 +20,7 @@ from tests.agents.features.databases.drivers.shop import (
     admin_of,
     make_sqlite,
 )
+from tests.support import lasting_helpers
 from tests.support.mariadb import MariaDB, mariadb_server
 from tests.support.site import new_database
 
@@ -44,7 +45,7 @@ def reader(postgres_url: str) -> Iterator[str]:
 @pytest.fixture
 def postgres_shop(postgres_url: str, reader: str) -> Iterator[DatabaseTarget]:
     yield _postgres_shop(postgres_url, reader)
-    close_idle(older_than=0)
+    lasting_helpers.release()
 
 
 @pytest.fixture

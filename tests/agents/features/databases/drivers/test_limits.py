@@ -138,7 +138,7 @@ class TestPostgresql:
                 " AS $$ SELECT set_config('statement_timeout', '0', false) $$"
             )
         query = "SELECT endless(), pg_sleep(x * 3600) FROM generate_series(0, 1) x"
-        target = replace(postgres_shop, statement_seconds=60 if how == "cancel" else 0.3)
+        target = replace(postgres_shop, statement_seconds=60 if how == "cancel" else 2)
         with ThreadPoolExecutor(1) as threads:
             running = threads.submit(ask, target, query, cancel=cancel)
             wait_until(lambda: active() == 1)

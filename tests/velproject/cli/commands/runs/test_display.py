@@ -19,5 +19,5 @@ def test_who_goes_on_is_said_with_no_control_characters(
     display.event({"type": "model.fallback", "data": data})
     display.close()
     said = capsys.readouterr().err
-    assert "is down: google gemini-3.8-flash goes on" in said
+    assert "is unavailable: google gemini-3.8-flash continues" in said
     assert "\x1b" not in said

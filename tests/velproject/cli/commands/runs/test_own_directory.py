@@ -72,7 +72,7 @@ def test_a_git_checkout_is_as_it_was_after_a_hostile_run(vel: Vel, place: Path) 
     there = {path.name for path in project.iterdir()}
     assert there & PROTECTED == {".envrc", ".vscode"}
     assert reported(stderr) == []
-    assert "created .bashrc.vel-blocked (put aside: nothing runs it under this name)" in stderr
+    assert "created .bashrc.vel-blocked (put aside: no program runs it with this name)" in stderr
 
 
 def test_a_node_project(vel: Vel, place: Path) -> None:

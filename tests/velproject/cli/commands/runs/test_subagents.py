@@ -15,7 +15,7 @@ TEAM = """
 import django, json, sys; django.setup()
 from agents.models import Agent, Subagent
 from agents.services.agents import save_agent
-from velproject.cli.local_user import local_user
+from agents.doors.cli.local_user import local_user
 given = json.loads(sys.argv[1])
 rows = [Subagent(description="Helps.", **row) for row in given.pop("subagents")]
 agent = Agent(name="Team", slug="team", provider="scripted", sandbox=False, builtin_skills=False)

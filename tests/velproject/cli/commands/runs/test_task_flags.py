@@ -8,10 +8,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
+from agents.doors.cli.errors import CliError
 from agents.models import Agent, Run
 from agents.services.runs import RunRequest
 from velproject.cli.commands.runs.task_flags import AgentOptions, agent_slug, start_run
-from velproject.cli.errors import CliError
 
 
 def options(**given: object) -> AgentOptions:

@@ -1,0 +1,1 @@
+"""Bases of the doors: REST, pages, the admin, WebSockets and the command line."""

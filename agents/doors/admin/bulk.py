@@ -1,0 +1,101 @@
+"""Actions on many rows: a page lists the rows, then each is changed alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin import ModelAdmin
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from agents.doors.admin.strict_pages import STYLES, strict
+from agents.hidden_text import visible
+from agents.services.errors import ServiceError
+from agents.states import IllegalTransition
+
+MOST = 1_000
+"""Rows at once: each is a transaction of its own, and a person waits."""
+NAMED = 50
+"""Rows that the page, and refusals that the message names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """An action. `what` is its verb, as in "Cancel 3 runs", and `done` as in "cancelled"."""
+
+    action: str
+    what: str
+    done: str
+    warning: str = ""
+    is_dangerous: bool = False
+
+
+def carry_out(
+    page: ModelAdmin[Any],
+    request: HttpRequest,
+    rows: QuerySet[Any],
+    bulk: Bulk,
+    do: Callable[[Any], str],
+    name: Callable[[Any], str],
+) -> HttpResponse | None:
+    """Ask first, then `do` it to each of `rows`: what came of it, or a service's refusal.
+
+    `do` looks at the permission for its row. None: back to the list, with what became of each.
+    """
+    chosen = list(rows[: MOST + 1])
+    if len(chosen) > MOST:
+        text = f"There are more than {MOST:,}: filter for fewer, and do it again."
+        page.message_user(request, text, messages.ERROR)
+        return None
+    if request.POST.get("confirmed") != bulk.action:
+        return _ask(page, request, chosen, bulk, name)
+    outcomes: dict[str, list[str]] = {}
+    refused: list[str] = []
+    for row in chosen:
+        try:
+            outcomes.setdefault(do(row), []).append(name(row))
+        except (ServiceError, IllegalTransition) as error:
+            refused.append(f"{name(row)}: {visible(str(error))}")
+    for outcome, names in outcomes.items():
+        message = f"{len(names)} of {len(chosen)}: {outcome} ({_some(names)})."
+        page.message_user(request, message, messages.SUCCESS)
+    if refused:
+        message = _some(refused, "; ")
+        text = f"{len(refused)} of {len(chosen)} could not be {bulk.done}: {message}"
+        page.message_user(request, text, messages.ERROR)
+    return None
+
+
+def _ask(
+    page: ModelAdmin[Any],
+    request: HttpRequest,
+    rows: Sequence[Model],
+    bulk: Bulk,
+    name: Callable[[Any], str],
+) -> HttpResponse:
+    noun = page.opts.verbose_name if len(rows) == 1 else page.opts.verbose_name_plural
+    context = {
+        **page.admin_site.each_context(request),
+        "opts": page.opts,
+        "media": STYLES,
+        "title": f"{bulk.what} {len(rows)} {noun}?",
+        "button": f"{bulk.what} {len(rows)} {noun}",
+        "bulk": bulk,
+        "named": [name(row) for row in rows[:NAMED]],
+        "more": max(0, len(rows) - NAMED),
+        "keys": [row.pk for row in rows],
+        "action_checkbox_name": ACTION_CHECKBOX_NAME,
+    }
+    request.current_app = page.admin_site.name
+    return strict(TemplateResponse(request, "admin/agents/confirm_bulk.html", context))
+
+
+def _some(texts: Sequence[str], between: str = ", ") -> str:
+    more = len(texts) - NAMED
+    message = between.join(texts[:NAMED])
+    return f"{message} and {more} more" if more > 0 else message

@@ -1,0 +1,65 @@
+"""Charts as SVG that the server draws: attributes only, so no style and no script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+WIDTH, HEIGHT = 640, 120
+
+
+def bars(values: Sequence[tuple[str, int, str]], *, limit: int | None = None) -> SafeString:
+    """One bar for each (label, value, the value in words), with a line at `limit`.
+
+    Each bar has a title. The table next to the chart has the same data as text.
+    """
+    top = max([1, limit or 0, *(value for _, value, _ in values)])
+    step = WIDTH / max(len(values), 1)
+    drawn = format_html_join(
+        "",
+        '<rect class="vel-bar" x="{}" y="{}" width="{}" height="{}"><title>{}: {}</title></rect>',
+        (
+            (
+                f"{number * step + 1:.1f}",
+                f"{HEIGHT - HEIGHT * value / top:.1f}",
+                f"{max(step - 2, 1):.1f}",
+                f"{HEIGHT * value / top:.1f}",
+                label,
+                words,
+            )
+            for number, (label, value, words) in enumerate(values)
+        ),
+    )
+    line = SafeString("")
+    if limit is not None:
+        height = f"{HEIGHT - HEIGHT * limit / top:.1f}"
+        line = format_html(
+            '<line class="vel-limit" x1="0" x2="{}" y1="{}" y2="{}"><title>limit</title></line>',
+            WIDTH,
+            height,
+            height,
+        )
+    return format_html(
+        '<svg class="vel-chart" viewBox="0 0 {} {}" width="{}" height="{}" role="img"'
+        ' aria-label="A bar for each window">{}{}</svg>',
+        WIDTH,
+        HEIGHT,
+        WIDTH,
+        HEIGHT,
+        drawn,
+        line,
+    )
+
+
+def meter(used: int, limit: int) -> SafeString:
+    """How much of a limit is used, as the browser shows it."""
+    return format_html(
+        '<meter min="0" max="{}" low="{}" high="{}" optimum="0" value="{}">{}%</meter>',
+        max(limit, 1),
+        limit * 80 // 100,
+        max(limit - 1, 0),
+        min(used, max(limit, 1)),
+        used * 100 // max(limit, 1),
+    )

@@ -1,0 +1,142 @@
+"""Admin pages of rows that only services and drivers write: to be read, never to be edited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.utils import unquote
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.db import models
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.functional import cached_property
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+MOST_COUNTED = 10_000
+
+
+class FirstPages(Paginator):
+    """Pages of the first rows: to count all of a table takes longer the more there are.
+
+    Who looks for older ones narrows the list down.
+    """
+
+    @cached_property
+    def count(self) -> int:
+        rows = self.object_list
+        assert isinstance(rows, models.QuerySet)
+        return rows.order_by().values("pk")[:MOST_COUNTED].count()
+
+
+def _takes_all(request: HttpRequest) -> bool:
+    """Whether the person chose "Select all", and not the rows that are ticked."""
+    return request.POST.get("select_across", "0") != "0"
+
+
+class SealedAdmin(admin.ModelAdmin):
+    """Nobody can add, change or delete rows: changes are named actions."""
+
+    list_per_page = 100
+    paginator = FirstPages
+    show_full_result_count = False
+
+    class Media:
+        css = {"all": ["agents/admin/vel.css"]}
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return False
+
+    def response_action(
+        self, request: HttpRequest, queryset: models.QuerySet[Any], *more: Any, **named: Any
+    ) -> HttpResponse | None:
+        """An action on all of a list, unless that is more than the list's page could count."""
+        if _takes_all(request) and queryset.order_by().values("pk")[MOST_COUNTED:].exists():
+            text = (
+                f"More than {MOST_COUNTED:,} {self.opts.verbose_name_plural} are in this list, "
+                "which is as far as its page counts: filter for fewer, and do it again. "
+                "Nothing has been changed."
+            )
+            self.report(request, text, failed=True)
+            return None
+        return super().response_action(request, queryset, *more, **named)
+
+    def chosen(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> models.QuerySet[Any]:
+        """The rows that were ticked, though the list's filter may hold for some no longer."""
+        if _takes_all(request):
+            return queryset
+        ticked = request.POST.getlist(ACTION_CHECKBOX_NAME)
+        return self.get_queryset(request).filter(pk__in=ticked)
+
+    def report(self, request: HttpRequest, text: str, *, failed: bool = False) -> None:
+        self.message_user(request, text, messages.ERROR if failed else messages.SUCCESS)
+
+
+class JournalAdmin(SealedAdmin):
+    """Sealed rows, each with a page of its own instead of a form."""
+
+    page_template = ""
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: Mapping[str, Any] | None = None,
+    ) -> HttpResponse:
+        """The row's page. A POST goes to `act_on_row`, which may answer or leave it to the page."""
+        row = self.get_object(request, unquote(object_id))
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        if row is None:
+            name = self.opts.verbose_name
+            self.report(request, f"There is no {name} {object_id} that you may see.", failed=True)
+            return HttpResponseRedirect(reverse(f"{self.admin_site.name}:index"))
+        context: dict[str, Any] = {}
+        if request.method == "POST":
+            answer = self.act_on_row(request, row)
+            if isinstance(answer, HttpResponse):
+                return answer
+            context = answer
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "original": row,
+            "media": self.media,
+            **self.page_context(request, row),
+            **context,
+        }
+        request.current_app = self.admin_site.name
+        return TemplateResponse(request, self.page_template, context)
+
+    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """The context of the template of the row's page, including `title`."""
+        raise NotImplementedError
+
+    def act_on_row(self, request: HttpRequest, row: Any) -> HttpResponse | dict[str, Any]:
+        """Carry out a POST of the row's page: return a response, or the context of the page."""
+        raise PermissionDenied
+
+
+def person(request: HttpRequest) -> AbstractBaseUser:
+    """Return the signed-in user. The admin refuses all others."""
+    if not isinstance(request.user, AbstractBaseUser):
+        raise PermissionDenied
+    return request.user
+
+
+def tag(value: str, label: str) -> SafeString:
+    """A status as a coloured word."""
+    return format_html('<span class="vel-tag vel-{}">{}</span>', value, label)

@@ -1,0 +1,98 @@
+"""Reading JSON that a person typed into a form."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
+
+
+def parse_json(text: str) -> Any:
+    """Return the value of `text`. Raises `ValidationError` with the problem and its position.
+
+    Refused with what is no JSON is what some database would choke on: infinite numbers, NUL,
+    halves of characters.
+    """
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise ValidationError(
+            f"This is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
+        ) from None
+    except RecursionError:
+        raise ValidationError("The JSON is nested too deeply.") from None
+    except ValueError as error:  # an integer of thousands of digits
+        raise ValidationError(f"The JSON holds a number that is too long: {error}.") from None
+    if nests_too_deep(value):
+        raise ValidationError(f"The JSON nests deeper than {MOST_LEVELS} levels.")
+    _check_storable(value)
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValidationError(f"{name} is not JSON.")
+
+
+def _check_storable(value: object) -> None:
+    rest = [value]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, dict):
+            rest += item.keys()
+            rest += item.values()
+        elif isinstance(item, list):
+            rest += item
+        elif isinstance(item, float) and not math.isfinite(item):
+            raise ValidationError("The JSON holds a number that is too large.")
+        elif isinstance(item, str) and any(
+            char == "\x00" or "\ud800" <= char <= "\udfff" for char in item
+        ):
+            raise ValidationError("The JSON holds a NUL or half of a character: leave it out.")
+
+
+class JsonText(forms.CharField):
+    """JSON as a person writes it. An empty text is `empty`, and `empty` is shown as no text.
+
+    `check` gets the value and returns it, or raises `ValidationError`.
+    """
+
+    widget = forms.Textarea(attrs={"rows": 6, "spellcheck": "false", "class": "vel-json"})
+
+    def __init__(
+        self, *, empty: Any, check: Callable[[Any], Any] | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(required=False, **kwargs)
+        self.empty = empty
+        self.check = check
+
+    def clean(self, value: Any) -> Any:
+        """The value, as `check` returns it."""
+        found = super().clean(value)
+        return self.check(found) if self.check else found
+
+    def prepare_value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return value  # the text of the person, shown again with its error
+        # A new row's form has None here.
+        return (
+            "" if value in (None, self.empty) else json.dumps(value, ensure_ascii=False, indent=2)
+        )
+
+    def to_python(self, value: Any) -> Any:
+        text = super().to_python(value) or ""
+        return parse_json(text) if text else self.empty
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        try:
+            return bool(self.to_python(data) != initial)
+        except ValidationError:
+            return True
+
+    def run_validators(self, value: Any) -> None:
+        """Those of a text do not apply to what it means."""

@@ -1,0 +1,39 @@
+"""Times and costs as an operator reads them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+
+from agents.models import Run, RunClock
+
+
+def span(length: timedelta) -> str:
+    """A length of time in its two largest units: 0.4 s, 12 s, 3 min 5 s, 2 h 4 min, 3 d 1 h."""
+    seconds = length.total_seconds()
+    if seconds < 10:
+        return f"{max(seconds, 0):.1f} s"
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3_600:
+        return f"{whole // 60} min {whole % 60} s"
+    if whole < 86_400:
+        return f"{whole // 3_600} h {whole % 3_600 // 60} min"
+    return f"{whole // 86_400} d {whole % 86_400 // 3_600} h"
+
+
+def between(start: datetime | None, end: datetime | None) -> str:
+    """From `start` to `end`, or to now if it has not ended; empty before the start."""
+    return span((end or timezone.now()) - start) if start else ""
+
+
+def run_duration(run: Run) -> str:
+    return between(run.started_at, run.ended_at)
+
+
+def cost(clock: RunClock) -> str:
+    """US dollars to four places, or that a price is not known."""
+    dollars = clock.cost
+    return "price not known" if dollars is None else f"${dollars:.4f}"

@@ -1,0 +1,142 @@
+"""Show texts of agents, tools and people, with all hidden characters visible.
+
+Everything here returns plain text for templates, which escape it. Nothing returns markup.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agents.hidden_text import escaped_json, visible
+from agents.review.excerpts import joined, shown_text
+from agents.review.fields import fields_section
+
+FOLD_CHARACTERS = 1_500
+FOLD_LINES = 24
+INLINE_CHARACTERS = 20_000
+"""More of one text than this is not put into a page; the page links to the whole."""
+
+# A JSON string that was cut may end within an escape.
+_BROKEN_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$")
+
+
+@dataclass(frozen=True)
+class ShownText:
+    """A text for a page. `size` and `lines` are of the whole text, `cut` is the omitted part."""
+
+    text: str
+    size: int
+    lines: int
+    cut: int = 0
+
+    @property
+    def is_folded(self) -> bool:
+        return self.cut > 0 or len(self.text) > FOLD_CHARACTERS or self.lines > FOLD_LINES
+
+    @property
+    def measure(self) -> str:
+        """How long it is, where one does not see that at once; else empty."""
+        if self.size <= 200 and self.lines == 1:
+            return ""
+        # The lines of the omitted part are not counted.
+        lines = f", {self.lines:,} lines" if self.lines > 1 and not self.cut else ""
+        return f"{self.size:,} characters{lines}"
+
+    @property
+    def first_line(self) -> str:
+        line = self.text.strip().split("\n", 1)[0]
+        return line if len(line) <= 120 else f"{line[:120]}…"
+
+
+@dataclass(frozen=True)
+class ShownInput:
+    """A tool's input: its fields one by one and, as it was sent, the whole as JSON."""
+
+    fields: tuple[tuple[str, ShownText], ...]
+    whole: ShownText
+
+
+def shown(
+    text: str, *, limit: int | None = INLINE_CHARACTERS, size: int | None = None
+) -> ShownText:
+    """`text` for a page, cut after `limit` characters (None: never).
+
+    `size` is the length of the whole where `text` is only its beginning.
+    """
+    whole = len(text) if size is None else size
+    kept = text if limit is None else text[:limit]
+    return ShownText(visible(kept), whole, kept.count("\n") + 1, cut=max(0, whole - len(kept)))
+
+
+def pretty(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def typed(value: object) -> str:
+    """`value` as JSON to be edited: invisible characters are JSON's own escapes."""
+    return escaped_json(pretty(value))
+
+
+def shown_input(value: object, *, limit: int | None = INLINE_CHARACTERS) -> ShownInput:
+    """An input that is at hand as data. Only an object has fields."""
+    fields = value.items() if isinstance(value, Mapping) else ()
+    return ShownInput(
+        tuple(
+            (
+                visible(str(name)),
+                shown(field if isinstance(field, str) else pretty(field), limit=limit),
+            )
+            for name, field in fields
+        ),
+        shown(pretty(value), limit=limit),
+    )
+
+
+def decided_input(value: object) -> ShownInput:
+    """An input that somebody decides on: in full, or the beginning and the end of what is long."""
+    fields = fields_section("", value).fields if isinstance(value, Mapping) else ()
+    return ShownInput(
+        tuple((field.name, _not_folded(joined(field.lines))) for field in fields),
+        _not_folded(shown_text(value)),
+    )
+
+
+def _not_folded(text: str) -> ShownText:
+    return ShownText(text, len(text), text.count("\n") + 1)
+
+
+def shown_input_json(text: str, size: int) -> ShownInput:
+    """An input from the journal, of whose `size` characters of JSON `text` is the beginning."""
+    if len(text) < size:
+        return ShownInput((), shown(text, size=size))
+    return shown_input(json.loads(text))
+
+
+def shown_result_json(text: str, size: int) -> ShownText:
+    """A tool's result from the journal, of whose `size` characters `text` is the beginning."""
+    if len(text) == size:
+        return shown(block_text(json.loads(text)))
+    if text.startswith('"'):
+        text = json.loads(_BROKEN_ESCAPE.sub(r"\1", text) + '"')
+    return shown(text, size=max(size, len(text) + 1))
+
+
+def block_text(content: str | list[dict[str, Any]]) -> str:
+    """The content of a tool_result block as text; an image is named, not shown."""
+    if isinstance(content, str):
+        return content
+    return "\n\n".join(_one_block(block) for block in content)
+
+
+def _one_block(block: dict[str, Any]) -> str:
+    kind = block.get("type")
+    if kind == "text":
+        return str(block.get("text", ""))
+    if kind == "image":
+        source = block.get("source", {})
+        return f"[image, {source.get('media_type', 'of an unknown type')}]"
+    return pretty(block)

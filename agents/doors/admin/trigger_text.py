@@ -1,0 +1,36 @@
+"""Records of triggers, such as schedules, as text of the admin's pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from agents.hidden_text import visible
+from agents.models import Run
+
+
+def run_link(run_id: str | None) -> SafeString | str:
+    """To the run's page in the admin."""
+    if run_id is None:
+        return "-"
+    address = reverse(f"admin:agents_{Run._meta.model_name}_change", args=[run_id])
+    return format_html('<a href="{}">{}</a>', address, run_id)
+
+
+def rows_table(headings: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> SafeString | str:
+    """A small table of text. Only the links of `run_link` are markup."""
+    if not rows:
+        return "none yet"
+    head = format_html_join("", "<th>{}</th>", ((heading,) for heading in headings))
+    body = format_html_join("", "<tr>{}</tr>", ((_cells(row),) for row in rows))
+    return format_html(
+        '<table class="vel-table"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>', head, body
+    )
+
+
+def _cells(row: tuple[object, ...]) -> SafeString:
+    displayed = (cell if isinstance(cell, SafeString) else visible(str(cell)) for cell in row)
+    return format_html_join("", "<td>{}</td>", ((cell,) for cell in displayed))

@@ -1,0 +1,41 @@
+"""Texts, tables and reviews on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from agents.review import Review, as_text
+
+
+def new_console(*, stderr: bool = False) -> Console:
+    """A console that takes every text as it is: no markup, no emoji names, no folding."""
+    return Console(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True)
+
+
+def print_table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print `table_of` on standard output; without a terminal nothing is shortened."""
+    console = new_console()
+    if not console.is_terminal:
+        console.width = 1000
+    console.print(table_of(heads, rows), soft_wrap=False, crop=False)
+
+
+def table_of(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
+    """Columns without lines. Only a terminal's width shortens the last one."""
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    for head in heads:
+        table.add_column(head, no_wrap=True, overflow="ellipsis" if head == heads[-1] else "fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def show_review(review: Review, console: Console) -> None:
+    """`review` line by line, in colour where the terminal has some."""
+    color = console.is_terminal and console.color_system is not None and not console.no_color
+    console.file.write("\n" + as_text(review, color=color) + "\n")
+    console.file.flush()

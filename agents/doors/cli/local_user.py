@@ -1,0 +1,47 @@
+"""The account that owns runs and rows from this machine's command line."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from contextlib import AbstractContextManager
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
+
+from agents.doors.cli.errors import CliError
+from agents.models import Door
+from agents.services.audit import Origin, acting
+
+
+def account_name() -> str:
+    """The operating system's name of the caller, by uid: LOGNAME and USER can say anything."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid-{os.getuid()}"
+
+
+def local_user() -> User:
+    """The user row of the caller, made on first use: no password, no rights beyond the own runs."""
+    users = get_user_model()
+    user, created = users.objects.get_or_create(username=account_name())
+    if created:
+        user.set_unusable_password()
+        user.save(update_fields=["password"])
+    if not user.is_active:
+        raise CliError(
+            f"The account {user.username!r} is switched off: an administrator can switch it on."
+        )
+    return user
+
+
+def from_command_line() -> AbstractContextManager[None]:
+    """Until the end of the block, audit entries come from the caller's account on this machine.
+
+    Commands that act as a user of Vel's say so themselves.
+    """
+    account = account_name()
+    return acting(
+        lambda: Origin(Door.CLI, credential=f"account {account}", name=f"{account} (this machine)")
+    )

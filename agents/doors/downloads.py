@@ -1,0 +1,81 @@
+"""Send files of an agent to browsers: as attachments, which browsers never show as pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+
+from asgiref.sync import sync_to_async
+from django.http import HttpResponse, StreamingHttpResponse
+from django.utils.http import content_disposition_header
+
+from agents.services.open_connections import Place
+from sandbox.backends.names import meant
+from sandbox.backends.protocol import OpenedFile
+
+CHUNK_BYTES = 256 * 1024
+
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029"  # control characters and ends of lines
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction: gpj.exe as exe.jpg
+    "\u00ad\u200b\u2060-\u2064\ufeff"  # invisible
+    "\ud800-\udfff]"  # not UTF-8
+)
+"""Characters that a file name of a download does not keep."""
+_HARMLESS = {
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def attachment(opened: OpenedFile, path: str, place: Place) -> StreamingHttpResponse:
+    """Send the open file as a download under the last name of `path`.
+
+    A slow reader holds its connection for long, so it counts among those of a person: `place`.
+    """
+    return StreamingHttpResponse(
+        Chunks(opened, place),
+        content_type="application/octet-stream",
+        headers={
+            "Content-Disposition": _disposition(path),
+            "Content-Length": str(opened.stat.size),
+            **_HARMLESS,
+        },
+    )
+
+
+def attached_bytes(
+    data: bytes, path: str, content_type: str = "application/octet-stream"
+) -> HttpResponse:
+    """`data` as a download under the last name of `path`."""
+    headers = {"Content-Disposition": _disposition(path), **_HARMLESS}
+    return HttpResponse(data, content_type=content_type, headers=headers)
+
+
+def plain_text(data: bytes) -> HttpResponse:
+    """UTF-8 text that no browser takes for anything else."""
+    return HttpResponse(data, content_type="text/plain; charset=utf-8", headers=_HARMLESS)
+
+
+def _disposition(path: str) -> str:
+    name = meant(path.rpartition("/")[2])
+    return str(content_disposition_header(True, _UNSAFE.sub("_", name)))
+
+
+class Chunks:
+    """A file's bytes, as many as it had when it was opened. Django closes it after the answer."""
+
+    def __init__(self, opened: OpenedFile, place: Place) -> None:
+        self._opened = opened
+        self._place = place
+
+    def close(self) -> None:
+        self._opened.stream.close()
+        self._place.release()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = self._opened.stat.size
+        read = sync_to_async(self._opened.stream.read)
+        while left > 0 and (chunk := await read(min(CHUNK_BYTES, left))):
+            left -= len(chunk)
+            yield chunk

@@ -1,0 +1,1 @@
+"""The OpenAPI document. Methods declare its contents with `rest.operations`."""

@@ -1,0 +1,45 @@
+"""Views that take files of people's: a limit that holds before the form is read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig
+from django.core.files.uploadedfile import UploadedFile
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+
+from agents.doors.rest.base import ApiView
+from agents.settings import UploadSettings
+
+FORM_BYTES = 5_000_000
+"""Bytes of a form in addition to its files. Messages have their own limit."""
+FIELD = "file"
+
+
+class UploadsView(ApiView):
+    """JSON or multipart forms with files, as `parser_classes` says."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        # Before authentication, which looks for a CSRF token in the form and so reads all of it.
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if not length.isdecimal() or int(length) > UploadSettings.now().UPLOAD_BYTES + FORM_BYTES:
+            raise RequestDataTooBig("The upload is larger than a thread takes.")
+        super().initial(request, *args, **kwargs)
+
+
+def is_form(request: Request) -> bool:
+    """Whether the body is a multipart form, not JSON."""
+    return str(request.content_type).lower().startswith("multipart/form-data")
+
+
+def files_of(
+    request: Request, *, needed: bool, beside: Collection[str] = ()
+) -> list[UploadedFile[Any]]:
+    """The files of the field `file`. Raises `ValidationError` for files of any other field."""
+    files: list[UploadedFile[Any]] = request.FILES.getlist(FIELD)
+    unknown = set(request.FILES) - {FIELD} | set(request.data) - {FIELD, *beside}
+    if unknown or (needed and not files):
+        raise ValidationError({FIELD: ["Send one file or several as `file`, and nothing unknown."]})
+    return files

@@ -1,0 +1,122 @@
+"""Descriptions of endpoints, declared at their methods. The schema is made from them.
+
+    @operation("list_runs", "List runs", query=RunListQuery, answer=Page(RunShape))
+    def get(self, request: Request) -> Response: ...
+
+What every endpoint has in common is not repeated: signing in, scopes, parameters of the path, and
+the refusals that come with a body, a query or a path (`Operation.refusals`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from rest_framework.serializers import Serializer
+
+Shape = type[Serializer[Any]]
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """`{results, next_cursor}` with rows of one shape."""
+
+    of: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """An answer whose form depends on the query."""
+
+    kinds: tuple[Shape, ...]
+    pages: tuple[Page, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """An answer in a media type of its own: bytes, text or a stream, or one with a `schema`."""
+
+    media_types: tuple[str, ...] = ("application/octet-stream",)
+    schema: Mapping[str, Any] = field(
+        default_factory=lambda: {"type": "string", "format": "binary"}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A header of the request (`statuses` empty) or of the answers with these statuses."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
+    statuses: tuple[int, ...] = ()
+
+
+Answer = Shape | Page | OneOf | Content | None
+
+IDEMPOTENCY_KEY = Header(
+    "Idempotency-Key",
+    "The same request with the same key is done once; the key is yours alone.",
+    {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[ -~]+$"},
+)
+LOCATION = Header("Location", "Where the new one is.", {"type": "string"}, (201,))
+RETRY_AFTER = Header("Retry-After", "Seconds to wait.", {"type": "string"}, (429, 503))
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one endpoint. `name` is what a generated client calls it."""
+
+    name: str
+    summary: str
+    answers: Mapping[int, Answer]
+    """By status; None is an answer without a body."""
+    query: Shape | None = None
+    body: Shape | None = None
+    form: Shape | None = None
+    """The fields of a multipart form, instead of or beside a JSON `body`."""
+    errors: tuple[int, ...] = ()
+    """Refusals beyond those that every such endpoint has."""
+    headers: tuple[Header, ...] = ()
+    description: str = ""
+    deprecated: bool = False
+
+    def refusals(self, *, in_path: bool) -> set[int]:
+        """The statuses of all problems that it answers with."""
+        found = {401, 403, 411, 429, 503, 507, *self.errors}
+        if in_path:
+            found.add(404)
+        if self.query is not None:
+            found.add(400)
+        if self.body is not None or self.form is not None:
+            found |= {400, 413, 415}
+        return found
+
+
+def operation(
+    name: str,
+    summary: str,
+    *,
+    answer: Answer = None,
+    answers: Mapping[int, Answer] | None = None,
+    **more: Any,
+) -> Callable[[Method], Method]:
+    """Describe a method. `answer` is short for `answers={200: answer}`; `more` is an `Operation`'s.
+
+    Changes nothing about what the method does.
+    """
+    described = Operation(name, summary, answers or {200: answer}, **more)
+
+    def describe(method: Method) -> Method:
+        method.operation = described  # type: ignore[attr-defined]  # read by `operation_of`
+        return method
+
+    return describe
+
+
+def operation_of(view: object, method: str) -> Operation | None:
+    """Return the description of one of the view's HTTP methods."""
+    found = getattr(getattr(view, method.lower(), None), "operation", None)
+    return found if isinstance(found, Operation) else None

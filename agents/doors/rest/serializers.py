@@ -1,0 +1,89 @@
+"""Reading bodies and queries without guessing: a wrong type or an unknown name is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+
+MAX_NAMED = 10
+"""Unknown fields that an error lists; a body may hold a hundred thousand."""
+
+
+class Text(serializers.CharField):
+    """A string, kept as it is: no number is turned into one and no blank is trimmed."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(trim_whitespace=False, **options)
+
+    def to_internal_value(self, data: object) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class Flag(serializers.Field[bool, object, bool, Any]):
+    """true or false, and nothing that only resembles them."""
+
+    default_error_messages = {"invalid": "Must be true or false."}
+
+    def to_internal_value(self, data: object) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid")
+        return data
+
+
+class JsonObject(serializers.Field[Any, object, Any, Any]):
+    """An object of any JSON, kept unchanged. The service checks its contents."""
+
+    default_error_messages = {"invalid": "Must be an object."}
+
+    def to_internal_value(self, data: object) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            self.fail("invalid")
+        return data
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """Refuses fields that it does not know, by name: a misspelt one must not be ignored."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if isinstance(data, Mapping):
+            known = ", ".join(self.fields)
+            unknown = sorted(str(name) for name in data if name not in self.fields)
+            if unknown:
+                raise ValidationError(
+                    {
+                        name[:100]: [f"Unknown; known are: {known or 'none'}."]
+                        for name in unknown[:MAX_NAMED]
+                    }
+                )
+        return super().to_internal_value(data)
+
+
+class PageQuery(StrictSerializer):
+    """Which part of a list."""
+
+    cursor = serializers.RegexField(r"\A[0-9A-Za-z_-]{1,1500}\Z", required=False)
+    limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
+
+
+def read_body(kind: type[StrictSerializer], request: Request) -> dict[str, Any]:
+    """Return the fields of the body. Raises `ValidationError`, which names the wrong fields."""
+    return _checked(kind(data=request.data))
+
+
+def read_query(kind: type[StrictSerializer], request: Request) -> dict[str, Any]:
+    """The query's parameters, each at most once."""
+    twice = [name for name, given in request.query_params.lists() if len(given) > 1]
+    if twice:
+        raise ValidationError({name[:100]: ["Given more than once."] for name in twice[:MAX_NAMED]})
+    return _checked(kind(data=request.query_params.dict()))
+
+
+def _checked(serializer: StrictSerializer) -> dict[str, Any]:
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)

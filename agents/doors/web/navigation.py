@@ -1,0 +1,49 @@
+"""The links in the bar at the top, in the menu of the person, and next to each agent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from agents.kernel.features import collect
+
+BAR: Literal["bar"] = "bar"
+MENU: Literal["menu"] = "menu"
+AGENT: Literal["agent"] = "agent"
+"""Pages of one agent: the URL takes its slug."""
+
+
+@dataclass(frozen=True, slots=True)
+class NavigationEntry:
+    """A link to a page. Lower numbers of `order` come first.
+
+    `key` is the second key of its shortcut: g and `key` open the page. `help` is what the list of
+    shortcuts says.
+    """
+
+    view: str
+    label: str
+    place: Literal["bar", "menu", "agent"] = BAR
+    order: int = 1000
+    key: str = ""
+    help: str = ""
+    counts_waiting: bool = False
+    """Whether the link shows the number of pending requests."""
+
+
+_BUILT_IN = (
+    NavigationEntry("web:home", "Home", order=100, key="h", help="home"),
+    NavigationEntry(
+        "web:approvals", "Approvals", order=200, key="a", help="approvals", counts_waiting=True
+    ),
+    NavigationEntry("web:history", "History", order=300, key="r", help="runs: the history"),
+    NavigationEntry("web:usage", "Usage", order=500, key="u", help="usage"),
+    NavigationEntry("web:profile", "Profile", place=MENU, order=100),
+)
+
+
+def navigation(place: str) -> list[NavigationEntry]:
+    """Return the links at `place`, with those of the features (`pages.NAVIGATION`)."""
+    of_features = [entry for _, entry in collect("pages", "NAVIGATION", skip_broken=True)]
+    found = [entry for entry in (*_BUILT_IN, *of_features) if entry.place == place]
+    return sorted(found, key=lambda entry: entry.order)

@@ -1,0 +1,42 @@
+"""A limit on forms with files that holds before the form is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+
+from agents.settings import UploadSettings
+
+FORM_BYTES = 5_000_000
+"""Bytes of a form in addition to its files. The message has its own limit."""
+
+View = Callable[..., HttpResponseBase]
+
+
+def limited_upload(view: View) -> View:
+    """413 for a body that is larger than a thread's uploads, or of unknown length."""
+    return limited_form(view, lambda: UploadSettings.now().UPLOAD_BYTES)
+
+
+def limited_form(view: View, limit: Callable[[], int]) -> View:
+    """413 for a body with files of more than `limit()` bytes, or of unknown length.
+
+    Django's check of the CSRF token reads the whole form to find it, and so comes after this.
+    """
+    protected = csrf_protect(view)
+
+    @wraps(view)
+    def limited(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if "Transfer-Encoding" in request.headers or not length.isdecimal():
+            return HttpResponse("Send the form with a Content-Length.", status=411)
+        if int(length) > limit() + FORM_BYTES:
+            text = f"The files are too large: {limit():,} bytes are taken."
+            return HttpResponse(text, status=413, content_type="text/plain")
+        return protected(request, *args, **kwargs)
+
+    return csrf_exempt(limited)

@@ -1,0 +1,108 @@
+"""Frames that a client can send on a run's socket, and the answers that are not events.
+
+Every frame is answered by one `accepted` or one `error`, with the frame's own `ref` where it has
+one. Events have a `seq`; answers have none.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+)
+
+from agents.events.read import StoredEvent
+from agents.kernel.features import collect
+from agents.models import Run, TokenScope
+from agents.selectors.visible import Person
+
+MAX_INTEGER = 2**63
+
+
+def _storable(value: Any) -> Any:
+    """Refuse texts that a database or JSON cannot hold."""
+    match value:
+        case str() if "\x00" in value:
+            raise ValueError("holds a NUL character")
+        case float() if not math.isfinite(value):
+            raise ValueError("holds a number that JSON does not know")
+        case int() if not -MAX_INTEGER <= value < MAX_INTEGER:
+            raise ValueError("holds a number of more than 64 bits")
+        case dict():
+            for name, item in value.items():
+                _storable(name)
+                _storable(item)
+        case list():
+            for item in value:
+                _storable(item)
+    return value
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+Json = Annotated[dict[str, JsonValue], AfterValidator(_storable)]
+
+
+class Frame(BaseModel):
+    """A frame of a client. A subclass has a `Literal` for its `type`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    ref: Text | None = Field(None, max_length=100)
+    """Comes back in the answer."""
+    csrf: str = Field("", max_length=200)
+    """The page's CSRF token. Needed with a session."""
+    scope: ClassVar[TokenScope] = TokenScope.RUN
+    """The scope that a token needs for this frame."""
+
+    def carry_out(self, run: Run, user: AbstractBaseUser) -> dict[str, str]:
+        """Carry out the frame, and return the content of the answer.
+
+        `user` may watch `run`. Raises `ServiceError`.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class AfterEvents:
+    """More frames of a feature after events of these types (`frames.AFTER_EVENTS`).
+
+    `frames` returns them as JSON texts, for a person who may watch the run.
+    """
+
+    types: frozenset[str]
+    frames: Callable[[StoredEvent, Person], list[str]]
+
+
+@lru_cache(maxsize=1)
+def after_events() -> Mapping[str, Sequence[AfterEvents]]:
+    """Return the frames that features send, by the type of the event. Most events have none."""
+    found: dict[str, list[AfterEvents]] = {}
+    for _, entry in collect("frames", "AFTER_EVENTS", skip_broken=True):
+        for name in entry.types:
+            found.setdefault(name, []).append(entry)
+    return found
+
+
+def accepted(ref: str | None = None, **what: str) -> str:
+    """The answer to a frame that was carried out."""
+    return _answer("accepted", ref, what)
+
+
+def refused(code: str, message: str, ref: str | None = None) -> str:
+    """The answer to a frame that was not. Nothing was changed."""
+    return _answer("error", ref, {"code": code, "message": message})
+
+
+def _answer(kind: str, ref: str | None, content: dict[str, str]) -> str:
+    return json.dumps({"type": kind, **({} if ref is None else {"ref": ref}), **content})

@@ -1,0 +1,221 @@
+"""Reserve what a model call may use before it is made, and settle it with the reply.
+
+Runs without limits do none of this, and their turns have no additional statements.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from agents.events.append import append_events
+from agents.features.budgets.asking import ask_for_more
+from agents.features.budgets.models import BUDGET, Allowance, RunBudget
+from agents.features.budgets.reservations import (
+    Need,
+    NoRoom,
+    Reserved,
+    release,
+    reserve,
+    settle,
+    shortage_among,
+)
+from agents.features.budgets.scope import Scope, allowances_of, open_budget, scope_of, window_end
+from agents.kernel.lease import Writer, held_clock
+from agents.kernel.middleware import (
+    CommitAgain,
+    LoadContext,
+    ModelHandler,
+    ModelRequest,
+    RunContext,
+)
+from agents.kernel.park import End, Locked, Park, Suspend
+from agents.middleware.base import Middleware
+from agents.models import Run
+from agents.providers.base import Conversation, ProviderError, Reply, Usage
+from agents.providers.prices import cost_microusd, worst_cost_microusd
+from agents.spec import AgentSpec
+
+FIRST_PAUSE, MAX_PAUSE = 0.05, 0.5
+"""Seconds between two attempts to reserve while calls in progress may use up the rest."""
+UNSEEN_TOKENS = 1_000
+"""What a server may add to a prompt, for example for tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The length of a prompt of one conversation: in bytes, and in the server's tokens."""
+
+    conversation: Conversation
+    size: int
+    tokens: int
+
+
+@dataclass(slots=True)
+class RunLimits:
+    """The limits of one run during one claim."""
+
+    scope: Scope | None = None
+    """What its calls count in. None: nothing limits it."""
+    reserved: Reserved | None = None
+    """For the call in progress, or for one that has failed."""
+    last: Prompt | None = None
+    """The last prompt that the server has counted."""
+
+
+class Budgets(Middleware):
+    """Makes sure that each limit is exceeded by one call at most."""
+
+    name = "budgets"
+
+    def load(self, context: LoadContext) -> RunLimits | End:
+        row = RunBudget.objects.filter(run=context.row).first()
+        if row is not None and row.refusal:
+            return End(row.refusal_code, row.refusal)
+        return RunLimits(open_budget(context.row, context.spec))
+
+    async def wrap_model_call(
+        self, run: RunContext, request: ModelRequest, handler: ModelHandler
+    ) -> Reply:
+        limits = run.state(RunLimits)
+        size = 0
+        if limits.scope is not None:
+            size = request.conversation.size
+            await _reserve_call(run, limits, request)
+        held = limits.reserved
+        reply = await handler(request)
+        request.on_commit(
+            partial(_settle_call, run, limits, request, held, reply.usage),
+            alone=limits.scope is not None,
+            then=partial(_settled, limits, request, size, reply.usage),
+        )
+        return reply
+
+
+def need_of(limits: RunLimits, request: ModelRequest) -> Need:
+    """Return the most that a call can use, without anything that a cache may save.
+
+    A token is at least one byte. What the server has counted already counts as it did.
+    """
+    conversation, last = request.conversation, limits.last
+    size = conversation.size
+    tokens = size + UNSEEN_TOKENS
+    if last is not None and last.conversation is conversation and last.tokens <= last.size:
+        tokens = last.tokens + size - last.size
+    cost: int | None = 0
+    if not request.provider.is_scripted:
+        cost = worst_cost_microusd(request.model, tokens, request.max_output)
+    return Need(tokens + request.max_output, cost)
+
+
+async def _reserve_call(run: RunContext, limits: RunLimits, request: ModelRequest) -> None:
+    """Reserve for a call, or leave the run to wait for more.
+
+    Waits while calls in progress may use up what is left. A side call is not worth waiting for.
+    """
+    assert limits.scope is not None
+    pause = FIRST_PAUSE
+    while True:
+        need = need_of(limits, request)
+        try:
+            limits.reserved = await run.in_database(
+                reserve_for, run.writer, limits.scope, need, limits.reserved
+            )
+        except NoRoom as refusal:
+            if request.purpose == "side":
+                raise ProviderError("no budget has room for this", code="no_budget") from None
+            if refusal.is_used_up:
+                run.leave(wait_for_budget(limits.scope, run.spec, need))
+        else:
+            return
+        await run.pause(pause * (0.5 + random.random()))  # noqa: S311
+        pause = min(pause * 2, MAX_PAUSE)
+
+
+def reserve_for(writer: Writer, scope: Scope, need: Need, left: Reserved | None) -> Reserved:
+    """Reserve from all that a run counts in. `left`: of a call that has failed."""
+    held_clock(writer)
+    if left is not None:
+        release(writer.run_id)
+    return reserve(writer.run_id, allowances_of(scope), need)
+
+
+def _settle_call(
+    run: RunContext,
+    limits: RunLimits,
+    request: ModelRequest,
+    held: Reserved | None,
+    usage: Usage,
+) -> None:
+    """Count a reply in the transaction that stores it, and warn."""
+    run_id, scope = run.writer.run_id, limits.scope
+    if scope is None:
+        if request.noticed:
+            raise CommitAgain(partial(_read_again, run, limits))
+        return
+    cost: int | None = 0
+    if not request.provider.is_scripted:
+        cost = cost_microusd(request.model, usage)
+    # A later call has released what an earlier one had reserved.
+    reserved = held if held is limits.reserved else None
+    # Of a call that was made before there was a budget: in those that there are now.
+    ids = () if reserved else [allowance.pk for allowance in allowances_of(scope)]
+    append_events(run_id, settle(run_id, reserved, ids, usage.total, cost or 0))
+
+
+def _settled(limits: RunLimits, request: ModelRequest, size: int, usage: Usage) -> None:
+    """Remember what the server has counted, for the next need."""
+    if limits.scope is None:
+        return
+    limits.reserved = None
+    if request.purpose == "step":
+        tokens = usage.input + usage.cache_read + usage.cache_write
+        limits.last = Prompt(request.conversation, size, tokens)
+
+
+async def _read_again(run: RunContext, limits: RunLimits) -> None:
+    """Let the calls of a run count in a budget that was made since its claim."""
+    limits.scope = await run.in_database(_scope_now, run.writer, run.row, run.spec)
+
+
+def _scope_now(writer: Writer, run: Run, spec: AgentSpec) -> Scope:
+    held_clock(writer)
+    # A budget that is gone again by now leaves a scope in which nothing counts.
+    return open_budget(run, spec) or scope_of(run)
+
+
+def wait_for_budget(scope: Scope, spec: AgentSpec, need: Need) -> Park:
+    """Return a park that asks for more of what is used up."""
+    return Park(BUDGET, partial(_ask_for_more, scope, spec, need), locks=scope.run_ids)
+
+
+def _ask_for_more(
+    scope: Scope, spec: AgentSpec, need: Need, locked: Locked
+) -> Suspend | End | None:
+    run = locked.run
+    row = RunBudget.objects.filter(run=run).first()
+    if row is not None and row.refusal:
+        return End(row.refusal_code, row.refusal)
+    ids = [allowance.pk for allowance in allowances_of(scope)]
+    rows = Allowance.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("id")
+    shortage = shortage_among(rows, need)
+    if shortage is None:
+        return None
+    allowance = shortage.allowance
+    asked = locked.runs[allowance.run_id or scope.run_ids[0]]
+    asked_spec = spec if asked.pk == run.pk else AgentSpec.model_validate(asked.spec)
+    request, drafts = ask_for_more(asked, asked_spec, shortage, need, spec.model)
+    append_events(asked.pk, drafts)
+    RunBudget.objects.update_or_create(run=run, defaults={"waits_for": allowance})
+    data: dict[str, Any] = {"approval_ids": [request.pk]}
+    if asked.pk != run.pk:
+        data["asked_in"] = asked.pk
+    until = None
+    if allowance.budget is not None:
+        until = window_end(allowance.budget.period, scope.time_zone).timestamp()
+    return Suspend(data, wake_at=until)
+
+
+MIDDLEWARE = [Budgets()]

@@ -1,0 +1,241 @@
+"""Making a conversation fit the context window: cut old texts, or replace old turns by a summary.
+
+This happens between two attempts of a model call, never while calls are open. The rows of the
+transcript stay as they are. A `Compaction` says how the model reads them, and begins an epoch.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from agents.engine.crash_points import CrashPoint, reached
+from agents.engine.eviction import keep_text
+from agents.engine.history import Place, text_of
+from agents.engine.result_files import message_place
+from agents.engine.results import clean_text
+from agents.engine.token_count import estimate_tokens, head_tokens
+from agents.engine.window import BYTES_PER_TOKEN, usable_tokens
+from agents.events.catalogue.messages import StepReset
+from agents.features.compaction.events import ContextCompacted
+from agents.features.compaction.opening import (
+    SUMMARY,
+    UserMessage,
+    files_of,
+    journal_summary,
+    message_limit,
+    opening_text,
+)
+from agents.features.compaction.plan import Plan, Room, make_plan, place_after
+from agents.features.compaction.rows import Material, read_material, read_messages, store_compaction
+from agents.features.compaction.summary import Summary, summarize
+from agents.kernel.middleware import ModelHandler, ModelRequest, RunContext
+from agents.middleware.base import Middleware
+from agents.models import Compaction, CompactionAuthor
+from agents.providers.base import ProviderError, Reply
+from agents.settings import ContextSettings
+
+logger = logging.getLogger(__name__)
+
+MAX_TRIES = 4
+"""Attempts in a row to shorten the conversation, each harder than the one before."""
+TORN = "model_context_window_exceeded"
+"""The stop reason of a reply that the end of the window has cut off."""
+OVERFLOWS = frozenset({"context_window", "too_large"})
+"""Codes of errors that mean that the prompt is too long."""
+MIN_FREE = 500
+"""Tokens that a conversation needs at least."""
+
+
+class CompactionMiddleware(Middleware):
+    """Shortens the conversation before a call that is too long, and after one that was."""
+
+    name = "compaction"
+
+    async def wrap_model_call(
+        self, run: RunContext, request: ModelRequest, handler: ModelHandler
+    ) -> Reply:
+        if request.purpose == "side":
+            return await handler(request)
+        if run.prompt_tokens > _threshold(run):
+            await make_room(run, request)
+        overflows = 0
+        while True:
+            # A reply that is discarded commits the writes of the wraps inside this one.
+            outer, request.commits = request.commits, []
+            try:
+                reply = await handler(request)
+                if reply.stop_reason != TORN or overflows == MAX_TRIES:
+                    return reply
+                await request.discard(reply)
+                message = "The reply reached the end of the model's window."
+                error = ProviderError(message, code="context_window")
+            except ProviderError as problem:
+                if problem.code not in OVERFLOWS:
+                    raise
+                error = problem
+            finally:
+                request.commits = outer + request.commits
+            overflows += 1
+            if overflows > MAX_TRIES:
+                raise _hopeless(run, error.message) from error
+            await run.learn_window(error)
+            request.reset(StepReset(step=request.turn, reason="the conversation is made shorter"))
+            logger.warning(
+                "the conversation does not fit: %s", error.message, extra={"run_id": run.row.pk}
+            )
+            await make_room(run, request, overflows)
+
+
+async def make_room(run: RunContext, request: ModelRequest, hardness: int = 0) -> None:
+    """Compact until the conversation is under the threshold, or at least fits.
+
+    `hardness` is from 0 to `MAX_TRIES`. Raises `ProviderError` (context_window) if the
+    conversation cannot be made to fit.
+    """
+    while True:
+        await _compact(run, request, min(hardness, MAX_TRIES))
+        total = run.prompt_tokens
+        if total <= _threshold(run):
+            return
+        hardness += 1
+        if hardness > MAX_TRIES:
+            if total <= usable_tokens(run.window):
+                return
+            raise _hopeless(run, f"it still has about {total:,} tokens")
+
+
+def _threshold(run: RunContext) -> int:
+    """Return the tokens of the longest prompt that is sent as it is."""
+    return int(usable_tokens(run.window) * ContextSettings.now().COMPACT_AT)
+
+
+def _hopeless(run: RunContext, reason: str) -> ProviderError:
+    return ProviderError(
+        f"The conversation does not fit into the model's window of {run.window.size:,} tokens "
+        f"({reason}), though it was made shorter as far as possible. Give the agent a model with a "
+        "larger window, or fewer tools and skills; then resume the run.",
+        code="context_window",
+        retryable=True,
+    )
+
+
+async def _compact(run: RunContext, request: ModelRequest, hardness: int) -> None:
+    before = run.prompt_tokens
+    material = await run.in_database(read_material, run.row)
+    usable = int(usable_tokens(run.window) / run.token_scale)
+    room = Room(usable, head_tokens(run.head), hardness)
+    if room.free < MIN_FREE:
+        raise _hopeless(run, f"its prompt and tools alone have about {room.fixed:,} tokens")
+    previous = material.previous
+    opening = estimate_tokens(previous.opening) if previous else 0
+    plan = await run.in_thread(make_plan, material.turns, room, opening)
+    row = await _row_that_cuts(run, material, plan)
+    if plan.summarizes or (previous and hardness):
+        await _leave_out(run, material, plan, room, row)
+        reached(CrashPoint.SUMMARISED)
+    row.tokens_before = before
+    after = room.fixed + estimate_tokens(row.opening) + plan.kept_tokens
+    if row.by == CompactionAuthor.CLIPPING:
+        after = plan.clipped_tokens
+    row.tokens_after = int(after * run.token_scale)
+    row.number = previous.number + 1 if previous else 1
+    event = ContextCompacted(
+        before=row.tokens_before,
+        after=row.tokens_after,
+        summary_ref=None if row.by == CompactionAuthor.CLIPPING else row.number,
+        by=row.by,
+        clipped=plan.clipped,
+    )
+    await request.begin_epoch([event], write=partial(store_compaction, row))
+    reached(CrashPoint.COMPACTED)
+
+
+async def _row_that_cuts(run: RunContext, material: Material, plan: Plan) -> Compaction:
+    """Return a row that leaves out no more turns, and cuts the texts that the plan cuts."""
+    previous, end = material.previous, material.end
+    older = place_after(material.turns, plan.kept, end)
+    row = Compaction(
+        thread_id=run.row.thread_id,
+        run=run.row,
+        clip_run=older[0],
+        clip_turn=older[1],
+        clip_bytes=plan.clip_bytes,
+        until_run=end[0],
+        until_turn=end[1],
+        kept_bytes=plan.kept_bytes,
+        by=CompactionAuthor.CLIPPING,
+    )
+    if previous is not None:
+        row.from_run, row.from_turn = previous.from_run, previous.from_turn
+        row.summary, row.opening, row.files = previous.summary, previous.opening, previous.files
+        row.message_files = dict(previous.message_files)
+    for turn in material.turns:
+        if turn.place[1] == 0:
+            limit = plan.clip_bytes if turn.place < older else plan.kept_bytes
+            await _keep_message(run, row, turn.place[0], text_of(turn), limit)
+    return row
+
+
+async def _keep_message(
+    run: RunContext, row: Compaction, number: int, text: str, limit: int
+) -> None:
+    """Put a message that will be cut into a file, once."""
+    if len(text.encode()) <= limit or str(number) in row.message_files:
+        return
+    place = message_place(run.row.thread_id, number)
+    kept = await run.in_thread(keep_text, run.files, "message", place, clean_text(text))
+    if kept.path:
+        row.message_files[str(number)] = kept.path
+
+
+async def _leave_out(
+    run: RunContext, material: Material, plan: Plan, room: Room, row: Compaction
+) -> None:
+    """Let `row` replace the turns before those that the plan keeps by a summary."""
+    turns = material.turns[: len(material.turns) - plan.kept]
+    start = place_after(material.turns, plan.kept, material.end)
+    limit = min(ContextSettings.now().SUMMARY_TOKENS, room.share(SUMMARY))
+    replies = [turn for turn in turns if turn.calls or turn.parts[0][0] == "assistant"]
+    summary = await summarize(run, replies, row.summary, limit) if replies else Summary()
+    row.by = CompactionAuthor.MODEL
+    row.summary = summary.text
+    if not summary.text:
+        if summary.problem:
+            extra = {"run_id": run.row.pk}
+            logger.warning("no summary by the model: %s", summary.problem, extra=extra)
+        previous = material.previous.summary if material.previous else ""
+        row.by = CompactionAuthor.JOURNAL
+        row.summary = journal_summary(previous, replies, limit * BYTES_PER_TOKEN)
+    row.from_run, row.from_turn = start
+    row.clip_run, row.clip_turn = 0, 0
+    row.files = files_of(material.previous, turns)
+    messages = await _messages(run, row, start, room)
+    opening = opening_text(
+        messages, row.summary, row.by, material.todos, row.files, run.reminders(), room
+    )
+    row.summary, row.opening = _storable(row.summary), _storable(opening)
+    row.files = [_storable(path) for path in row.files]
+
+
+def _storable(text: str) -> str:
+    """Return text that every database can store: a model may write a NUL."""
+    return clean_text(text).replace("\x00", "\N{REPLACEMENT CHARACTER}")
+
+
+async def _messages(
+    run: RunContext, row: Compaction, before: Place, room: Room
+) -> Sequence[UserMessage]:
+    messages = await run.in_database(read_messages, run.row, before)
+    limit = message_limit(len(messages), room)
+    for message in messages:
+        await _keep_message(run, row, message.number, message.text, limit)
+    return [
+        replace(message, path=row.message_files.get(str(message.number), ""))
+        for message in messages
+    ]
+
+
+MIDDLEWARE = (CompactionMiddleware(),)

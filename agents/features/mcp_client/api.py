@@ -1,0 +1,135 @@
+"""MCP servers: which there are, what they say of their tools, and a person's yes to it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.urls import path
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.operations import Page, operation
+from agents.doors.rest.pagination import ordered_page
+from agents.doors.rest.serializers import read_body, read_query
+from agents.features.mcp_client.actions import accept_tools, fetch_tools
+from agents.features.mcp_client.models import McpServer
+from agents.features.mcp_client.queries import (
+    agents_with_servers,
+    may_see_all_mcp_servers,
+    mcp_servers_for,
+    servers_named_in,
+    servers_of,
+)
+from agents.features.mcp_client.serializers import (
+    MCP_ORDER,
+    AcceptBody,
+    McpListQuery,
+    McpServerDetailShape,
+    McpServerShape,
+)
+from agents.models import TokenScope
+from agents.selectors.visible import agents_for
+from agents.services.errors import InvalidRequest, NotAllowed, NotFound
+
+
+class McpServers(ApiView):
+    """`GET /mcp-servers`"""
+
+    scopes: ClassVar = {"GET": TokenScope.READ}
+
+    @operation(
+        "list_mcp_servers",
+        "List the MCP servers of agents that you may use",
+        query=McpListQuery,
+        answer=Page(McpServerShape),
+    )
+    def get(self, request: Request) -> Response:
+        query, user = read_query(McpListQuery, request), person(request)
+        context = _context(user)
+        # Without what is secret: what is not read cannot get out.
+        rows = mcp_servers_for(user).defer("secrets", "found")
+        return ordered_page(
+            rows, lambda row: McpServerShape(row, context=context).data, query, MCP_ORDER
+        )
+
+
+class OneMcpServer(ApiView):
+    """`GET /mcp-servers/{id}`"""
+
+    scopes: ClassVar = {"GET": TokenScope.READ}
+
+    @operation("get_mcp_server", "One MCP server", answer=McpServerDetailShape)
+    def get(self, request: Request, server_id: str) -> Response:
+        user = person(request)
+        return _shown(_visible(user, server_id), user)
+
+
+class FetchMcpTools(ApiView):
+    """`POST /mcp-servers/{id}/fetch`: for people who may configure servers."""
+
+    scopes: ClassVar = {"POST": TokenScope.MANAGE}
+
+    @operation(
+        "fetch_mcp_tools",
+        "Ask an MCP server for its tools",
+        answer=McpServerDetailShape,
+        errors=(409,),
+    )
+    def post(self, request: Request, server_id: str) -> Response:
+        user = person(request)
+        row = _visible(user, server_id)
+        return _shown(fetch_tools(row.pk, by=user), user)
+
+
+class AcceptMcpTools(ApiView):
+    """`POST /mcp-servers/{id}/accept`: for people who may accept tools."""
+
+    scopes: ClassVar = {"POST": TokenScope.MANAGE}
+
+    @operation(
+        "accept_mcp_tools",
+        "Accept what an MCP server says of its tools",
+        body=AcceptBody,
+        answer=McpServerDetailShape,
+        errors=(409,),
+    )
+    def post(self, request: Request, server_id: str) -> Response:
+        body, user = read_body(AcceptBody, request), person(request)
+        row = _visible(user, server_id)
+        if not may_see_all_mcp_servers(user):
+            raise NotAllowed("Accepting tools needs to see what the server says of them.")
+        effects = {each["tool"]: each["effect"] for each in body["tools"]}
+        if len(effects) < len(body["tools"]):
+            raise InvalidRequest("tools: Name each once.")
+        return _shown(accept_tools(row.pk, digest=body["digest"], effects=effects, by=user), user)
+
+
+def _visible(user: AbstractBaseUser, server_id: str) -> McpServer:
+    row = mcp_servers_for(user).filter(pk=server_id).first()
+    if row is None:
+        raise NotFound(f"There is no MCP server {server_id!r} that you may see.")
+    return row
+
+
+def _shown(row: McpServer, user: AbstractBaseUser) -> Response:
+    context = {**_context(user), "operator": may_see_all_mcp_servers(user)}
+    return Response(McpServerDetailShape(row, context=context).data)
+
+
+def _context(user: AbstractBaseUser) -> dict[str, Any]:
+    """The agents of each server, by its slug."""
+    found: dict[str, list[str]] = {}
+    for agent in agents_with_servers(agents_for(user)).order_by("slug"):
+        for slug in servers_named_in(servers_of(agent)):
+            found.setdefault(slug, []).append(agent.slug)
+    return {"agents": found}
+
+
+urlpatterns = [
+    path("mcp-servers", McpServers.as_view(), name="mcp-servers"),
+    path("mcp-servers/<opaque_id:server_id>", OneMcpServer.as_view(), name="mcp-server"),
+    path("mcp-servers/<opaque_id:server_id>/fetch", FetchMcpTools.as_view(), name="mcp-fetch"),
+    path("mcp-servers/<opaque_id:server_id>/accept", AcceptMcpTools.as_view(), name="mcp-accept"),
+]

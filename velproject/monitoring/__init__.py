@@ -1,0 +1,1 @@
+"""For operators and balancers: health, metrics, and the status page of the admin."""

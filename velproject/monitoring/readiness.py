@@ -1,0 +1,148 @@
+"""Whether this process can serve, and whether the installation works: looked at now and then.
+
+However often it is asked, one look is made in `KEEP_SECONDS`, by one thread; meanwhile everybody
+gets what the last look found. So neither endpoint is a door for load.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass
+
+from django.db import DatabaseError, connection
+
+from agents.disk_space import DATA_DIRECTORY, is_short, room
+from agents.doors.database_schema import (
+    is_development_database,
+    missing_migrations,
+    unknown_migrations,
+)
+from agents.models import ProcessKind
+from agents.selectors.metrics import ALIVE_SECONDS, seen_processes
+from agents.settings import DataSettings
+from agents.telemetry.content import short
+from sandbox.probe import check_host
+
+KEEP_SECONDS = 5.0
+PATIENCE = 10.0
+"""A look that takes longer has failed: the database hangs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that must hold. `detail` is for operators only, and without keys."""
+
+    name: str
+    ok: bool
+    detail: str = ""
+
+
+def check_database() -> Iterator[Check]:
+    """It answers, and its tables are those of this program."""
+    try:
+        is_old = is_development_database()
+        missing, unknown = missing_migrations(), unknown_migrations()
+    except DatabaseError as error:
+        yield Check("database", False, short(str(error)))
+        return
+    yield Check("database", True, connection.vendor)
+    if is_old:
+        yield Check("migrations", False, "made by a development version before 0.1.0")
+    elif unknown:
+        yield Check("migrations", False, f"prepared by a newer Vel ({unknown[-1]})")
+    else:
+        yield Check("migrations", not missing, f"{len(missing)} to be made" if missing else "")
+
+
+def check_workers() -> Iterator[Check]:
+    """At least one worker said within `ALIVE_SECONDS` that it lives."""
+    workers = [each for each in seen_processes() if each.row.kind == ProcessKind.WORKER]
+    alive = sum(1 for each in workers if each.is_alive)
+    within = f"{alive} seen within {ALIVE_SECONDS:.0f} s"
+    yield Check("workers", alive > 0, within if alive else f"none: {within}; start vel worker")
+
+
+def check_disk() -> Iterator[Check]:
+    """There is as much room as new runs need."""
+    directory, left = DataSettings.now().DATA_DIR, room()
+    if not directory.is_dir():
+        yield Check("disk", False, f"{directory}: there is no such directory")
+        return
+    detail = f"{left.free / 1e6:,.0f} MB free at {directory}"
+    if left.place != DATA_DIRECTORY:
+        detail = f"{left.free / 1e6:,.0f} MB free at the disk of {left.place}"
+    yield Check("disk", not is_short(), detail)
+
+
+def check_sandbox() -> Iterator[Check]:
+    """Commands can be run in a sandbox. Tried once in a process, if it works."""
+    report = check_host()
+    yield Check("sandbox", report.usable, short(" ".join(report.problems)))
+
+
+def look() -> list[Check]:
+    """All checks, now. Never raises: what cannot be checked is not well."""
+    found: list[Check] = []
+    try:
+        for check in (check_database, check_disk, check_sandbox):
+            found += check()
+        if all(each.ok for each in found if each.name in ("database", "migrations")):
+            found += check_workers()
+        else:
+            found.append(Check("workers", False, "nobody knows: see the database"))
+    except Exception as error:  # noqa: BLE001  # an endpoint of health must answer
+        found.append(Check("look", False, short(f"{type(error).__name__}: {error}")))
+    finally:
+        connection.close()
+    return found
+
+
+class Readiness:
+    """The last look, and who makes the next one."""
+
+    def __init__(
+        self,
+        looking: Callable[[], list[Check]] = look,
+        keep: float = KEEP_SECONDS,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._looking = looking
+        self._keep = keep
+        self._patience = patience
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="vel-readiness")
+        self._found: list[Check] | None = None
+        self._until = float("-inf")
+
+    def checks(self) -> list[Check]:
+        """What the last look found. Who comes when it is old looks; the others do not wait."""
+        if self._found is None:
+            with self._lock:
+                return self._found if self._found is not None else self._renewed()
+        if time.monotonic() >= self._until and self._lock.acquire(blocking=False):
+            try:
+                return self._renewed()
+            finally:
+                self._lock.release()
+        return self._found
+
+    def _renewed(self) -> list[Check]:
+        self._found = self._look()
+        self._until = time.monotonic() + self._keep
+        return self._found
+
+    def _look(self) -> list[Check]:
+        future = self._pool.submit(self._looking)
+        try:
+            return future.result(self._patience)
+        except FutureTimeout:
+            future.cancel()
+            return [Check("look", False, f"it took longer than {self._patience:g} s")]
+
+
+readiness = Readiness()
+"""Of this process."""

@@ -1,0 +1,75 @@
+"""No body is received that nobody would take: Daphne by itself keeps any on disk, for anybody.
+
+The limits of views come later, when the whole body has arrived. This one is for what is larger
+than all of them, and holds before anybody has signed in.
+"""
+
+from __future__ import annotations
+
+import io
+from http import HTTPStatus
+from typing import Any
+
+from daphne.http_protocol import WebRequest
+
+from agents.kernel.features import collect
+from agents.settings import UploadSettings
+from velproject.web.response_headers import bare_answer, missing
+
+FORM_BYTES = 5_000_000
+"""What a form may have beside its files."""
+
+
+def longest_body() -> int:
+    """Bytes of the largest form that a view takes: of features by `settings.UPLOAD_LIMITS`."""
+    limits = [limit() for _, limit in collect("settings", "UPLOAD_LIMITS")]
+    return max([UploadSettings.now().UPLOAD_BYTES, *limits]) + FORM_BYTES
+
+
+class LimitedRequest(WebRequest):
+    """Answers 413 as soon as the body is known to be too long, and hangs up."""
+
+    is_refused = False
+    received = 0
+    # Daphne's own has a style sheet within, which the policy of its errors forbids.
+    error_template = "<!doctype html><title>%(title)s</title><h1>%(title)s</h1><p>%(body)s</p>"
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.longest = longest_body()  # not asked again for each piece
+        # Django parses forms, and describes a malformed one. Twisted would answer without a body.
+        self._parsePOSTFormSubmission = False
+
+    def handle_reply(self, message: dict[str, Any]) -> None:
+        """Answer as Daphne does, with the headers that every response has."""
+        if message.get("type") == "http.response.start":
+            given = list(message.get("headers", ()))
+            present = {name.lower() for name, _ in given}
+            message = {**message, "headers": [*given, *missing(present)]}
+        super().handle_reply(message)
+
+    def gotLength(self, length: int | None) -> None:  # Twisted's name
+        if length is not None and length > self.longest:
+            self._refuse()
+            return
+        super().gotLength(length)
+
+    def handleContentChunk(self, data: bytes) -> None:  # Twisted's name
+        if self.is_refused:
+            return  # it was on its way
+        self.received += len(data)
+        if self.received > self.longest:  # in chunks, without a length
+            self._refuse()
+            return
+        super().handleContentChunk(data)
+
+    def process(self) -> Any:
+        return None if self.is_refused else super().process()
+
+    def _refuse(self) -> None:
+        self.is_refused = True
+        content, self.content = getattr(self, "content", None), io.BytesIO()
+        if content is not None:
+            content.close()
+        self.channel.transport.write(bare_answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE))
+        self.channel.loseConnection()
