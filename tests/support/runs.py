@@ -12,7 +12,6 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 
 from agents.engine.worker import Worker
-from agents.kernel.options import option_fields
 from agents.models import Agent, ApprovalRequest, Run, RunEvent
 from agents.services.agents import save_agent
 from agents.services.runs import RunRequest, create_run
@@ -40,7 +39,6 @@ def make_agent(owner: User, **fields: Any) -> Agent:
         "builtin_skills": False,
         "owner": owner,
     }
-    values["options"] = {name: fields.pop(name) for name in option_fields() if name in fields}
     return save_agent(Agent(**{**values, **fields}))
 
 
