@@ -1,4 +1,4 @@
-"""Run approved code beside the files of `table.unapproved`, without the guard and with it."""
+"""Run approved code with the files of `table.unapproved`, without the guard and with it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Outcomes = dict[str, dict[str, dict[str, object]]]
 
 
 def run(world: World, base: Path, attacks: Iterable[Planting]) -> Outcomes:
-    """Of each attempt by name, of "without" and each sandbox: `success`, and `said`."""
+    """For each attempt by name, for "without" and each sandbox: `success` and `output`."""
     return {attack.name: _outcomes(world, base, attack, n) for n, attack in enumerate(attacks)}
 
 
@@ -74,5 +74,5 @@ def _plant(world: World, directory: Path, attack: Planting) -> None:
         world.own(path)
 
 
-def _outcome(said: str) -> dict[str, object]:
-    return {"success": "SUCCESS" in said, "said": said[-300:]}
+def _outcome(output: str) -> dict[str, object]:
+    return {"success": "SUCCESS" in output, "output": output[-300:]}

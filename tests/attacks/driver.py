@@ -1,6 +1,6 @@
-"""Runs attacks one after the other, in any confinement: read from stdin, reported on stdout.
+"""Run attacks one after the other, in any confinement: input from stdin, report on stdout.
 
-This file is passed to the interpreter as it is and imports nothing of the project.
+This file is passed to the interpreter unchanged and imports nothing of the project.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Attempts upon a user's own directory: made in a checkout, then the user's tools run there."""
+"""Attacks on a user's own directory: made in a checkout, where the user's tools run afterwards."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ git add -A && git commit -qm one
 
 
 def run(world: World) -> dict[str, Outcome]:
-    """Of each attempt by name: of "without" and of each sandbox: `success`, and `said`."""
+    """For each attempt by name, for "without" and each sandbox: `success` and `output`."""
     base = world.directory("checkouts", 0o755)
     with ThreadPoolExecutor(2) as pool:
         found = pool.map(lambda attack: _outcome(world, base, attack), ATTACKS)
@@ -65,9 +65,9 @@ def _outcome(world: World, base: Path, attack: Attack) -> Outcome:
         _as_user(world, ["bash", "-c", _CHECKOUT], checkout)
         mark = world.outside / slug
         values = f"slug = {slug!r}; mark = {str(mark)!r}\n"
-        said = attempt(checkout, f"{PRELUDE}{values}{attack.source}")
+        output = attempt(checkout, f"{PRELUDE}{values}{attack.source}")
         _as_user(world, ["bash", "-c", USER], checkout)
-        found[way] = {"success": mark.exists(), "said": said[-400:]}
+        found[way] = {"success": mark.exists(), "output": output[-400:]}
         mark.unlink(missing_ok=True)
     return found
 

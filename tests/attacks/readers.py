@@ -1,6 +1,6 @@
-"""What an agent plants so that the host itself, in its own process, reads or writes wrongly.
+"""Hostile files that could make the host, in its own process, read or write outside.
 
-Each attempt is made upon a naive reader, where it must succeed, and then upon Vel's.
+Each attempt is made on a naive reader, where it must succeed, and then on Vel's reader.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from tests.attacks.world import World
 
 PATIENCE = 0.7
 LONG_PATIENCE = 20.0
-"""Seconds after which a naive reader hangs, and one of Vel's, which is never killed by mistake."""
+"""Time limits in seconds: for a naive reader, and a longer one for Vel's, against false alarms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """`tree` is the agent's, `outside` is not; `backend` shows the tree at `home`."""
+    """`tree` belongs to the agent, `outside` does not; `backend` shows the tree at `home`."""
 
     tree: Path
     outside: Path
@@ -47,11 +47,11 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """`plant` is what the agent does, and returns the process that goes on, if there is one.
+    """`plant` is the agent's action. It returns a process that continues, if there is one.
 
-    `naive` and `guarded` return what came of it as text. `proof`: the planted secret is in the
-    text; or the text says SUCCESS; or a file outside has changed; or the reader never ends (or
-    takes memory without end).
+    `naive` and `guarded` return their result as text. `proof`: the text contains the planted
+    secret; or the text is SUCCESS; or a file outside has changed; or the reader never ends (or
+    uses unlimited memory).
     """
 
     name: str
@@ -59,7 +59,7 @@ class Reading:
     plant: Callable[[Trial], int | None]
     naive: Callable[[Trial], object]
     guarded: Callable[[Trial], object]
-    proof: Literal["secret", "said", "written", "hang"] = "secret"
+    proof: Literal["secret", "printed", "written", "hang"] = "secret"
     on_disk_only: bool = True
 
 
@@ -93,10 +93,10 @@ BACKENDS = {
 
 
 def run(world: World, readings: Sequence[Reading]) -> dict[str, dict[str, dict[str, object]]]:
-    """Of each attempt by name, of "without" and each backend: `success`, and `said`."""
+    """For each attempt by name, for "without" and each backend: `success` and `output`."""
 
-    # Most of the naive ones only hang. In processes, not in threads: what one of them forks must
-    # not hold the pipes of another.
+    # Most of the naive readers only hang. They run in processes, not in threads: a fork of one
+    # reader must not keep the pipes of another.
     _given[:] = [(world, reading) for reading in readings]
     with multiprocessing.get_context("fork").Pool(4) as pool:
         found = pool.map(_outcomes_of, range(len(readings)), chunksize=1)
@@ -104,7 +104,7 @@ def run(world: World, readings: Sequence[Reading]) -> dict[str, dict[str, dict[s
 
 
 _given: list[tuple[World, Reading]] = []
-"""What the processes of `run` inherit."""
+"""State that the processes of `run` inherit."""
 
 
 def _outcomes_of(number: int) -> dict[str, dict[str, object]]:
@@ -138,7 +138,7 @@ def _trial(world: World, over: Callable[[Path], tuple[Path, FileTools, str]]) ->
 def _attempt(
     reading: Reading, reader: Callable[[Trial], object], trial: Trial, world: World
 ) -> dict[str, object]:
-    """In a child process that is given so long and so much memory."""
+    """Run it in a child process with limits of time and memory."""
     accomplice = reading.plant(trial)
     try:
         return _attempt_planted(reading, reader, trial, world)
@@ -178,14 +178,14 @@ def _attempt_planted(
     hung = os.WIFSIGNALED(status) or text.startswith("HANG")
     success = {
         "secret": world.secret in text,
-        "said": "SUCCESS" in text,
+        "printed": "SUCCESS" in text,
         "written": _contents(trial.outside) != before,
         "hang": hung,
     }[reading.proof]
     if hung and reader is reading.guarded:
         success = True
-    said = "hangs" if hung else text[-300:]
-    return {"success": success, "said": said}
+    output = "hangs" if hung else text[-300:]
+    return {"success": success, "output": output}
 
 
 def _contents(directory: Path) -> dict[str, bytes | str]:

@@ -1,8 +1,8 @@
-"""Runs the table without the guard and with it, as the account that it is started as.
+"""Run the table without the guard and with it, as the current account.
 
-    python -m tests.attacks.runner            prints what came of each attempt as JSON
+    python -m tests.attacks.runner            prints the result of each attempt as JSON
 
-Needs the standard library and `sandbox` only, so that an ordinary user's interpreter can run it.
+Needs only the standard library and `sandbox`, so an ordinary user's interpreter can run it.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from tests.attacks.world import World, processes_with, reachable_place, state_of
 PYTHON = "/usr/bin/python3"
 DRIVER = Path(__file__).with_name("driver.py").read_text()
 LONGEST = 60.0
-"""Seconds that one batch may take; more is a hang."""
+"""Time limit in seconds of one batch; a longer time is a hang."""
 
 HEARING = 0.3
-"""Seconds in which what was sent to the host's sockets, or to its processes, arrives."""
+"""Seconds to wait for data that was sent to the host's sockets or processes."""
 
 Outcomes = dict[str, dict[str, dict[str, object]]]
-"""Of each attempt by name: of "without" and of each sandbox: `success`, and `said`."""
+"""For each attempt by name, for "without" and each sandbox: `success` and `output`."""
 
 
 def main() -> None:
@@ -67,7 +67,7 @@ def main() -> None:
 
 @contextmanager
 def _tempting_environment(world: World) -> Iterator[None]:
-    """What commands would inherit, were they started as most programs start others."""
+    """State that commands would inherit if they were started in the usual way."""
     modules = world.directory("modules", 0o755)
     world.file(modules / "planted_module.py", f"print({world.secret!r})", 0o644)
     startup = world.file(world.place / "startup.sh", f"echo {world.secret}\n", 0o644)
@@ -109,7 +109,7 @@ class _Runs:
         self.other = other
 
     def _make_database(self, path: Path) -> None:
-        import sqlite3  # an ordinary user's Python may lack it; then so does its attack
+        import sqlite3  # an ordinary user's Python may lack it, and then its attack is skipped
 
         with sqlite3.connect(path) as database:
             database.execute("create table t (a)")
@@ -126,7 +126,7 @@ class _Runs:
         weak = [attack for attack in plain if attack.without == "bwrap"]
         work = str(world.work)
         with ThreadPoolExecutor(1) as other_thread:
-            # Beside the others, since most of them only wait.
+            # Concurrently with the others, because most of them only wait.
             bombs_done = other_thread.submit(self._bombs)
             self.outcomes |= approved.run(world, self.base, unapproved.ATTACKS)
             self._batch("without", weak, lambda given: self._plainly(_weak_bwrap(), given))
@@ -143,7 +143,7 @@ class _Runs:
                 self.harm.append("the host's files are not as they were")
             if state_of(self.neighbour.pid)[0] != "alive":
                 self.harm.append("the neighbour's sandbox was ended")
-            # The last, since it changes what the others look for.
+            # Last, because it changes the targets of the others.
             self._batch("without", bare, lambda given: self._plainly([], given))
             bombs_done.result()
         self.neighbour.kill()
@@ -192,20 +192,20 @@ class _Runs:
                 targets["doomed"] = str(self.world.file(doomed, ""))
             given.append({"name": attack.name, "source": attack.source, "targets": targets})
         began = time.monotonic()
-        said = execute(json.dumps(given))
+        output = execute(json.dumps(given))
         if time.monotonic() - began > LONGEST:
             self.harm.append(f"{how}: hung")
         try:
-            reported = json.loads(said.rpartition("\n")[2])
+            reported = json.loads(output.rpartition("\n")[2])
         except ValueError:
-            self.harm.append(f"{how}: no report but {said[-500:]!r}")
+            self.harm.append(f"{how}: no report but {output[-500:]!r}")
             reported = {}
         time.sleep(HEARING)
         for attack in attacks:
             report = reported.get(attack.name, {"secrets": [], "tail": "no report"})
             victim, before = victims[attack.name]
             success = self._succeeded(attack, report, slugs[attack.name], victim, before)
-            outcome = {"success": success, "said": report["tail"]}
+            outcome = {"success": success, "output": report["tail"]}
             self.outcomes.setdefault(attack.name, {})[how] = outcome
         self.world.end_victims()
 
@@ -220,7 +220,7 @@ class _Runs:
         match attack.proof:
             case "secret":
                 return self.world.secret in str(report["secrets"])
-            case "said":
+            case "printed":
                 return "SUCCESS" in str(report["tail"])
             case "touched":
                 return os.path.lexists(self.world.outside / slug)
@@ -285,7 +285,7 @@ class _Runs:
                 "without": _bomb_outcome(bare.stderr.decode(errors="replace")),
                 "workspace": _bomb_outcome(result.stderr),
             }
-            # As deep as it is, it must go before the place does.
+            # The tree is too deep for the usual removal of the directory.
             subprocess.run(["rm", "-rf", str(place), str(workspace.root)], check=False)
 
         with ThreadPoolExecutor(4) as pool:
@@ -293,11 +293,11 @@ class _Runs:
 
 
 def _bomb_outcome(errors: str) -> dict[str, object]:
-    return {"success": "SUCCESS" in errors, "said": errors[-300:]}
+    return {"success": "SUCCESS" in errors, "output": errors[-300:]}
 
 
 def _weak_bwrap() -> list[str]:
-    """Namespaces, every capability in them, the host's files and no filter."""
+    """Namespaces with all capabilities and the host's files, without a filter."""
     options = "--unshare-user --unshare-pid --unshare-net --unshare-uts --unshare-ipc --uid 0"
     return [
         *("bwrap", *options.split(), "--gid", "0", "--cap-add", "ALL", "--bind", "/", "/"),

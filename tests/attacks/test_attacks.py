@@ -1,7 +1,7 @@
-"""Every attempt of the tables: it works without the guard, and fails with it.
+"""Every attempt of the tables works without the guard, and fails with it.
 
-The tables run once as each account, in a process of its own (`runner`); the tests then read what
-came of each attempt.
+The tables run once for each account, in a separate process (`runner`). The tests then read the
+result of each attempt.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ ALL = [
 
 @contextmanager
 def _as_user() -> Iterator[tuple[list[str], Path]]:
-    """The command that runs a module as an ordinary user, and from where.
+    """The command that runs a module as an ordinary user, and its directory.
 
-    This project and its interpreter may be out of an ordinary user's reach, in root's home: what
-    the runner needs is copied, and the system's Python runs it.
+    An ordinary user may have no access to this project and its interpreter, in root's home. So the
+    files of the runner are copied, and the system's Python runs it.
     """
     if os.geteuid() != 0:
         yield [sys.executable], ROOT
@@ -62,7 +62,7 @@ def _as_user() -> Iterator[tuple[list[str], Path]]:
         for name in ("sandbox", "tests/attacks"):
             shutil.copytree(ROOT / name, place / name, ignore=ignore)
         (place / "tests/__init__.py").touch()
-        # The one package that file tools need.
+        # The only package that file tools need.
         for module in Path(re2.__file__).parent.parent.glob("*re2*"):
             if module.is_dir():
                 shutil.copytree(module, place / module.name, ignore=ignore)
@@ -99,14 +99,14 @@ def _run(mode: str) -> dict[str, Any]:
 
 @functools.cache
 def results() -> dict[str, dict[str, Any]]:
-    """Of each mode: what `runner` prints. They run side by side: most of it is waiting."""
+    """The output of `runner` for each mode. The modes run concurrently, since they mostly wait."""
     with ThreadPoolExecutor(len(MODES)) as pool:
         return dict(zip(MODES, pool.map(_run, MODES), strict=True))
 
 
 def found_as(mode: str) -> dict[str, Any]:
     found = results()[mode]
-    # Packages of another Python than that of the system are not for it.
+    # Its packages are for another Python than that of the system.
     unfit = ("No module named", "SyntaxError", "ImportError: cannot import name")
     if any(sign in found.get("error", "") for sign in unfit):
         pytest.skip(f"needs a system Python that can run the tables: {found['error'][-200:]}")
@@ -120,23 +120,23 @@ def test_an_attack(name: str, mode: str) -> None:
     outcome = dict(found_as(mode)["outcomes"][name])
     without = outcome.pop("without")
     for guard, came in outcome.items():
-        assert not came["success"], f"it succeeds in {guard}: {came['said']}"
-        assert "HANG" not in came["said"], f"it hangs in {guard}: {came['said']}"
-        assert came["said"] != "no report", guard
+        assert not came["success"], f"it succeeds in {guard}: {came['output']}"
+        assert "HANG" not in came["output"], f"it hangs in {guard}: {came['output']}"
+        assert came["output"] != "no report", guard
     assert outcome
-    if "ABSENT" in without["said"]:
+    if "ABSENT" in without["output"]:
         pytest.skip(
-            f"needs a host on which the attack works without the guard: {without['said'].strip()}"
+            f"needs a host on which the attack works without the guard: {without['output'].strip()}"
         )
     assert without["success"], f"it proves nothing, as it fails without the guard: {without}"
 
 
 @pytest.mark.parametrize("mode", MODE_PARAMETERS)
-def test_nothing_was_harmed_or_left(mode: str) -> None:
+def test_the_attacks_harmed_and_left_nothing(mode: str) -> None:
     assert found_as(mode)["harm"] == []
 
 
-def test_the_tables_are_whole() -> None:
+def test_the_tables_are_complete() -> None:
     names = [name for name, _ in ALL]
     assert len(names) == len(set(names))
     assert {kind for _, kind in ALL} == {

@@ -1,6 +1,6 @@
-"""Everyday work of an agent that a sandbox must not break: longer than a look at each program.
+"""Everyday work of an agent that a sandbox must not break, in longer sequences.
 
-What a program does by itself is in tests/sandbox/test_programs.py.
+The tests of single programs are in tests/sandbox/test_programs.py.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def box() -> Iterator[BaseSandbox]:
         yield BubblewrapSandbox(workspace_in(place).policy(timeout=HANG))
 
 
-# Each makes a directory of its own and prints OK as its last line.
+# Each creates its own directory and prints OK as its last line.
 WORK = {
     "git": """
 git init -q a && cd a && git config user.email a@b && git config user.name n

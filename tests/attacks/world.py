@@ -1,4 +1,4 @@
-"""What the test plants on the host for attacks to find: a secret, sockets, processes, memory."""
+"""The targets of attacks on the host: a secret, sockets, processes, memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _IOPRIO_GET = {"x86_64": 252, "aarch64": 31}
 
 
 class World:
-    """Everything belongs to the account that the attacks run as: only the sandbox guards it."""
+    """Everything belongs to the account of the attacks, so only the sandbox protects it."""
 
     def __init__(self, place: Path, secret: str) -> None:
         self.place = place
@@ -69,7 +69,7 @@ class World:
 
     @contextmanager
     def services(self) -> Iterator[dict[str, object]]:
-        """Listening sockets, a terminal, shared memory; yields how attacks find them."""
+        """Listening sockets, a terminal, shared memory; yields how attacks can find them."""
         threads: list[threading.Thread] = []
         opened: list[socket.socket] = []
         tag = f"vel-attack-{secrets.token_hex(6)}"
@@ -193,7 +193,7 @@ class World:
                 stdin=secret,
             )
         self._victims.append(process)
-        # setpriv becomes the program.
+        # setpriv executes the program in the same process.
         while os.readlink(f"/proc/{process.pid}/exe") != str(self.tool):
             time.sleep(0.001)
         return process.pid
@@ -206,7 +206,7 @@ class World:
 
 
 def state_of(pid: int) -> tuple[object, ...]:
-    """What nobody else may change of a process."""
+    """The properties of a process that no other process may change."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
         if fields[0] in "ZX":
@@ -240,7 +240,7 @@ def processes_with(text: str) -> list[int]:
 
 
 def _own_address() -> str:
-    """This host's address in its network, "" where it has none."""
+    """This host's address in its network, or ""."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         try:
             sock.connect(("192.0.2.1", 9))  # sends nothing
@@ -252,11 +252,11 @@ def _own_address() -> str:
 
 @contextmanager
 def reachable_place() -> Iterator[Path]:
-    """A directory that every account can walk to."""
+    """A directory that every account can enter."""
     place = Path(tempfile.mkdtemp(prefix="vel-attacks-", dir="/var/tmp"))
     place.chmod(0o711)
     try:
         yield place
     finally:
-        # As deep as attacks nest directories, Python's own way gives up.
+        # Python's own removal fails on directories as deep as those of the attacks.
         subprocess.run(["rm", "-rf", str(place)], check=True)

@@ -81,7 +81,7 @@ def tone(
         del sys.modules[name]
 
 
-NAMES = ["versions", "owner", "slug", "mcp_tools", "databases", "save"]
+NAMES = ["versions", "owner", "slug", "databases", "save"]
 
 
 @pytest.mark.parametrize("tone", NAMES, indirect=True)

@@ -1,4 +1,4 @@
-"""Every attempt that is made as code of an agent."""
+"""All attempts that run as code of an agent."""
 
 from tests.attacks.attack import Attack
 from tests.attacks.table import files, kernel, network, processes, surroundings

@@ -1,7 +1,7 @@
 # ruff: noqa: E501 - a row of the table is read as one
-"""Attempts to use up the host. Each has a sandbox of its own, with the limits below.
+"""Attempts to use up the host. Each has its own sandbox with the limits below.
 
-Without the guard they take somewhat more than these limits, and no more: the host is not harmed.
+Without the guard they use only slightly more than these limits, so they do not harm the host.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ MIB = 1024**2
 SECONDS = 5.0
 """Wall time."""
 HOLD = 4.5
-"""For so long what is over a limit stays there: guards that look now and then are late on a busy
+"""How long an excess over a limit stays, because periodic guards can be late on a busy
 machine."""
 LIMITS = Limits(
     processes=40,
@@ -91,8 +91,8 @@ ATTACKS = (
           "for n in range(1, 65):\n"
           "    try: signal.signal(n, signal.SIG_IGN)\n"
           "    except (OSError, ValueError): pass\n"
-          "said = os.dup(2); os.close(1); os.dup2(os.open('/dev/null', 1), 2)\n"
-          "time.sleep(SECONDS + 0.5); os.dup2(said, 2)"),
+          "saved = os.dup(2); os.close(1); os.dup2(os.open('/dev/null', 1), 2)\n"
+          "time.sleep(SECONDS + 0.5); os.dup2(saved, 2)"),
     _bomb("a flood of output", "for n in range(50): os.write(1, b'x' * 65536)"),
     _bomb("a flood of errors without a line's end",
           "for n in range(50): os.write(2, b'\\xff' * 65536)"),

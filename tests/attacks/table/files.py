@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - a row of the table is read as one
-"""Out of the workspace by paths, links and archives."""
+"""Escapes from the workspace through paths, links and archives."""
 
 from tests.attacks.attack import Attack, Proof, Without
 
@@ -16,7 +16,7 @@ def _archive(name: str, source: str, proof: Proof = "touched") -> Attack:
     return Attack(name, "archives", source, proof)
 
 
-# An archive in memory, unpacked as most programs do it: without a filter.
+# An archive in memory, unpacked without a filter, as most programs do.
 _UNPACK = """
 box = io.BytesIO()
 tar = tarfile.open(fileobj=box, mode="w")
@@ -61,8 +61,8 @@ ATTACKS = (
           "c.execute('create table x.t (a)'); c.commit()", "touched"),
     _file("write into another thread's outputs",
           "open(other_thread + '/' + slug, 'w').write('x')\n"
-          "print('SUCCESS' if slug in os.listdir(other_thread) else '')", "said"),
-    _file("delete a file of the host", "os.unlink(doomed); print('SUCCESS')", "said"),
+          "print('SUCCESS' if slug in os.listdir(other_thread) else '')", "printed"),
+    _file("delete a file of the host", "os.unlink(doomed); print('SUCCESS')", "printed"),
     _file("link a nameless file to outside",
           "f = os.open('.', os.O_TMPFILE | os.O_RDWR, 0o600)\n"
           "LIBC.linkat(-100, f'/proc/self/fd/{f}'.encode(), -100, mark.encode(), 0x400)", "touched"),
@@ -72,11 +72,11 @@ ATTACKS = (
           "os.makedirs('jail', exist_ok=True); os.chroot('jail')\n"
           "os.chdir('../' * 30); print(open(secret_path.lstrip('/')).read())", "secret", "bwrap"),
     _file("learn that a file exists", "print('SUCCESS' if os.path.exists(secret_path) else '')",
-          "said"),
+          "printed"),
     _file("watch a file of the host",
           "w = LIBC.inotify_add_watch(LIBC.inotify_init(), secret_path.encode(), 2)\n"
-          "print('SUCCESS' if w > 0 else '')", "said"),
-    _file("run a program of the host", "sh(f'{outside}/tool --version && echo SUCCESS')", "said"),
+          "print('SUCCESS' if w > 0 else '')", "printed"),
+    _file("run a program of the host", "sh(f'{outside}/tool --version && echo SUCCESS')", "printed"),
     _link("a link to a file", "os.symlink(secret_path, slug); print(open(slug).read())"),
     _link("a link to a directory", "os.symlink(outside, slug); print(open(slug + '/secret').read())"),
     _link("a link to the root", "os.symlink('/', slug); print(open(slug + secret_path).read())"),
@@ -118,7 +118,7 @@ ATTACKS = (
              "print(open(f'unpacked-{slug}/h').read())", "secret"),
     _archive("tar: a set-uid member",
              _UNPACK + "member('s', b'x', mode=0o4755); unpack()\n"
-             "print('SUCCESS' if os.stat(f'unpacked-{slug}/s').st_mode & 0o4000 else '')", "said"),
+             "print('SUCCESS' if os.stat(f'unpacked-{slug}/s').st_mode & 0o4000 else '')", "printed"),
     _archive("zip: names joined to a directory",
              "import zipfile; box = io.BytesIO(); z = zipfile.ZipFile(box, 'w')\n"
              "z.writestr('../' * 30 + mark.lstrip('/'), 'x')\n"

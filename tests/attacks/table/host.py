@@ -1,4 +1,4 @@
-"""Attempts upon the host's own readers and writers: file tools, archives, snapshots, names."""
+"""Attacks on the host's own readers and writers: file tools, archives, snapshots, names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NAMES = "terminal and log injection"
 EVIL = "\x1b]0;owned\x07\n2026-01-01 root: all is well \x9b31m\u202e"
 
 
-# What agents plant
+# Files that agents plant
 
 
 Plant = Callable[[Trial], "int | None"]
@@ -73,7 +73,7 @@ def _hard_link(t: Trial) -> None:
 
 
 def _leased(t: Trial) -> int:
-    """Another process of the agent has the file under a lease and never gives it up."""
+    """Another process of the agent has a lease on the file and never releases it."""
     (t.tree / "x").write_text("leased")
     reading, writing = os.pipe()
     if pid := os.fork():
@@ -90,7 +90,7 @@ def _leased(t: Trial) -> int:
 
 
 def _swapping(harmless: str) -> Plant:
-    """A file, or a directory with a file, that changes places with a link as fast as can be."""
+    """A file, or a directory with a file, that is exchanged with a link as fast as possible."""
 
     def plant(t: Trial) -> int:
         one, other = t.tree / "x", t.tree / "y"
@@ -132,7 +132,7 @@ def _named(name: str) -> Plant:
     return lambda t: (t.tree / name).touch()
 
 
-# How most programs read
+# Naive readers
 
 
 def _open(name: str = "x") -> Callable[[Trial], str]:
@@ -179,7 +179,7 @@ PATIENCE_OF_RACES = 0.4
 """Seconds."""
 
 
-# How Vel reads
+# Vel's readers
 
 
 def _tool(name: str, *arguments: object, at: str = "x") -> Callable[[Trial], object]:
@@ -188,10 +188,10 @@ def _tool(name: str, *arguments: object, at: str = "x") -> Callable[[Trial], obj
 
 def _many(name: str, *arguments: object, at: str = "x") -> Callable[[Trial], object]:
     def repeat(t: Trial) -> str:
-        said, end = set(), time.monotonic() + PATIENCE_OF_RACES
+        results, end = set(), time.monotonic() + PATIENCE_OF_RACES
         while time.monotonic() < end:
-            said.add(json.dumps(getattr(t.backend, name)(t.at(at), *arguments)))
-        return "".join(said)
+            results.add(json.dumps(getattr(t.backend, name)(t.at(at), *arguments)))
+        return "".join(results)
 
     return repeat
 
@@ -212,7 +212,7 @@ def _all_reading_tools(name: Callable[[Trial], str]) -> Callable[[Trial], object
 
 
 def _archived(t: Trial) -> str:
-    """What is in the archive that Vel makes of the tree, unpacked as an operator would."""
+    """The contents of Vel's archive of the tree, unpacked as an operator would."""
     target = t.tree.parent / "made.tar.gz"
     try:
         done = write_archive({"workspace": t.tree}, target)
@@ -305,7 +305,7 @@ def _grepped_naively(t: Trial) -> list[str]:
 
 
 def _as_terminal(text: str) -> str:
-    """SUCCESS where a line of a log or a terminal takes a part of the name as its own."""
+    """SUCCESS if a part of the name becomes a separate line in a log or a terminal."""
     return "SUCCESS" if re.search(r"[\x00-\x1f\x7f-\x9f]", text) else text.encode().hex()
 
 
@@ -442,7 +442,7 @@ READINGS: tuple[Reading, ...] = (
             lambda t: (t.tree / "x").write_text((t.tree / "x").read_text().replace("vel", "x")),
             _tool("edit_file", "vel", "x"), "written"),
     Reading("write_file: from an area into one that is read-only", FILES, _nothing, _area_naively,
-            _area, "said"),
+            _area, "printed"),
     Reading("ls: a link to a directory", FILES, _outside_link,
             lambda t: os.listdir(t.tree / "x"), _tool("ls")),
     Reading("glob: below a link", FILES, _outside_link, _walked_naively,
@@ -471,7 +471,7 @@ READINGS: tuple[Reading, ...] = (
     Reading("archive: a file under a lease", ARCHIVES, _leased, _zipped, _archived, "hang"),
     Reading("archive: a set-uid file", ARCHIVES,
             _set_uid, _tarred,
-            _archived, "said"),
+            _archived, "printed"),
     Reading("snapshot: a link to a file", FILES, _secret_link, _copied, _snapshot),
     Reading("snapshot: a link to a directory", FILES, _outside_link, _copied, _snapshot),
     Reading("snapshot: a link to a file without an end", FILES, _link(lambda t: "/dev/zero"),
@@ -481,11 +481,11 @@ READINGS: tuple[Reading, ...] = (
             _target, _put_back, _restored,
             "written"),
     Reading("removal: directories nested very deep", FILES, _deep,
-            _removed_or_left(_removed_naively), _removed_or_left(_removed), "said"),
+            _removed_or_left(_removed_naively), _removed_or_left(_removed), "printed"),
     Reading("error: control characters of a name", NAMES, _nothing, _error_naively, _error_of_tool,
-            "said", on_disk_only=False),
+            "printed", on_disk_only=False),
     Reading("error object: control characters of a name", NAMES, _nothing, _error_naively,
-            _error_object, "said", on_disk_only=False),
+            _error_object, "printed", on_disk_only=False),
     Reading("ls: a name with a line of its own", NAMES, _named("x\napproved"), _forged_naively,
-            _forged, "said"),
+            _forged, "printed"),
 )  # fmt: skip

@@ -1,11 +1,11 @@
 # ruff: noqa: E501 - a row of the table is read as one
-"""Privileges, and system calls that reach far into the kernel."""
+"""Privileges, and system calls with a large attack surface in the kernel."""
 
 from tests.attacks.attack import Attack, Without
 
 
 def _rights(name: str, source: str, without: Without = "bare") -> Attack:
-    return Attack(name, "privileges and set-uid", source, "said", without)
+    return Attack(name, "privileges and set-uid", source, "printed", without)
 
 
 def _set_id(name: str, make: str) -> Attack:
@@ -18,10 +18,10 @@ def _set_id(name: str, make: str) -> Attack:
 
 
 def _call(name: str, source: str, without: Without = "bare") -> Attack:
-    return Attack(name, "kernel surface", source + "\nprint('SUCCESS')", "said", without)
+    return Attack(name, "kernel surface", source + "\nprint('SUCCESS')", "printed", without)
 
 
-# Where the kernel was built without it, or an operator has turned it off for everybody.
+# For kernels without it, or if an operator has disabled it.
 def _optional(source: str) -> str:
     return (
         f"try: {source}\n"

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - a row of the table is read as one
-"""Sockets of every kind, to this host and past the proxy."""
+"""Sockets of all kinds, to this host and around the proxy."""
 
 from tests.attacks.attack import Attack, Proof, Without
 
@@ -9,7 +9,7 @@ def _net(name: str, source: str, proof: Proof = "heard", without: Without = "bar
 
 
 def _url(name: str, url: str) -> Attack:
-    """Every writing of an address of this host; inside, curl asks the proxy."""
+    """All spellings of an address of this host. Inside, curl sends them to the proxy."""
     source = (
         f"sh(f\"curl -gsS -m 3 --noproxy '' '{url}'\")"
         if "{host_address}" not in url
@@ -56,18 +56,18 @@ ATTACKS = (
     _net("a descriptor handed out by a service",
          "s = socket.socket(1); s.connect(service); _, f, *_ = socket.recv_fds(s, 1, 1)\n"
          "s.sendall(b'x'); print(os.pread(f[0], 99, 0))", "secret"),
-    _net("netlink", "s = socket.socket(16, 3, 0); s.bind((0, 0)); print('SUCCESS')", "said"),
-    _net("netlink as a pair's family", "socket.socket(16, 2, 15); print('SUCCESS')", "said"),
+    _net("netlink", "s = socket.socket(16, 3, 0); s.bind((0, 0)); print('SUCCESS')", "printed"),
+    _net("netlink as a pair's family", "socket.socket(16, 2, 15); print('SUCCESS')", "printed"),
     _net("the hypervisor (AF_VSOCK)",
          "try: socket.socket(40, 1); print('SUCCESS')\n"
          "except OSError as e:\n"
-         "    raise SystemExit('ABSENT: no vsock' if e.errno == 97 else e)", "said"),
+         "    raise SystemExit('ABSENT: no vsock' if e.errno == 97 else e)", "printed"),
     _net("the kernel's ciphers (AF_ALG)",
          "try: socket.socket(38, 5); print('SUCCESS')\n"
          "except OSError as e:\n"
-         "    raise SystemExit('ABSENT: no AF_ALG' if e.errno == 97 else e)", "said"),
-    _net("a raw socket", "socket.socket(2, 3, 1); print('SUCCESS')", "said", "bwrap"),
-    _net("a packet socket", "socket.socket(17, 3, 0x300); print('SUCCESS')", "said", "bwrap"),
+         "    raise SystemExit('ABSENT: no AF_ALG' if e.errno == 97 else e)", "printed"),
+    _net("a raw socket", "socket.socket(2, 3, 1); print('SUCCESS')", "printed", "bwrap"),
+    _net("a packet socket", "socket.socket(17, 3, 0x300); print('SUCCESS')", "printed", "bwrap"),
     _net("multipath TCP",
          "try: s = socket.socket(2, 1, 262)\n"
          "except OSError as e:\n"

@@ -10,7 +10,7 @@ done
 git status; git diff; git st; git log -1; echo more >> source.txt; git commit -qam more
 cd packages/app && git status; if test -f .envrc; then bash ./.envrc; fi
 """
-"""What the user and the user's tools do after the run. direnv, editors and CI are played by bash."""
+"""Actions of the user and the user's tools after the run. bash replaces direnv, editors and CI."""
 
 _START = """
 if shutil.which("git") is None:

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - a row of the table is read as one
-"""Signals, limits and traces of processes that are not one's own; processes that stay."""
+"""Signals, limits and traces of other processes, and processes that stay."""
 
 from tests.attacks.attack import Attack, Proof
 
@@ -40,20 +40,20 @@ ATTACKS = (
     _signal("another input-output priority", "call(251, 30, 1, victim, 3 << 13)"),
     _signal("trace", "LIBC.ptrace.argtypes = [ctypes.c_long] * 4\n"
             "if LIBC.ptrace(0x4206, victim, 0, 0): raise OSError('ptrace')\nprint('SUCCESS')",
-            "said"),
+            "printed"),
     _signal("read its memory",
             "maps = open(f'/proc/{victim}/maps').read().split()\n"
             "low = int(maps[0].split('-')[0], 16); data = ctypes.create_string_buffer(16)\n"
             "local = (ctypes.c_size_t * 2)(ctypes.addressof(data), 16)\n"
             "remote = (ctypes.c_size_t * 2)(low, 16)\n"
-            "call(310, 270, victim, local, 1, remote, 1, 0); print('SUCCESS')", "said"),
+            "call(310, 270, victim, local, 1, remote, 1, 0); print('SUCCESS')", "printed"),
     _signal("take its descriptor",
             "f = call(438, 438, os.pidfd_open(victim), 0, 0); print(os.pread(f, 99, 0))", "secret"),
     _signal("enter its namespaces",
-            "f = os.open(f'/proc/{victim}/ns/net', os.O_RDONLY); print('SUCCESS')", "said"),
-    _signal("read whose it is", "print('SUCCESS' if os.getsid(victim) else '')", "said"),
+            "f = os.open(f'/proc/{victim}/ns/net', os.O_RDONLY); print('SUCCESS')", "printed"),
+    _signal("read whose it is", "print('SUCCESS' if os.getsid(victim) else '')", "printed"),
     _signal("kill a command in another thread's sandbox", "os.kill(neighbour, 9)\n"
-            "print('SUCCESS')", "said"),
+            "print('SUCCESS')", "printed"),
     _stays("a session of its own", f"subprocess.Popen({_SLEEPER}, start_new_session=True)"),
     _stays("a daemon",
            "if os.fork() == 0:\n"

@@ -196,13 +196,13 @@ def test_fetching_starts_the_server_and_shows_what_it_says() -> None:
 
 def test_a_server_that_agents_have_is_not_deleted(root: User, git: McpServer) -> None:
     agent = rows.agent(slug="coder")
-    Agent.objects.filter(pk=agent.pk).update(options={"mcp_servers": ["git"]})
+    Agent.objects.filter(pk=agent.pk).update(definition={"mcp_servers": ["git"]})
     client = client_of(root)
     delete = reverse("admin:vel_mcp_client_mcpserver_delete", args=[git.pk])
     assert "git is a server of coder" in text_of(client.get(delete))
     client.post(delete, {"post": "yes"})
     assert McpServer.objects.exists()
-    Agent.objects.update(options={})
+    Agent.objects.update(definition={})
     client.post(delete, {"post": "yes"})
     assert not McpServer.objects.exists()
     assert AuditEntry.objects.filter(action="mcp_server.removed").exists()
@@ -211,17 +211,17 @@ def test_a_server_that_agents_have_is_not_deleted(root: User, git: McpServer) ->
 def test_who_may_not_configure_servers_sees_those_of_an_agent_and_changes_none(
     git: McpServer,
 ) -> None:
-    agent = rows.agent("helper", options={"mcp_servers": ["git"]})
+    agent = rows.agent("helper", mcp_servers=["git"])
     client = client_of(rows.staff("editor", "add_agent", "change_agent", "view_agent"))
     page = client.get(page_url(agent))
     assert "mcp_servers" not in page.context["adminform"].form.fields
-    assert "[&quot;git&quot;]" in text_of(page)
+    assert "&quot;git&quot;" in text_of(page)
     client.post(page_url(agent), agent_form(mcp_servers="", description="Other."))
     agent.refresh_from_db()
-    assert (agent.description, agent.options) == ("Other.", {"mcp_servers": ["git"]})
+    assert (agent.description, agent.definition) == ("Other.", {"mcp_servers": ["git"]})
     copied = act(client, "duplicate_selected", agent)
     assert "MCP servers" in messages_of(copied)[-1]
-    assert Agent.objects.get(slug="helper-copy").options == {}
+    assert Agent.objects.get(slug="helper-copy").definition == {}
 
 
 def test_an_operator_gives_servers_to_an_agent_in_its_form(root: User, git: McpServer) -> None:
@@ -232,7 +232,7 @@ def test_an_operator_gives_servers_to_an_agent_in_its_form(root: User, git: McpS
     assert "there is no MCP server" in text_of(wrong)
     client.post(page_url(agent), agent_form(mcp_servers='["git"]'))
     agent.refresh_from_db()
-    assert agent.options == {"mcp_servers": ["git"]}
+    assert agent.definition == {"mcp_servers": ["git"]}
 
 
 def test_fields_of_a_new_server_that_are_left_alone_are_empty(root: User) -> None:

@@ -57,8 +57,8 @@ def test_people_see_the_servers_of_their_agents_and_not_how_they_are_reached(
 ) -> None:
     server(root, "other")
     ann = make_user("ann")
-    make_agent("coder", owner=ann, everyone=False, options={"mcp_servers": ["git"]})
-    make_agent("hidden", owner=root, everyone=False, options={"mcp_servers": ["git", "other"]})
+    make_agent("coder", owner=ann, everyone=False, mcp_servers=["git"])
+    make_agent("hidden", owner=root, everyone=False, mcp_servers=["git", "other"])
     answer = client_for(ann).get(URL)
     (seen,) = answer.json()["results"]
     assert (seen["slug"], seen["agents"]) == ("git", ["coder"])
@@ -99,7 +99,7 @@ def test_who_may_not_is_refused(root: User, git: McpServer) -> None:
     row = found(git, root)
     body = {"digest": row.found_digest, "tools": [{"tool": "log"}]}
     ann = make_user("ann")
-    make_agent("coder", owner=ann, options={"mcp_servers": ["git"]})
+    make_agent("coder", owner=ann, mcp_servers=["git"])
     assert post(client_for(ann), f"{URL}/{git.pk}/accept", body).status_code == 403
     assert post(client_for(ann), f"{URL}/{git.pk}/fetch", {}).status_code == 403
     narrow = client_for(root, "read", "run", "approve")
@@ -124,11 +124,11 @@ def test_giving_a_server_to_an_agent_needs_its_permission_and_goes_by_yaml(
 ) -> None:
     entries = ["git", {"server": "other", "tools": ["log"]}]
     server(root, "other")
-    agent = make_agent("coder", owner=root, options={"mcp_servers": entries})
+    agent = make_agent("coder", owner=root, mcp_servers=entries)
     text = export_agent(agent, by=root)
     text = text.replace("slug: coder", "slug: copy") + "interrupt_on:\n  mcp__git__log: true\n"
     copy, _ = carry_out_import(text, by=root, known_tools=())
-    assert copy.options["mcp_servers"] == entries
+    assert copy.definition["mcp_servers"] == entries
     assert json.loads(json.dumps(copy.versions.get().spec["mcp_tools"]))[0]["server"] == "git"
     maker = make_user("maker", "add_agent", "change_agent", "view_agent")
     body = {"yaml": text.replace("slug: copy", "slug: mine")}
@@ -139,7 +139,7 @@ def test_giving_a_server_to_an_agent_needs_its_permission_and_goes_by_yaml(
     assert "mcp_servers.1: there is no MCP server 'nowhere'" in problem_of(answer)["detail"]
     for entry in (7, {"server": "git"}, {"server": "git", "tools": "log"}, "git"):
         agent = Agent.objects.get(slug="coder")
-        agent.options = {"mcp_servers": ["git", entry]}
+        agent.definition = {"mcp_servers": ["git", entry]}
         with pytest.raises(Exception, match=r"mcp_servers\.1: "):
             save_agent(agent)
 

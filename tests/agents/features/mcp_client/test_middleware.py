@@ -160,10 +160,10 @@ def test_what_is_taken_away_meanwhile_is_not_called(ada: User, tmp_path: Path) -
     agent = agent_of(ada, tmp_path, say())
     for take_away in (
         lambda: McpServer.objects.update(enabled=False),
-        lambda: Agent.objects.update(options={}),
+        lambda: Agent.objects.update(definition={}),
         lambda: McpServer.objects.update(tools=[]),
     ):
-        Agent.objects.filter(pk=agent.pk).update(options={"mcp_servers": ["plain"]})
+        Agent.objects.filter(pk=agent.pk).update(definition={"mcp_servers": ["plain"]})
         McpServer.objects.update(enabled=True)
         run = drive_to_end(start_run(ada), until=("waiting",))
         take_away()
