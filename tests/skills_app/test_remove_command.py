@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from tests.agents.features.test_feature_command import Command, python
-from tests.agents.features.test_feature_command import vel as command
-
-__all__ = ["python"]
+from tests.agents.features.test_feature_command import lines_of
+from tests.velproject.command import new_vel
 
 STORE = """
 import django; django.setup()
@@ -40,13 +38,12 @@ print(Run.objects.count(), Permission.objects.filter(content_type__app_label="sk
 DISABLED = {"VEL_DISABLED_FEATURES": "skills_app"}
 
 
-def test_threads_and_users_can_be_deleted_afterwards(python: Command) -> None:
-    stored = python("-c", STORE)
-    assert stored.returncode == 0, stored.stderr
-    assert "tables of the feature skills_app" in command(python, "doctor", **DISABLED).stdout
-    removed = command(python, "features", "remove", "skills_app", "--yes")
-    assert removed.returncode == 0, removed.stderr
-    assert "add skills_app to VEL_DISABLED_FEATURES" in removed.stdout
-    looked = python("-c", LOOK, **DISABLED)
-    assert looked.stdout.split("\n")[-2:-1] == ["0 0 []"], looked.stderr
-    assert "tables of the feature" not in command(python, "doctor", **DISABLED).stdout
+def test_threads_and_users_can_be_deleted_afterwards() -> None:
+    with new_vel() as vel:
+        lines_of(vel, STORE)
+        assert "tables of the feature skills_app" in vel("doctor", **DISABLED).stdout
+        removed = vel("features", "remove", "skills_app", "--yes")
+        assert removed.returncode == 0, removed.stderr
+        assert "add skills_app to VEL_DISABLED_FEATURES" in removed.stdout
+        assert lines_of(vel, LOOK, **DISABLED) == ["0 0 []"]
+        assert "tables of the feature" not in vel("doctor", **DISABLED).stdout
