@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -92,7 +93,7 @@ def test_a_rejection_ends_the_run_with_the_reason_and_resuming_asks_anew() -> No
 @pytest.mark.both_databases
 def test_a_cost_limit_asks_in_dollars() -> None:
     with served([LOOK_100] * 4 + [ANSWER_100]):
-        user, run = limited(max_cost="0.000001")
+        user, run = limited(max_cost=Decimal("0.000001"))
         run = drive_to_end(run, until=PAUSE)
         request = pending(run)
         # 50 tokens in and 50 out, at 2 and 10 dollars a million; twice the limit has to be passed.
@@ -114,7 +115,7 @@ def test_a_cost_limit_asks_in_dollars() -> None:
 @pytest.mark.both_databases
 def test_without_a_price_a_cost_limit_is_not_taken_for_kept() -> None:
     with served([ANSWER_100]) as server:
-        user, run = limited(model="claude-fable-5-2", max_cost="5")
+        user, run = limited(model="claude-fable-5-2", max_cost=Decimal("5"))
         run = drive_to_end(run, until=PAUSE)
         request = pending(run)
         assert len(server.requests) == 0
@@ -128,7 +129,7 @@ def test_without_a_price_a_cost_limit_is_not_taken_for_kept() -> None:
 
 def test_the_scripted_model_costs_nothing() -> None:
     user = make_user()
-    make_agent(user, max_cost="0.000001")
+    make_agent(user, max_cost=Decimal("0.000001"))
     run = drive_to_end(start_run(user), until=PAUSE)
     assert run.status == "completed"
     assert run.allowance.used_microusd == 0
