@@ -166,7 +166,8 @@ def test_with_the_permission_it_is_changed_and_the_sandbox_is_not():
 def test_a_duplicate_has_the_rules_that_its_maker_could_have_typed(may):
     group = Group.objects.create(name="leads")
     rule = {"tool": "execute", "action": "allow"}
-    agent = rows.agent("helper", approval_rules=[rule], approvals_needed=2, network="full")
+    rules = {"approval_rules": [rule], "approvals_needed": 2, "guardrails": ["secrets"]}
+    agent = rows.agent("helper", network="full", **rules)
     agent.approver_groups.add(group)
     extra = ["configure_approval"] if may else []
     client = client_of(rows.staff("editor", "add_agent", "view_agent", *extra))
@@ -177,5 +178,5 @@ def test_a_duplicate_has_the_rules_that_its_maker_could_have_typed(may):
     assert copy.network == "none"
     assert (copy.approval_rules == [rule], copy.approvals_needed == 2) == (may, may)
     assert copy.approver_groups.exists() is may
-    taken = "its sandbox." if may else "its sandbox, approval and guardrails."
+    taken = "its sandbox." if may else "its sandbox, approval and Guards."
     assert f"The defaults were taken for {taken}" in messages_of(response)[0]

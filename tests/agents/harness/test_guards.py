@@ -115,7 +115,7 @@ def test_registered_guardrails_are_chosen_by_name(make_agent: MakeAgent) -> None
     with guards.registered(guardrails=("NoWord", "Everywhere")):
         agent = make_agent(["ok"], guardrails=["no-word", "secrets", NoPrices])
         asyncio.run(agent.run("Hello"))
-        assert Agent.objects.get().options["guardrails"] == [
+        assert Agent.objects.get().definition["guardrails"] == [
             "no-word",
             "secrets",
             "python:no-prices",
@@ -279,6 +279,6 @@ def test_a_harness_takes_them_as_fields() -> None:
 
     asyncio.run(use())
     assert told.points == ["run_ended failed guardrail_input"]
-    assert Agent.objects.get().options["tool_retries"] == [
+    assert Agent.objects.get().definition["tool_retries"] == [
         {"tool": "*", "attempts": 2, "backoff": 1.0}
     ]

@@ -60,10 +60,8 @@ def full_agent() -> Agent:
         approvals_needed=2,
         self_approval=False,
         approval_expiry=60,
-        options={
-            "on_stuck": "end",
-            "tool_retries": [{"tool": "ls", "attempts": 3, "backoff": 0.5}],
-        },
+        on_stuck="end",
+        tool_retries=[{"tool": "ls", "attempts": 3, "backoff": 0.5}],
         network="allowlist",
         allowed_hosts=["*.example.org"],
         command_timeout=9,

@@ -205,7 +205,7 @@ def test_guardrails_check_what_a_middleware_returns(tmp_path: Path) -> None:
 
     guardrails = (f"{NoWord.__module__}.{NoWord.__name__}",)
     with registered(Says(), GUARDRAILS=guardrails, GUARDRAIL_ATTEMPTS=1):
-        run = drive_to_end(play(tmp_path, LOOK, DONE, options={"guardrails": ["no-word"]}))
+        run = drive_to_end(play(tmp_path, LOOK, DONE, guardrails=["no-word"]))
     assert (run.status, run.error_code) == ("failed", "guardrail")
     assert WORD not in ToolCall.objects.get(run=run).result
     assert not Message.objects.filter(run=run, content__contains=WORD).exists()

@@ -64,7 +64,7 @@ def test_a_guardrail_that_is_gone_is_shown_and_keeps_the_agent_from_being_saved(
     assert "is not registered; there are secrets, max_length" in text_of(answer)
     client.post(page_url(agent), form())
     agent.refresh_from_db()
-    assert agent.options == {}
+    assert agent.definition == {}
 
 
 def test_who_may_not_configure_approval_cannot_take_a_guardrail_away():
@@ -72,11 +72,11 @@ def test_who_may_not_configure_approval_cannot_take_a_guardrail_away():
     client = client_of(rows.staff("writer", "view_agent", "change_agent"))
     client.post(page_url(agent), form(guardrails=[], name="Changed"))
     agent.refresh_from_db()
-    assert (agent.name, agent.options) == ("Changed", {"guardrails": ["secrets"]})
+    assert (agent.name, agent.definition) == ("Changed", {"guardrails": ["secrets"]})
 
 
 def test_a_duplicate_has_what_the_person_could_have_chosen():
     agent = rows.agent("helper", guardrails=["secrets"], on_stuck="end")
     act(client_of(rows.superuser()), "duplicate_selected", agent)
     copy = Agent.objects.exclude(pk=agent.pk).get()
-    assert copy.options == {"guardrails": ["secrets"], "on_stuck": "end"}
+    assert copy.definition == {"guardrails": ["secrets"], "on_stuck": "end"}
