@@ -1,5 +1,5 @@
 """Modules that every run with skills needs."""
 
-from agents.kernel.preload import Preload
+from agents.kernel.features import Preload
 
 PRELOAD = (Preload(("skills_app.library.scan.scanning",)),)

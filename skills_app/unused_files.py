@@ -1,6 +1,6 @@
 """Unpacked skills that no run needs."""
 
-from agents.kernel.unused_files import UnusedFiles
+from agents.kernel.retention import UnusedFiles
 from skills_app.actions.care import prune_unpacked_skills
 
 UNUSED_FILES = [

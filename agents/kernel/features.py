@@ -8,7 +8,8 @@ such a list reads it with `collect`. No other part of Vel knows which features t
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 from typing import Any, ClassVar
@@ -105,3 +106,16 @@ def _broken(config: FeatureConfig, path: str, error: Exception) -> ImproperlyCon
         f"{type(error).__name__}: {error}. Repair it, or remove {config.name} from "
         "INSTALLED_APPS."
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Preload:
+    """Modules that workers need, or that some of them need.
+
+    A cluster imports them once, before it forks its workers, which share the memory. A feature
+    lists instances in its `preload.PRELOAD`.
+    """
+
+    modules: tuple[str, ...]
+    needed: Callable[[], bool] | None = None
+    """Whether this installation needs them. It may query the database. None: it does."""

@@ -1,5 +1,8 @@
-"""Rows of features that are deleted when they are old, which features list in
-their `retention.OLD_ROWS`."""
+"""What features keep for some time only: rows and files.
+
+`vel prune` deletes old rows, which features list in `retention.OLD_ROWS`. `vel workspaces prune`
+deletes files outside of workspaces that are not needed any more: `unused_files.UNUSED_FILES`.
+"""
 
 from __future__ import annotations
 
@@ -28,3 +31,17 @@ class OldRows:
 def feature_rows() -> list[OldRows]:
     """Return those of the installed features."""
     return [entry for _, entry in collect("retention", "OLD_ROWS")]
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedFiles:
+    """`remove(days, apply)` returns the paths that were not used for so many days."""
+
+    name: str
+    """What they are, in the plural."""
+    remove: Callable[[int, bool], list[str]]
+
+
+def unused_files() -> list[UnusedFiles]:
+    """Return those of the installed features."""
+    return [entry for _, entry in collect("unused_files", "UNUSED_FILES")]

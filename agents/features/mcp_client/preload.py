@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 
 from agents.features.mcp_client.models import McpServer
-from agents.kernel.preload import Preload
+from agents.kernel.features import Preload
 
 
 def _is_needed() -> bool:

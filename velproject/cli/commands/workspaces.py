@@ -20,7 +20,7 @@ with late_imports:
     from django.utils import timezone
 
     from agents.doors.cli.console import print_table
-    from agents.kernel.unused_files import unused_files
+    from agents.kernel.retention import unused_files
     from agents.models import WorkspaceSnapshot
     from agents.services.errors import Conflict
     from agents.services.file_changes import shown_path
