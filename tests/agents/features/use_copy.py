@@ -78,7 +78,8 @@ def prepare_database() -> None:
 
 def complete_run() -> None:
     """Give a task to an agent in the terminal."""
-    task = ["--provider", "scripted", "--model", "demo", "--no-sandbox", "Say hello"]
+    flags = ["--provider", "scripted", "--model", "demo", "--no-sandbox"]
+    task = [*flags, *os.environ["FLAGS"].split(), "Say hello"]
     try:
         import_module("velproject.cli.main").main(task)
     except SystemExit as end:
