@@ -7,8 +7,12 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.features.custom_middleware.registry import registered
 from agents.features.custom_middleware.settings import MiddlewareSettings
+from agents.kernel.lazy_modules import lazy_modules
+
+with lazy_modules:
+    # It imports pydantic (0.2 s), and the supervisor checks nothing.
+    from agents.features.custom_middleware import registry
 
 _HINT = (
     "MIDDLEWARE of VEL is a list of dotted paths (VEL_MIDDLEWARE: with commas); PYTHONPATH says "
@@ -24,7 +28,7 @@ def check_middleware(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     except ImproperlyConfigured:
         return []  # `check_vel_settings` reports it
     try:
-        registered()
+        registry.registered()
     except ImproperlyConfigured as error:
         return [Error(str(error), hint=_HINT, id="vel.E041")]
     return []

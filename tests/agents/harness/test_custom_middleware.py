@@ -180,7 +180,7 @@ def test_vels_own_components_configure_the_agent(make_agent: MakeAgent) -> None:
     assert spec["sandbox"] is False
     assert [one["name"] for one in spec["subagents"]] == ["writer"]
     assert spec["max_concurrent_subagents"] == 2
-    assert "toolkit" not in spec  # nothing of it is only here
+    assert spec["toolkit"] == ""  # no part of it exists in this program only
 
 
 def test_a_program_that_lost_its_tools_says_so(make_agent: MakeAgent) -> None:
