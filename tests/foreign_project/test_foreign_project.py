@@ -199,7 +199,9 @@ def test_the_pages_and_the_admin_work_below_their_prefixes(world: World) -> None
             assert re.search(r'<meter[^>]* max="\d{4,}"', text), text
     world.decide(run, "reject")
     status, index, _ = boss.ask("/office/")
-    links = set(re.findall(r'href="(/office/(?:agents|memory|skills_app|vel_\w+)/\w+/(?:add/)?)"', index))
+    links = set(
+        re.findall(r'href="(/office/(?:agents|memory|skills_app|vel_\w+)/\w+/(?:add/)?)"', index)
+    )
     assert len(links) > 15
     for link in sorted(links):
         status, text, _ = boss.ask(link)

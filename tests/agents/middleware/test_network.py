@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agents.admin.agent_form import AgentForm
+from agents.admin.option_fields import option_form_fields
 from agents.middleware.network import connection_events, network_sentence, with_refusals
 from agents.models import Agent, RunEvent, ToolCall
 from agents.services.agents import build_spec
@@ -80,7 +81,8 @@ def test_a_bad_list_is_refused_on_save(hosts: Any) -> None:
 @pytest.mark.django_db
 def test_the_form_says_at_the_field_which_entry_is_wrong() -> None:
     values = {"name": "A", "slug": "a", "allowed_hosts": '["pypi.org", "10.0.0.1/8"]'}
-    form = AgentForm(
+    fields = option_form_fields(Agent(), lambda name: True)
+    form = type("WholeForm", (AgentForm,), fields)(
         {
             **values,
             "provider": "scripted",
