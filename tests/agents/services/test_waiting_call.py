@@ -228,7 +228,7 @@ def test_files_that_cannot_be_shown_are_named(workspace: Path) -> None:
     assert isinstance(files, FieldsSection)
     shown = {field.name: field.lines[0][0].text for field in files.fields}
     assert "cannot be read" in shown["/sandbox/workspace/linked.py"]
-    assert "no text" in shown["/sandbox/workspace/fast.so"]
+    assert "not text" in shown["/sandbox/workspace/fast.so"]
     assert "root:" not in as_text(review)
 
 
