@@ -64,8 +64,3 @@ def test_what_is_no_pattern_is_refused(pattern: str) -> None:
     found = problem_of(CallCondition.model_construct(recipient=pattern))
     assert found is not None
     assert found[0] == "recipient"
-
-
-def test_versions_of_earlier_releases_stay_as_they_are() -> None:
-    assert "recipient" not in CallCondition(host="x.org").model_dump()
-    assert OURS.model_dump()["recipient"] == "*@example.org"
