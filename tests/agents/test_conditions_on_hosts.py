@@ -275,9 +275,12 @@ HOSTILE = {
 def test_two_megabytes_take_a_moment(kind: str, pattern: str) -> None:
     text = HOSTILE[kind]()
     begun = time.process_time()
+    sum(range(20_000_000))  # the unit: processors differ, and a busy one is slower
+    unit = time.process_time() - begun
+    begun = time.process_time()
     for permits in (True, False):
         holds(CallCondition(host=pattern), "fetch", {"url": text, "text": text}, permits=permits)
-    assert time.process_time() - begun < 5  # up to 1 s
+    assert time.process_time() - begun < 40 * unit  # about 13
 
 
 def test_more_than_can_be_read_fits_a_denial_and_no_permission() -> None:
