@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Thread
 from typing import Any, TypeVar
 
+import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.db.models import F
@@ -116,19 +118,37 @@ def success(call: Call) -> Outcome:
 def at_once(*actions: Callable[[], Any]) -> list[Any]:
     """Begin the actions at the same moment, each on a thread and a connection of its own.
 
-    Returns what each returned or, in its place, the exception that it raised.
+    Returns what each returned or, in its place, the exception that it raised. If one of them does
+    not end, the test fails with the stack of each thread.
     """
     start = Barrier(len(actions))
+    answers: list[Any] = [None] * len(actions)
 
-    def one(action: Callable[[], Any]) -> Any:
+    def one(number: int) -> None:
         try:
             connection.ensure_connection()
             start.wait(timeout=HANG)
-            return action()
+            answers[number] = actions[number]()
         except Exception as error:  # noqa: BLE001  # what was raised is what the test looks at
-            return error
+            answers[number] = error
         finally:
             connection.close()
 
-    with ThreadPoolExecutor(len(actions)) as threads:
-        return list(threads.map(one, actions))
+    threads = [Thread(target=one, args=(number,), daemon=True) for number in range(len(actions))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(HANG)
+    if any(thread.is_alive() for thread in threads):
+        pytest.fail(f"An action did not end in {HANG:.0f} seconds.\n{_stacks(threads)}")
+    return answers
+
+
+def _stacks(threads: Sequence[Thread]) -> str:
+    frames = sys._current_frames()
+    return "\n".join(
+        f"{thread.name}:\n" + "".join(traceback.format_stack(frames[thread.ident]))
+        if thread.ident in frames
+        else f"{thread.name}: ended"
+        for thread in threads
+    )
