@@ -50,7 +50,7 @@ test-root: $(VENV)/installed-dev system-test ## run the tests that need root, as
 
 storm: $(VENV)/installed-dev system-test ## run the long chaos, load and fuzz tests
 	$(BIN)/pytest -m storm --timeout 3600
-	$(BIN)/python -m tests.support.postgres $(BIN)/pytest -m storm --timeout 3600 tests/chaos $(wildcard tests/agents/engine/test_*locking.py)
+	$(BIN)/python -m tests.support.postgres $(BIN)/pytest -m storm --timeout 3600 tests/chaos $(shell grep -l "mark.storm" -r tests --include="test_*locking*.py")
 
 lint: $(VENV)/installed-dev ## check style, format, types, imports and migrations
 	$(BIN)/ruff check .

@@ -76,6 +76,7 @@ class Outcome:
     code: int
     seconds: float
     counts: dict[str, int]
+    failures: list[str]
 
     def line(self) -> str:
         """Return this outcome as a line of the summary."""
@@ -114,8 +115,8 @@ def run(group: str, pytest: list[str], scratch: Path) -> Outcome:
         if process.poll() is None:
             process.terminate()
             process.wait()
-    counts = json.loads(report.read_text()) if report.exists() else {}
-    return Outcome(group, code, time.monotonic() - begin, counts)
+    found = json.loads(report.read_text()) if report.exists() else {"counts": {}, "failures": []}
+    return Outcome(group, code, time.monotonic() - begin, **found)
 
 
 def main() -> int:
@@ -129,6 +130,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="vel-tests-") as scratch:
         outcomes = [run(group, pytest, Path(scratch)) for group in options.groups]
     print()
+    for outcome in outcomes:
+        for failure in outcome.failures:
+            print(f"Failed test ({outcome.group}): {failure}")
     for outcome in outcomes:
         print(outcome.line())
     total = [_numbers(outcome.counts) for outcome in outcomes]

@@ -69,7 +69,16 @@ def until(condition: Callable[[], bool]) -> None:
 
 def is_dead(pid: int) -> bool:
     """Whether the process has ended, even if its entry has not been reaped yet."""
+    return _state(pid) in ("Z", "")
+
+
+def is_asleep(pid: int) -> bool:
+    """Whether the process waits for something."""
+    return _state(pid) == "S"
+
+
+def _state(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("Z")
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][:1]
     except (FileNotFoundError, ProcessLookupError):
-        return True
+        return ""

@@ -14,7 +14,7 @@ import pytest
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.processes import wait_readable
 from sandbox.reaper import kill_marked
-from tests.sandbox.places import is_dead, processes_with, until, workspace_in
+from tests.sandbox.places import is_asleep, is_dead, processes_with, until, workspace_in
 from tests.support.hang import HANG
 
 pytestmark = pytest.mark.bubblewrap
@@ -148,6 +148,9 @@ def start_parent(script: str, place: Path, marker: str) -> tuple[subprocess.Pope
 def test_a_killed_parent_ends_its_sandbox(place: Path, marker: str, number: signal.Signals) -> None:
     parent, first = start_parent(_PARENT, place, marker)
     pidfd = os.pidfd_open(first)
+    # The first process starts the command, asks the kernel to be killed with its parent, and sleeps
+    # until the command ends. The command can be faster than it.
+    until(lambda: is_asleep(first))
     parent.send_signal(number)
     assert parent.wait() == -number
     assert wait_readable(pidfd, 60)

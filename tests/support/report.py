@@ -10,6 +10,8 @@ import pytest
 from _pytest.terminal import TerminalReporter
 
 ALLOWED = Path(__file__).parents[1] / "allowed_skips.txt"
+MOST_CHARACTERS = 1_500
+"""Of the message of a failed test in the summary."""
 
 
 def allowed_skips() -> set[tuple[str, str]]:
@@ -73,4 +75,13 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
         counts["failed"] = counts.get("failed", 0) + len(unexpected)
         counts["skipped"] -= len(unexpected)
     if path := os.environ.get("VEL_TEST_COUNTS"):
-        Path(path).write_text(json.dumps(counts))
+        failures = [_line(report) for report in terminalreporter.getreports("failed")]
+        failures += [_line(report) for report in terminalreporter.getreports("error")]
+        Path(path).write_text(json.dumps({"counts": counts, "failures": failures}))
+
+
+def _line(report: pytest.TestReport) -> str:
+    """Return the name of a failed test and the end of what it says, in one line."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    message = " ".join((crash.message if crash else str(report.longrepr)).split())
+    return f"{report.nodeid}: {message[:MOST_CHARACTERS]}"

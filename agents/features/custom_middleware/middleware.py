@@ -185,7 +185,11 @@ async def _wrap_tool_call(
         if error in failures:
             raise
         _fail(run, item, "wrap_tool_call", error)
-    return results[-1][1] if results else await handler(request)
+    if results:
+        return results[-1][1]
+    if failures:  # the call was made: it is not repeated
+        raise failures[-1]
+    return await handler(request)
 
 
 def _result_of(answer: Any, results: list[tuple[ToolAnswer, ToolResult]]) -> ToolResult:
