@@ -38,6 +38,14 @@ def release() -> None:
         pools.close_idle(older_than=0)
 
 
+def end() -> None:
+    """End the helpers that are kept, with their connections: a helper has some of its own."""
+    for helper in [helper for kept in _idle.values() for helper in kept]:
+        _kinds.pop(helper.pid, None)
+        helper.close()
+    _idle.clear()
+
+
 def _take_idle(pool: Any) -> None:
     from agents.features.databases.drivers.pools import _has_something_to_say
 

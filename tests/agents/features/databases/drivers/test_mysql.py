@@ -25,6 +25,7 @@ from agents.services.errors import Conflict
 from sandbox.cancellation import Cancellation
 from tests.agents.features.databases.drivers.mariadb_shop import root_of, target_of
 from tests.agents.features.databases.drivers.shop import NOBODYS, PASSWORD, PASSWORD_IN_URL, ask
+from tests.support import lasting_helpers
 from tests.support.hang import HANG
 from tests.support.mariadb import MariaDB
 from tests.support.runs import wait_until
@@ -176,6 +177,7 @@ def test_connections_are_few_reused_and_closed_when_idle(
     shop: DatabaseTarget, mariadb: MariaDB
 ) -> None:
     pools.close_idle(older_than=0)
+    lasting_helpers.end()
     every = sessions(mariadb)
     wait_until(lambda: every() == 0)
 
