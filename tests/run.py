@@ -1,7 +1,9 @@
-"""Run groups of tests one after the other, and print one summary at the end.
+"""Run groups of tests at the same time, and print one summary at the end.
 
-`python -m tests.run sqlite postgres` is `make test`. A group also runs when the one before it has
-failed. The exit code is 1 if any group failed.
+`python -m tests.run sqlite postgres` is `make test`. The output of the first group appears while it
+runs, the output of each other group when all groups before it have ended. Tests often wait for
+other processes: together, the groups use the processor better than one after the other. The exit
+code is 1 if any group failed.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 ROOT = Path(__file__).parents[1]
 
@@ -98,37 +101,80 @@ def _terminated(number: int, frame: object) -> NoReturn:
     sys.exit(128 + number)
 
 
-def run(group: str, pytest: list[str], scratch: Path) -> Outcome:
-    """Run a group and read the counts that tests.support.report has written."""
-    report = scratch / f"{group}.json"
-    command: list[str] = []
-    for word in GROUPS[group]:
-        command += pytest if word == "PYTEST" else [word]
-    begin = time.monotonic()
-    process = subprocess.Popen(
-        command, cwd=ROOT, env={**os.environ, "VEL_TEST_COUNTS": str(report)}
-    )
-    try:
-        code = process.wait()
-    finally:
-        # Its PostgreSQL server ends with it.
-        if process.poll() is None:
-            process.terminate()
-            process.wait()
-    found = json.loads(report.read_text()) if report.exists() else {"counts": {}, "failures": []}
-    return Outcome(group, code, time.monotonic() - begin, **found)
+class Run:
+    """A group that runs now. Its output goes to a file, or to the terminal without one."""
+
+    def __init__(self, group: str, workers: int, scratch: Path, output: Path | None) -> None:
+        self.group = group
+        self.output = output
+        self._report = scratch / f"{group}.json"
+        command: list[str] = []
+        for word in GROUPS[group]:
+            command += _pytest(workers) if word == "PYTEST" else [word]
+        self._begin = time.monotonic()
+        environment = {**os.environ, "VEL_TEST_COUNTS": str(self._report)}
+        with ExitStack() as files:
+            stdout = None if output is None else files.enter_context(output.open("wb"))
+            self._process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=environment,
+                stdout=stdout,
+                stderr=None if stdout is None else subprocess.STDOUT,
+            )
+
+    def wait(self) -> Outcome:
+        """Wait for the end, print the output, and read what tests.support.report has written."""
+        code = self._process.wait()
+        seconds = time.monotonic() - self._begin
+        if self.output is not None:
+            print(f"\n{self.group}:", flush=True)
+            sys.stdout.buffer.write(self.output.read_bytes())
+            sys.stdout.flush()
+        found: dict[str, Any] = {"counts": {}, "failures": []}
+        if self._report.exists():
+            found = json.loads(self._report.read_text())
+        return Outcome(self.group, code, seconds, **found)
+
+    def stop(self) -> None:
+        """End the group. Its PostgreSQL server ends with it."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            self._process.wait()
+
+
+def _pytest(workers: int) -> list[str]:
+    return [
+        *(sys.executable, "-m", "pytest", "-n", str(workers)),
+        *("--dist", "loadfile", "--no-loadscope-reorder"),
+    ]
+
+
+def run_all(groups: list[str], workers: int) -> list[Outcome]:
+    """Run the groups: the first with `workers` processes, each other one with half as many."""
+    runs: list[Run] = []
+    with tempfile.TemporaryDirectory(prefix="vel-tests-") as directory:
+        scratch = Path(directory)
+        try:
+            for group in groups:
+                others = max(1, workers // 2) if runs else workers
+                output = scratch / f"{group}.log" if runs else None
+                runs.append(Run(group, others, scratch, output))
+            return [each.wait() for each in runs]
+        finally:
+            for each in runs:
+                each.stop()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.run", description=__doc__)
     parser.add_argument("groups", nargs="+", choices=GROUPS, metavar="group")
-    parser.add_argument("--workers", default="4", help="the number of processes")
+    parser.add_argument(
+        "--workers", type=int, default=4, help="the number of processes of the first group"
+    )
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, _terminated)
-    pytest = [sys.executable, "-m", "pytest", "-n", options.workers, "--dist", "loadfile"]
-    pytest.append("--no-loadscope-reorder")
-    with tempfile.TemporaryDirectory(prefix="vel-tests-") as scratch:
-        outcomes = [run(group, pytest, Path(scratch)) for group in options.groups]
+    outcomes = run_all(options.groups, options.workers)
     print()
     for outcome in outcomes:
         for failure in outcome.failures:
