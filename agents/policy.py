@@ -4,7 +4,7 @@ The order: what proposes a change (`agents.kernel.proposals`) always asks, unles
 then the first rule that fits; then `interrupt_on`; then the effect: what reaches outside asks. What
 is tried and shown first (`Tool.trial`) asks unless it is denied, and no grant allows it. A grant,
 which turns a question into a yes, is looked at where the question would be put
-(`agents.services.grants`).
+(`agents.services.approvals.grants`).
 """
 
 from __future__ import annotations

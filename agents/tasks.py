@@ -30,10 +30,10 @@ def process_worker() -> Worker:
 
 
 def drive_run(run_id: str) -> None:
-    """The q2 task behind `agents.services.wake.enqueue_run`."""
+    """The q2 task behind `agents.services.runs.wake.enqueue_run`."""
     process_worker().submit(run_id)
 
 
 def finish_erasures() -> None:
-    """The q2 task behind `agents.services.erasure.erase_thread`."""
+    """The q2 task behind `agents.services.erasure.actions.erase_thread`."""
     process_worker().pruner.hurry()

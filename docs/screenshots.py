@@ -75,8 +75,8 @@ ASK = """
 import django, sys; django.setup()
 from django.contrib.auth import get_user_model
 from agents.models import Agent
-from agents.services.agents import save_agent
-from agents.services.runs import RunRequest, create_run
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.runs.start import RunRequest, create_run
 ada = get_user_model().objects.get(username="ada")
 agent = Agent(name="Analyst", slug="analyst", provider="scripted", model="file:" + sys.argv[1])
 agent.sandbox, agent.owner, agent.interrupt_on = False, ada, {"edit_file": True}

@@ -18,8 +18,8 @@ from agents.hidden_text import visible
 from agents.models import ApprovalRequest
 from agents.review.marked_text import marked_text
 from agents.selectors.visible import VIEW_ALL, agents_for, approvals_for, approved_agents
+from agents.services.approvals.request_review import review_of_request
 from agents.services.errors import ServiceError
-from agents.services.request_review import review_of_request
 from memory.actions.changes import restore_revision
 from memory.models import MemoryEditRequest, MemoryFile, MemoryRevision
 from memory.queries.rights import may_change_memory

@@ -25,7 +25,7 @@ from agents.events.read import StoredEvent
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run, TokenScope
 from agents.selectors.visible import Person, approvals_for
-from agents.services.approvals import DecisionRequest
+from agents.services.approvals.decisions import DecisionRequest
 from agents.services.errors import NotFound
 from agents.states import ApprovalStatus, Decision
 from memory.models import KIND

@@ -30,7 +30,7 @@ SETTINGS = "velproject.settings"
 SETTINGS_WITHOUT_ADMIN = "velproject.cli.settings"
 SHARED = (
     "agents.tasks",
-    "agents.services.agent_files",
+    "agents.services.agent_definitions.files",
     "text_scanner.scanning",
     "sandbox.egress.execution",
 )
@@ -133,7 +133,7 @@ def run_workers(life: Life | None = None) -> None:
 
 def preload_workers(life: Life) -> Cluster:
     """Import what the workers of this installation need. Returns their cluster, not started."""
-    for module in import_module("agents.services.model_servers").modules_wanted():
+    for module in import_module("agents.services.agent_definitions.model_servers").modules_wanted():
         import_module(module)
     for name in SHARED:
         import_module(name)

@@ -22,7 +22,7 @@ from django_q.signing import SignedPackage
 from django_q.worker import worker
 
 from agents.kernel.features import Preload, collect
-from agents.services.machine_membership import join_machine, refuse_nameless
+from agents.services.machines.membership import join_machine, refuse_nameless
 from agents.settings import MachineSettings
 from agents.tasks import prepare_worker
 from velproject.lives import Life

@@ -26,8 +26,8 @@ from django.db import connection
 
 from agents.doors.cli.terminal import visible
 from agents.ids import own_executor
-from agents.services.dead_workers import settle_dead
-from agents.services.processes import try_to_leave_counts
+from agents.services.machines.dead_workers import settle_dead
+from agents.services.machines.processes import try_to_leave_counts
 from velproject.lives import KEPT, new_life
 from velproject.signals import handling
 from velproject.stalled import Due, StallWatch, read_due_work

@@ -21,11 +21,11 @@ from agents.hidden_text import visible
 from agents.kernel.options import option_classes, option_fields
 from agents.kernel.relations import relations
 from agents.models import Agent
-from agents.services.agent_files import export_agent
-from agents.services.agent_rights import guarded_fields
-from agents.services.agents import save_agent, set_active
+from agents.services.agent_definitions.actions import save_agent, set_active
+from agents.services.agent_definitions.files import export_agent
+from agents.services.agent_definitions.rights import guarded_fields
+from agents.services.agent_definitions.script_files import check_script
 from agents.services.errors import ServiceError
-from agents.services.script_files import check_script
 from agents.spec import OPTIONS
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from agents.doors.admin.journal import person
 from agents.doors.admin.strict_pages import STYLES, strict
 from agents.hidden_text import visible
 from agents.middleware.registry import known_tool_names
-from agents.services.agent_files import (
+from agents.services.agent_definitions.files import (
     ImportPlan,
     InvalidAgentFile,
     carry_out_import,

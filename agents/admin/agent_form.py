@@ -11,11 +11,11 @@ from agents.admin.approval_fields import at_its_field
 from agents.admin.option_fields import take_options
 from agents.admin.relation_fields import RelationField
 from agents.models import Agent
-from agents.services.agent_rights import RESERVED_SLUGS
-from agents.services.agents import build_spec, option_values
+from agents.services.agent_definitions.actions import build_spec, option_values
+from agents.services.agent_definitions.prompt_values import check_names
+from agents.services.agent_definitions.rights import RESERVED_SLUGS
+from agents.services.agent_definitions.script_files import check_script
 from agents.services.errors import InvalidRequest
-from agents.services.prompt_values import check_names
-from agents.services.script_files import check_script
 
 
 class AgentForm(forms.ModelForm):

@@ -35,7 +35,7 @@ from agents.kernel.options import option_fields
 from agents.kernel.relations import relations
 from agents.models import Agent, AgentVersion, Run
 from agents.prompt_variables import left_as_text
-from agents.services.agents import build_spec, delete_agent, save_agent
+from agents.services.agent_definitions.actions import build_spec, delete_agent, save_agent
 from agents.services.errors import InvalidRequest
 from agents.spec import AgentSpec
 from sandbox.probe import check_host

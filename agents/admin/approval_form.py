@@ -12,7 +12,7 @@ from agents.doors.admin.json_input import parse_json
 from agents.hidden_text import unescaped_text
 from agents.kernel.proposals import proposal_kind
 from agents.models import ApprovalRequest
-from agents.services.approvals import DecisionRequest
+from agents.services.approvals.decisions import DecisionRequest
 from agents.states import Decision
 
 

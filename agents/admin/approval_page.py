@@ -21,9 +21,9 @@ from agents.review.excerpts import is_editable
 from agents.review.json_text import size_of, text_of
 from agents.review.room import CHARACTERS
 from agents.selectors.queue import paths_of_runs
-from agents.services.agents import SCRIPTED
-from agents.services.edited_review import edited_review
-from agents.services.request_review import review_of_request
+from agents.services.agent_definitions.actions import SCRIPTED
+from agents.services.approvals.edited_review import edited_review
+from agents.services.approvals.request_review import review_of_request
 from agents.states import ApprovalStatus, Decision
 
 

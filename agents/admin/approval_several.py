@@ -15,8 +15,8 @@ from agents.kernel.proposals import request_relations
 from agents.models import ApprovalRequest
 from agents.review.json_text import size_of
 from agents.review.room import CHARACTERS
-from agents.services.approvals import DecisionRequest
-from agents.services.pending_responses import pending_responses
+from agents.services.approvals.decisions import DecisionRequest
+from agents.services.approvals.pending_responses import pending_responses
 from agents.states import Decision
 
 SEVERAL_AT_ONCE = 100

@@ -33,9 +33,9 @@ from agents.selectors.visible import (
     approved_agents,
     is_approver,
 )
-from agents.services.approvals import DecisionRequest
+from agents.services.approvals.decisions import DecisionRequest
+from agents.services.approvals.pending_responses import pending_responses
 from agents.services.errors import ServiceError
-from agents.services.pending_responses import pending_responses
 from agents.states import ApprovalStatus, Decision, IllegalTransition
 
 PREVIEW_CHARACTERS = 120

@@ -15,8 +15,8 @@ from agents.doors.admin.journal import SealedAdmin, person, tag
 from agents.hidden_text import visible
 from agents.models import ApprovalGrant
 from agents.selectors.visible import APPROVE, VIEW_ALL, grants_for
+from agents.services.approvals.grants import grant_state, revoke_grant
 from agents.services.errors import ServiceError
-from agents.services.grants import grant_state, revoke_grant
 
 _COLOURS = {
     "good": "completed",

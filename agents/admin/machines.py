@@ -17,7 +17,7 @@ from agents.hidden_text import visible
 from agents.models import Machine, Thread
 from agents.models.database_clock import DatabaseNow
 from agents.services.errors import ServiceError
-from agents.services.machines import declare_dead, forget_machine, set_draining, state_of
+from agents.services.machines.actions import declare_dead, forget_machine, set_draining, state_of
 
 _COLOURS = {"alive": "completed", "silent": "failed", "dead": "failed"}
 

@@ -40,8 +40,8 @@ from agents.kernel.options import (
 )
 from agents.models import Agent
 from agents.providers.registry import PROVIDERS
+from agents.services.agent_definitions.output_schemas import schema_text
 from agents.services.errors import InvalidRequest
-from agents.services.output_schemas import schema_text
 from agents.settings import DataSettings
 from sandbox.toolbox_find import toolbox_names
 

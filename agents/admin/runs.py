@@ -30,9 +30,9 @@ from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.queue import paths_of_runs
 from agents.selectors.starters import of_starter, starters
 from agents.selectors.visible import runs_for
-from agents.services.agents import SCRIPTED
+from agents.services.agent_definitions.actions import SCRIPTED
 from agents.services.errors import ServiceError
-from agents.services.run_control import OPERATE, cancel_for, resume_run
+from agents.services.runs.control import OPERATE, cancel_for, resume_run
 from agents.states import ApprovalStatus, IllegalTransition, RunStatus
 
 USERNAME = get_user_model().USERNAME_FIELD

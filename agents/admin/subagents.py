@@ -14,9 +14,9 @@ from agents.admin.approval_fields import at_its_field
 from agents.admin.option_fields import checked_tools
 from agents.doors.admin.json_input import JsonText
 from agents.models import Agent, Subagent
+from agents.services.agent_definitions.script_files import check_script
+from agents.services.agent_definitions.subagents import subagent_specs
 from agents.services.errors import InvalidRequest
-from agents.services.script_files import check_script
-from agents.services.subagents import subagent_specs
 
 
 class SubagentForm(forms.ModelForm):

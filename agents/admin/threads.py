@@ -21,10 +21,10 @@ from agents.hidden_text import visible
 from agents.models import Run, Thread, WorkspaceSnapshot
 from agents.selectors.steps import step_of
 from agents.selectors.visible import VIEW_ALL, threads_for
-from agents.services.agents import SCRIPTED
-from agents.services.erasure import erase_thread
+from agents.services.agent_definitions.actions import SCRIPTED
+from agents.services.erasure.actions import erase_thread
 from agents.services.errors import ServiceError
-from agents.services.restoring import restore_workspace
+from agents.services.files.restoring import restore_workspace
 from agents.settings import DataSettings
 from sandbox.tree_size import tree_size
 

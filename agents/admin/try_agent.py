@@ -15,7 +15,7 @@ from agents.doors.admin.strict_pages import STYLES, strict
 from agents.hidden_text import visible
 from agents.selectors.visible import agents_for
 from agents.services.errors import NoSpace, ServiceError
-from agents.services.runs import RunRequest, create_run
+from agents.services.runs.start import RunRequest, create_run
 
 if TYPE_CHECKING:
     from agents.models import Agent, Run

@@ -1,4 +1,4 @@
 """Agents as YAML files: their form, reading with line numbers, and writing.
 
-Nothing here knows rows; `agents.services.agent_files` does.
+Nothing here knows rows; `agents.services.agent_definitions.files` does.
 """

@@ -15,8 +15,8 @@ from agents.doors.rest.serializers import Flag, StrictSerializer, Text, read_bod
 from agents.middleware.registry import known_tool_names
 from agents.models import Agent, TokenScope
 from agents.selectors.visible import agents_for
-from agents.services.agent_files import carry_out_import, export_agent, plan_import
-from agents.services.agent_rights import may_read_definition
+from agents.services.agent_definitions.files import carry_out_import, export_agent, plan_import
+from agents.services.agent_definitions.rights import may_read_definition
 from agents.services.errors import NotFound
 
 

@@ -21,7 +21,7 @@ from agents.doors.rest.serializers import read_body, read_query
 from agents.middleware.registry import known_tool_names
 from agents.models import TokenScope
 from agents.selectors.visible import agents_for
-from agents.services.agent_templates import create_from_template
+from agents.services.agent_definitions.templates import create_from_template
 from agents.services.errors import NotFound
 
 

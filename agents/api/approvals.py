@@ -25,7 +25,7 @@ from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, TokenScope
 from agents.review.json_text import size_of
 from agents.selectors.visible import approvals_for
-from agents.services.approvals import DecisionRequest
+from agents.services.approvals.decisions import DecisionRequest
 from agents.services.errors import NotFound
 
 

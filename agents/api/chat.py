@@ -45,10 +45,10 @@ from agents.selectors.chats import (
 )
 from agents.selectors.visible import Person
 from agents.services.errors import Conflict, InvalidRequest
+from agents.services.files.uploads import create_run_with
 from agents.services.open_connections import Place
-from agents.services.run_control import cancel_for
-from agents.services.runs import RunRequest
-from agents.services.uploads import create_run_with
+from agents.services.runs.control import cancel_for
+from agents.services.runs.start import RunRequest
 from sandbox.errors import SandboxError
 
 AI_SDK_HEADER = "AI-SDK-Version"

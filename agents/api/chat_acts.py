@@ -11,9 +11,9 @@ from agents.middleware.decisions import decide
 from agents.models import Run, Thread
 from agents.selectors.chats import asked_at, chat_thread, newest_runs
 from agents.selectors.visible import Person, agents_for, approvals_for, runs_for
-from agents.services.approvals import DecisionRequest
+from agents.services.approvals.decisions import DecisionRequest
 from agents.services.errors import Conflict, InvalidRequest, NotFound
-from agents.services.run_control import resume_run
+from agents.services.runs.control import resume_run
 from agents.states import ApprovalStatus, Decision, RunStatus
 
 

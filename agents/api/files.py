@@ -39,10 +39,10 @@ from agents.doors.rest.streaming import take_slot
 from agents.models import Thread, TokenScope, WorkspaceSnapshot
 from agents.selectors.visible import threads_for
 from agents.services.errors import Conflict, NotFound
-from agents.services.file_changes import changes_between, shown_path, steps_of_turn
-from agents.services.restoring import restore_workspace
-from agents.services.thread_files import has_workspace, readable_files
-from agents.services.uploads import store_uploads
+from agents.services.files.changes import changes_between, shown_path, steps_of_turn
+from agents.services.files.restoring import restore_workspace
+from agents.services.files.thread_files import has_workspace, readable_files
+from agents.services.files.uploads import store_uploads
 from agents.settings import UploadSettings
 from sandbox.backends.limits import FileLimits, WalkLimit
 from sandbox.errors import FileError, SandboxError

@@ -23,8 +23,8 @@ from agents.doors.rest.serializers import StrictSerializer, read_body, read_quer
 from agents.middleware.rehearsal import rehearse, with_policy
 from agents.models import Agent, TokenScope
 from agents.selectors.visible import grants_for, runs_for
+from agents.services.approvals.grants import good_grants, revoke_grant
 from agents.services.errors import NotAllowed, NotFound
-from agents.services.grants import good_grants, revoke_grant
 
 
 class Grants(ApiView):

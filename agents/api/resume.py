@@ -17,7 +17,7 @@ from agents.doors.rest.idempotency import idempotent
 from agents.doors.rest.operations import IDEMPOTENCY_KEY, LOCATION, operation
 from agents.doors.rest.serializers import read_body
 from agents.models import TokenScope
-from agents.services.resume_ended_runs import resume_as_new_run
+from agents.services.runs.resume_ended import resume_as_new_run
 
 
 class ResumeRun(ApiView):

@@ -25,8 +25,8 @@ from agents.models import Run, TokenScope
 from agents.selectors.family import MAX_SHOWN, descendants_of
 from agents.selectors.todos import todos_after
 from agents.selectors.visible import runs_for
-from agents.services.artifacts import artifacts_of
 from agents.services.errors import NotAllowed
+from agents.services.files.artifacts import artifacts_of
 
 
 class Todos(ApiView):

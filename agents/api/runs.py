@@ -31,9 +31,9 @@ from agents.models import ApiToken, Run, TokenScope
 from agents.selectors.starters import of_starter
 from agents.selectors.visible import runs_for, watchable_runs_for
 from agents.services.errors import Conflict, NotFound
-from agents.services.run_control import cancel_for
-from agents.services.runs import RunRequest
-from agents.services.uploads import create_run_with
+from agents.services.files.uploads import create_run_with
+from agents.services.runs.control import cancel_for
+from agents.services.runs.start import RunRequest
 from sandbox.errors import SandboxError
 
 

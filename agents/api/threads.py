@@ -24,7 +24,7 @@ from agents.doors.rest.pagination import ordered_page
 from agents.doors.rest.serializers import read_body, read_query
 from agents.models import TokenScope
 from agents.selectors.visible import threads_for
-from agents.services.erasure import erase_thread
+from agents.services.erasure.actions import erase_thread
 from agents.services.errors import NotFound
 from agents.services.threads import rename_thread
 

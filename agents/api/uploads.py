@@ -17,7 +17,7 @@ from agents.doors.rest.idempotency import idempotent
 from agents.doors.rest.operations import IDEMPOTENCY_KEY, operation
 from agents.models import TokenScope, Upload
 from agents.services.errors import Conflict
-from agents.services.uploads import delete_upload, store_uploads
+from agents.services.files.uploads import delete_upload, store_uploads
 from sandbox.errors import SandboxError
 
 

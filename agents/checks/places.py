@@ -12,7 +12,7 @@ from agents.settings import ModelSettings, ScriptSettings
 
 with lazy_modules:
     # Models can be imported once Django is set up.
-    from agents.services import settings_places
+    from agents.services.agent_definitions import settings_places
 
 
 @register()

@@ -11,10 +11,10 @@ from agents.doors.websockets.frames import Frame, Json, Text
 from agents.middleware.decisions import decide
 from agents.models import Run, TokenScope
 from agents.selectors.visible import approvals_for
-from agents.services.approvals import DecisionRequest
+from agents.services.approvals.decisions import DecisionRequest
 from agents.services.errors import Conflict, NotAllowed, NotFound
-from agents.services.run_control import cancel_for
-from agents.services.runs import RunRequest, create_run
+from agents.services.runs.control import cancel_for
+from agents.services.runs.start import RunRequest, create_run
 
 
 class MessageFrame(Frame):

@@ -25,8 +25,8 @@ from agents.middleware.input_names import input_names
 from agents.middleware.inputs import checked_input
 from agents.models import ToolCall
 from agents.policy import Verdict, judge
+from agents.services.approvals.grants import find_grant, use_grant
 from agents.services.errors import InvalidRequest
-from agents.services.grants import find_grant, use_grant
 from agents.states import ToolCallStatus
 
 

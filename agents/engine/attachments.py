@@ -30,9 +30,13 @@ from agents.ids import new_id, run_marker
 from agents.models import MessageImage, Run, Upload
 from agents.providers.absent import provider_or_absent
 from agents.providers.base import Block
-from agents.services.upload_contents import keep_rendition
-from agents.services.upload_files import UploadFiles, directory_uploads, row_uploads
-from agents.services.workspaces import WorkspaceLocation, assign_sandbox_uid, workspace_location
+from agents.services.files.upload_contents import keep_rendition
+from agents.services.files.upload_files import UploadFiles, directory_uploads, row_uploads
+from agents.services.files.workspaces import (
+    WorkspaceLocation,
+    assign_sandbox_uid,
+    workspace_location,
+)
 from agents.settings import MachineSettings, UploadSettings
 from agents.spec import AgentSpec
 from sandbox.cancellation import Cancellation

@@ -15,16 +15,16 @@ from agents.middleware.base import WaitForRuns
 from agents.middleware.context import SubagentError, SubagentReport, TaskOrder
 from agents.models import Run, RunClock, ToolCall
 from agents.models.database_clock import DatabaseNow
-from agents.services.delegation import (
+from agents.services.errors import InvalidRequest
+from agents.services.runs.control import cancel_run
+from agents.services.runs.delegation import (
     ChildOrder,
     answer_of,
     awaited,
     children_of,
     start_children,
 )
-from agents.services.errors import InvalidRequest
-from agents.services.run_control import cancel_run
-from agents.services.wake import lock_run
+from agents.services.runs.wake import lock_run
 from agents.states import RunStatus, WaitReason
 from agents.subagent_types import child_spec
 

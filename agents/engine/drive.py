@@ -34,7 +34,7 @@ from agents.kernel.park import End
 from agents.middleware.registry import ToolkitMissing
 from agents.models import Run
 from agents.providers.base import ProviderError
-from agents.services.stored_snapshots import StorageFailed
+from agents.services.files.stored_snapshots import StorageFailed
 from sandbox.reaper import kill_marked
 
 logger = logging.getLogger(__name__)

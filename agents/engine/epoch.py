@@ -19,7 +19,7 @@ from agents.models import Compaction, Epoch, Message, MessageRole, Run
 from agents.prompt_variables import names_in
 from agents.providers.base import Block, PromptHead
 from agents.providers.prices import default_thinking
-from agents.services.prompt_values import values_of
+from agents.services.agent_definitions.prompt_values import values_of
 from agents.spec import AgentSpec
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from django.conf import settings
 
 import agents
-from agents.services.workspaces import WorkspaceLocation
+from agents.services.files.workspaces import WorkspaceLocation
 from agents.settings import DataSettings
 
 _TRACEBACK = "Traceback (most recent call last):"

@@ -22,13 +22,13 @@ from agents.kernel import row_hooks
 from agents.kernel.lease import lock_and_release
 from agents.kernel.park import End
 from agents.models import Run, RunClock
-from agents.services.run_control import (
+from agents.services.runs.control import (
     close_open_work,
     end_children,
     end_driven_cancelled,
     start_next_pending,
 )
-from agents.services.wake import lock_with_parent
+from agents.services.runs.wake import lock_with_parent
 from agents.states import (
     RUN_TRANSITIONS,
     RunStatus,

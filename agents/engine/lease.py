@@ -24,7 +24,7 @@ from agents.kernel.lease import lock_and_release
 from agents.models import Message, MessageRole, Run, RunClock
 from agents.models.database_clock import now_sql
 from agents.services.placement import Member, take_place
-from agents.services.wake import enqueue_run
+from agents.services.runs.wake import enqueue_run
 from agents.settings import MachineSettings, WorkerSettings
 from agents.states import RUN_TRANSITIONS, RunStatus, check_transition
 

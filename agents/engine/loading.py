@@ -45,7 +45,7 @@ from agents.middleware.run_parts import (
 from agents.models import Run, RunEvent
 from agents.providers.absent import provider_or_absent
 from agents.providers.base import PromptHead, Provider, Role
-from agents.services.workspaces import WorkspaceLocation, assign_sandbox_uid, run_location
+from agents.services.files.workspaces import WorkspaceLocation, assign_sandbox_uid, run_location
 from agents.spec import AgentSpec
 from agents.structured_output.wording import message_note
 

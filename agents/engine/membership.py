@@ -16,8 +16,8 @@ from typing import Any
 from django.db import DatabaseError
 
 from agents.engine.database import Database
-from agents.services.machine_membership import MachineRefused, join_machine, machine_heartbeat
-from agents.services.machines import declare_silent_machines
+from agents.services.machines.actions import declare_silent_machines
+from agents.services.machines.membership import MachineRefused, join_machine, machine_heartbeat
 from agents.services.placement import Member
 from agents.services.thread_transfer.receiving import discard
 from agents.services.thread_transfer.sending import ThreadToSend, next_thread_to_send, send_thread

@@ -9,7 +9,7 @@ from agents.engine.journal import write_events
 from agents.engine.session import Session
 from agents.engine.snapshots import to_its_end
 from agents.events.append import EventDraft
-from agents.services.outside_changes import forget_state_before, outside_changes
+from agents.services.files.outside_changes import forget_state_before, outside_changes
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from agents.kernel.proposals import Proposed
 from agents.middleware.context import Preview
 from agents.models import ApprovalRequest, Run, Thread, ToolCall
 from agents.policy import Verdict
-from agents.services.asking import CHANGED, ask_about_call, ask_about_proposal, digest_of
+from agents.services.approvals.asking import CHANGED, ask_about_call, ask_about_proposal, digest_of
 from agents.services.errors import InvalidRequest
 from agents.states import (
     TOOL_CALL_TRANSITIONS,

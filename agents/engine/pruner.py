@@ -10,9 +10,9 @@ from collections.abc import Callable
 from django.db import DatabaseError, connection
 
 from agents.services.background_jobs import take_background_job
-from agents.services.erasing_elsewhere import remove_erased_here
-from agents.services.erasure import erasures_wait, finish_erasures
-from agents.services.retention import Keep, prune
+from agents.services.erasure.actions import erasures_wait, finish_erasures
+from agents.services.erasure.elsewhere import remove_erased_here
+from agents.services.erasure.retention import Keep, prune
 from agents.settings import RetentionSettings
 
 logger = logging.getLogger(__name__)

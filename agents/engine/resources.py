@@ -29,8 +29,8 @@ from agents.kernel.jobs import feature_parts
 from agents.models import POOL
 from agents.providers.base import Provider
 from agents.providers.registry import get_provider
-from agents.services.machine_membership import MachineRefused
-from agents.services.model_servers import settings_of
+from agents.services.agent_definitions.model_servers import settings_of
+from agents.services.machines.membership import MachineRefused
 from agents.services.placement import Member
 from agents.settings import ScriptSettings, WorkerSettings
 

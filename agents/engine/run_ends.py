@@ -9,7 +9,7 @@ from django.db import DatabaseError
 
 from agents.engine.database import Database
 from agents.engine.watching import tell_spans
-from agents.services.run_ends import (
+from agents.services.runs.ends import (
     end_listeners,
     forget_ended_run,
     somebody_wants_ends,

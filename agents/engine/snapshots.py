@@ -16,7 +16,7 @@ from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Call, Outcome, Writer
 from agents.middleware.context import ToolContext
 from agents.models import Effect, SnapshotCause
-from agents.services.snapshots import (
+from agents.services.files.snapshots import (
     forget_old_snapshots,
     latest_manifest,
     publish,
@@ -24,7 +24,7 @@ from agents.services.snapshots import (
     snapshot_store,
     watched_areas,
 )
-from agents.services.stored_snapshots import StorageFailed, StoredSnapshots
+from agents.services.files.stored_snapshots import StorageFailed, StoredSnapshots
 from agents.settings import SnapshotSettings
 from sandbox.errors import SandboxError
 from sandbox.file_lock import LockTimeout

@@ -17,16 +17,16 @@ from agents.engine.watching import count_found
 from agents.ids import run_marker
 from agents.kernel.jobs import Job, feature_jobs
 from agents.models import POOL, ProcessKind
-from agents.services.approval_expiry import expire_approval
-from agents.services.dead_workers import (
+from agents.services.approvals.expiry import expire_approval
+from agents.services.machines.dead_workers import (
     FINDS_SANDBOXES,
     inherit_lease,
     leases_of,
     settle_inherited,
 )
-from agents.services.processes import PROCESS_HEARTBEAT_SECONDS, Reporter, leave_counts
-from agents.services.usage_totals import count_ended_runs
-from agents.services.wake import wake_due
+from agents.services.machines.processes import PROCESS_HEARTBEAT_SECONDS, Reporter, leave_counts
+from agents.services.runs.usage_totals import count_ended_runs
+from agents.services.runs.wake import wake_due
 from sandbox.errors import SandboxError
 from sandbox.reaper import kill_marked
 

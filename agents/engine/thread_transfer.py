@@ -17,17 +17,21 @@ from agents.events.append import append_events, dump
 from agents.events.catalogue.files import WorkspaceMoved
 from agents.kernel.thread_state import ThreadState, thread_states
 from agents.models import Run, Thread, Upload, UploadContent, WorkspaceSnapshot
-from agents.services.file_changes import shown_path
+from agents.services.files.changes import shown_path
+from agents.services.files.snapshots import last_stored, latest_manifest
+from agents.services.files.stored_snapshots import StorageFailed
+from agents.services.files.upload_contents import add_contents, without_contents
+from agents.services.files.workspaces import (
+    WorkspaceLocation,
+    assign_sandbox_uid,
+    workspace_location,
+)
 from agents.services.placement import is_current, machine_name
-from agents.services.snapshots import last_stored, latest_manifest
-from agents.services.stored_snapshots import StorageFailed
 from agents.services.thread_transfer.receiving import (
     ReceivedFiles,
     bring_uploads,
     receive_thread,
 )
-from agents.services.upload_contents import add_contents, without_contents
-from agents.services.workspaces import WorkspaceLocation, assign_sandbox_uid, workspace_location
 from agents.settings import MachineSettings
 from sandbox.errors import SandboxError
 from sandbox.file_lock import LockTimeout

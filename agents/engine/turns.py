@@ -37,7 +37,7 @@ from agents.kernel.park import End, Park
 from agents.models import Effect
 from agents.providers.base import ProviderError, Reply
 from agents.providers.prices import cost_microusd
-from agents.services.wake import lock_with_parent
+from agents.services.runs.wake import lock_with_parent
 from agents.states import ToolCallStatus
 from agents.structured_output.levels import MOST_LEVELS
 

@@ -29,9 +29,9 @@ from agents.engine.watching import flush_spans
 from agents.kernel.chain import check_settings
 from agents.middleware.custom.registered import registered_tools
 from agents.models import POOL
-from agents.services.machine_membership import MachineRefused, refuse_nameless
-from agents.services.settings_places import check_own_process
-from agents.services.wake import drive_here
+from agents.services.agent_definitions.settings_places import check_own_process
+from agents.services.machines.membership import MachineRefused, refuse_nameless
+from agents.services.runs.wake import drive_here
 from agents.settings import MachineSettings
 
 logger = logging.getLogger(__name__)

@@ -17,11 +17,11 @@ from agents.engine.journal_rows import Writer
 from agents.engine.mounts import SeenOutsideMounts, with_mounts
 from agents.engine.snapshots import CallSnapshots
 from agents.middleware.run_parts import RunParts
-from agents.services.outside_changes import keep_state_before
-from agents.services.seen_files import DatabaseSeenFiles, used_by_other_subagents
-from agents.services.snapshots import write_lock
-from agents.services.state_files import DatabaseFileStore
-from agents.services.workspaces import (
+from agents.services.files.outside_changes import keep_state_before
+from agents.services.files.seen_files import DatabaseSeenFiles, used_by_other_subagents
+from agents.services.files.snapshots import write_lock
+from agents.services.files.state_files import DatabaseFileStore
+from agents.services.files.workspaces import (
     READ_ONLY_ADVICE,
     WorkspaceLocation,
     open_workspace,

@@ -9,7 +9,7 @@ from typing import Any
 from agents.kernel.proposals import proposal_kind
 from agents.middleware.inputs import with_changes
 from agents.models import ApprovalRequest
-from agents.services.approvals import DecisionRequest
+from agents.services.approvals.decisions import DecisionRequest
 from agents.services.errors import Conflict, InvalidRequest
 from agents.spec import AgentSpec
 from agents.states import Decision

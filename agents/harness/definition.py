@@ -27,7 +27,7 @@ from agents.middleware.custom.registered import registered_tools
 from agents.middleware.custom.toolkit import Toolkit
 from agents.middleware.registry import built_in_tools, known_tool_names
 from agents.models import Agent, Subagent
-from agents.services.agents import save_agent
+from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import InvalidRequest
 from agents.spec import OPTIONS
 

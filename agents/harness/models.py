@@ -13,7 +13,8 @@ with lazy_modules:
     # They need Django's settings.
     from agents import settings as vel_settings
     from agents.providers import base, registry
-    from agents.services import agents, model_servers
+    from agents.services.agent_definitions import actions as agents
+    from agents.services.agent_definitions import model_servers
 
 
 _NO_KEY = (

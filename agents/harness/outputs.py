@@ -15,8 +15,8 @@ from pathlib import Path
 
 from agents.harness.agent_file import AgentFile
 from agents.models import Thread
-from agents.services.thread_files import has_workspace, readable_files
-from agents.services.workspaces import workspace_location
+from agents.services.files.thread_files import has_workspace, readable_files
+from agents.services.files.workspaces import workspace_location
 from agents.settings import DataSettings
 from sandbox.backends import TreeBackend
 from sandbox.backends.limits import FileLimits, WalkLimit

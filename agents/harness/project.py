@@ -33,7 +33,7 @@ with lazy_modules:
     from agents.checks import settings as checks_of_settings
     from agents.checks import tools
     from agents.doors import database_schema
-    from agents.services import settings_places
+    from agents.services.agent_definitions import settings_places
 
 
 _APPS = (

@@ -21,14 +21,14 @@ from agents.harness.state import give
 from agents.middleware import decisions
 from agents.models import ApprovalRequest, Run, Thread, ToolCall
 from agents.selectors.visible import approvals_for
-from agents.services.approvals import DecisionRequest
-from agents.services.delegation import answer_of
+from agents.services.approvals.decisions import DecisionRequest
 from agents.services.errors import Conflict, NotFound
-from agents.services.resume_orphaned_runs import resume_orphaned_family
-from agents.services.run_control import cancel_run
-from agents.services.run_toolkits import must_have_tools
-from agents.services.runs import RunRequest, create_run
-from agents.services.session_files import check_working_directory
+from agents.services.runs.control import cancel_run
+from agents.services.runs.delegation import answer_of
+from agents.services.runs.resume_orphaned import resume_orphaned_family
+from agents.services.runs.session_files import check_working_directory
+from agents.services.runs.start import RunRequest, create_run
+from agents.services.runs.toolkits import must_have_tools
 from agents.states import OPEN_CALLS, ApprovalStatus, RunStatus, WaitReason
 from sandbox.probe import check_host
 

@@ -12,9 +12,15 @@ from agents.harness.definition import Definition
 from agents.harness.errors import SetupError
 from agents.harness.family import Family
 from agents.models import Message, MessageRole, Run, StateFile, Thread
-from agents.services.middleware_states import states_of, store_state
-from agents.services.state_files import DatabaseFileStore
-from agents.services.todos import TodoDraft, check_todos, read_todos, store_todos, todos_as_data
+from agents.services.files.state_files import DatabaseFileStore
+from agents.services.runs.middleware_states import states_of, store_state
+from agents.services.runs.todos import (
+    TodoDraft,
+    check_todos,
+    read_todos,
+    store_todos,
+    todos_as_data,
+)
 from agents.states import ACTIVE_RUNS, RunStatus
 
 KEYS = frozenset({"session_id", "planning", "filesystem", "middleware"})

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from agents.kernel import row_hooks
 from agents.models import Run, RunClock
 from agents.models.database_clock import now_sql
-from agents.services.wake import lock_with_parent
+from agents.services.runs.wake import lock_with_parent
 
 _CLOCK = RunClock._meta.db_table
 

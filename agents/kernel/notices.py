@@ -90,7 +90,7 @@ def _load() -> None:
     if _is_loaded:
         return
     # Those of features that are still part of the app agents.
-    own = [(None, kind) for kind in import_module("agents.services.notices").KINDS]
+    own = [(None, kind) for kind in import_module("agents.services.approvals.notices").KINDS]
     found: dict[str, NoticeKind] = {}
     for _, kind in [*own, *collect("notices", "KINDS")]:
         other = found.setdefault(kind.type, kind())

@@ -14,8 +14,8 @@ from agents.events.append import EventDraft, append_events
 from agents.events.catalogue.runs import RunSuspended
 from agents.kernel.lease import FenceLost, Writer, held_clock, release_lease
 from agents.models import Run, RunClock
-from agents.services.run_control import end_driven_cancelled
-from agents.services.wake import lock_with_parent
+from agents.services.runs.control import end_driven_cancelled
+from agents.services.runs.wake import lock_with_parent
 from agents.states import RUN_TRANSITIONS, RunStatus, check_transition
 
 Fail = Callable[[Writer, str, str, int], None]

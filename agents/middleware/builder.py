@@ -20,7 +20,7 @@ from agents.spec import AgentSpec
 with lazy_modules:
     # Files of agents cost 40 ms, and few agents build others.
     from agents.agent_templates import catalogue
-    from agents.services import agent_files
+    from agents.services.agent_definitions import files as agent_files
 
 
 MAX_DEFINITION = 100_000

@@ -9,7 +9,12 @@ from django.contrib.auth.base_user import AbstractBaseUser
 
 from agents.middleware.inputs import edited_input_problem
 from agents.models import ApprovalRequest
-from agents.services.approvals import DecisionRequest, InputCheck, check_answer, decide_approval
+from agents.services.approvals.decisions import (
+    DecisionRequest,
+    InputCheck,
+    check_answer,
+    decide_approval,
+)
 from agents.spec import AgentSpec
 
 

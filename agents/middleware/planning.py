@@ -10,7 +10,7 @@ from agents.events.catalogue.planning import TodosUpdated
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
 from agents.models import Effect
-from agents.services.todos import (
+from agents.services.runs.todos import (
     TodoDelta,
     TodoDraft,
     TodoError,

@@ -19,9 +19,9 @@ from agents.middleware.inputs import checked_input
 from agents.middleware.registry import Toolset, toolset_for
 from agents.models import Agent, Run, ToolCall
 from agents.policy import Verdict, judge
-from agents.services.agents import build_spec
+from agents.services.agent_definitions.actions import build_spec
+from agents.services.agent_definitions.policy_rules import check_policy
 from agents.services.errors import InvalidRequest
-from agents.services.policy_rules import check_policy
 from agents.spec import Action, AgentSpec
 
 MAX_DAYS = 365

@@ -23,15 +23,15 @@ from agents.demo.task import (
 )
 from agents.kernel.relations import relations
 from agents.models import POOL, Agent, Message, Run
-from agents.services.agents import save_agent
+from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import Conflict
-from agents.services.runs import RunRequest, create_run
-from agents.services.workspaces import (
+from agents.services.files.workspaces import (
     assign_sandbox_uid,
     open_workspace,
     workspace_backend,
     workspace_location,
 )
+from agents.services.runs.start import RunRequest, create_run
 from agents.settings import DataSettings
 from sandbox.backends import TreeBackend
 from sandbox.errors import FileMissing, SandboxError

@@ -29,9 +29,9 @@ from agents.review import Review
 from agents.review.excerpts import TOO_LONG_TO_EDIT
 from agents.review.json_text import size_of
 from agents.selectors.queue import INPUTS, SOON, paths_of_runs, take_inputs
-from agents.services.approval_rights import check_right
+from agents.services.approvals.request_review import review_of_request
+from agents.services.approvals.rights import check_right
 from agents.services.errors import ServiceError
-from agents.services.request_review import review_of_request
 from agents.states import ApprovalStatus, Decision
 from agents.web.card_parts import (
     Editor,

@@ -15,8 +15,8 @@ from agents.models import Run, WorkspaceSnapshot
 from agents.selectors.steps import step_of
 from agents.selectors.visible import runs_for
 from agents.services.errors import ServiceError
-from agents.services.file_changes import changes_between
-from agents.services.restoring import restore_workspace
+from agents.services.files.changes import changes_between
+from agents.services.files.restoring import restore_workspace
 
 SHOWN_STEPS = 100
 """Steps of the thread that the page lists, the last ones."""

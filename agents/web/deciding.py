@@ -18,7 +18,7 @@ from agents.kernel.proposals import proposal_kind
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest
 from agents.selectors.visible import approvals_for
-from agents.services.approvals import DecisionRequest
+from agents.services.approvals.decisions import DecisionRequest
 from agents.services.errors import (
     InvalidRequest,
     NotFound,

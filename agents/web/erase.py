@@ -11,7 +11,7 @@ from agents.doors.web.pages import PersonRequest, page
 from agents.kernel.erasure import keepers
 from agents.models import Run
 from agents.selectors.visible import runs_for
-from agents.services.erasure import erase_thread
+from agents.services.erasure.actions import erase_thread
 from agents.services.errors import ServiceError
 
 

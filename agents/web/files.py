@@ -16,9 +16,9 @@ from agents.doors.web.pages import PersonRequest, page
 from agents.models import Run
 from agents.png import MAX_BYTES
 from agents.selectors.visible import runs_for
+from agents.services.files.shown_pictures import is_picture, is_shown, why_not_shown
+from agents.services.files.thread_files import readable_files
 from agents.services.open_connections import NoRoom, TooManyConnections, take_place
-from agents.services.shown_pictures import is_picture, is_shown, why_not_shown
-from agents.services.thread_files import readable_files
 from sandbox.backends import FileBackend
 from sandbox.backends.limits import FileLimits, WalkLimit
 from sandbox.backends.protocol import OpenedFile

@@ -13,8 +13,8 @@ from agents.conditions import holds, problem_of
 from agents.hidden_text import visible
 from agents.models import ApprovalKind, ApprovalRequest
 from agents.review.call import PATH
+from agents.services.approvals.grants import GrantMatch, GrantTerms
 from agents.services.errors import InvalidRequest
-from agents.services.grants import GrantMatch, GrantTerms
 from agents.spec import CallCondition
 from agents.states import Decision
 

@@ -12,11 +12,11 @@ from agents.ids import new_id
 from agents.models import Message, MessageRole, Run
 from agents.selectors.attention import attention_for, own_runs
 from agents.selectors.visible import agents_for
-from agents.services.agents import SCRIPTED, default_provider
+from agents.services.agent_definitions.actions import SCRIPTED, default_provider
 from agents.services.demo import DEMO_SLUG
 from agents.services.errors import NoSpace, ServiceError
-from agents.services.runs import RunRequest
-from agents.services.uploads import create_run_with
+from agents.services.files.uploads import create_run_with
+from agents.services.runs.start import RunRequest
 from agents.web.cards import cards_of
 from sandbox.errors import SandboxError
 

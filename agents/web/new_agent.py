@@ -16,14 +16,14 @@ from agents.hidden_text import visible
 from agents.ids import new_id
 from agents.middleware.registry import known_tool_names
 from agents.selectors.attention import own_runs
-from agents.services.agent_rights import has_permission
-from agents.services.agent_templates import (
+from agents.services.agent_definitions.rights import has_permission
+from agents.services.agent_definitions.templates import (
     BUILDER_SLUG,
     create_from_template,
     ensure_builder_agent,
 )
 from agents.services.errors import InvalidRequest, ServiceError
-from agents.services.runs import RunRequest, create_run
+from agents.services.runs.start import RunRequest, create_run
 from agents.web.home import form_status
 
 CONVERSATIONS = 5

@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote, urlsplit
 from django.urls import reverse
 
 from agents.models import Run
-from agents.services.shown_pictures import is_shown
+from agents.services.files.shown_pictures import is_shown
 from agents.web.files import OUTPUTS
 
 

@@ -1,6 +1,6 @@
 """Pictures that a run made, shown in its page: only as pixels that were written anew.
 
-Of a PNG by code of Vel's own, of others in a sandbox: see `agents.services.shown_pictures`.
+Of a PNG by code of Vel's own, of others in a sandbox: see `agents.services.files.shown_pictures`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from agents.doors.web.pages import PersonRequest, page
 from agents.png import MAX_BYTES, NotAPicture
 from agents.selectors.visible import runs_for
-from agents.services.shown_pictures import TooManyPictures, shown_picture
+from agents.services.files.shown_pictures import TooManyPictures, shown_picture
 from agents.web.files import deliverable
 
 HEADERS = {

@@ -30,11 +30,11 @@ from agents.selectors.visible import (
     runs_for,
     watchable_runs_for,
 )
-from agents.services.agents import SCRIPTED
+from agents.services.agent_definitions.actions import SCRIPTED
 from agents.services.errors import NotAllowed, ServiceError
-from agents.services.run_control import cancel_for, may_cancel
-from agents.services.runs import RunRequest
-from agents.services.uploads import create_run_with
+from agents.services.files.uploads import create_run_with
+from agents.services.runs.control import cancel_for, may_cancel
+from agents.services.runs.start import RunRequest
 from agents.states import ApprovalStatus, RunStatus
 from agents.web.cards import card_json, cards_of
 from agents.web.files import NO_FILES, list_files

@@ -18,7 +18,7 @@ from vel_rows import AGENT, database_bytes, make_site, write_notes  # noqa: E402
 from agents.engine.worker import Worker  # noqa: E402
 from agents.ids import own_executor  # noqa: E402
 from agents.models import Run, ToolCall  # noqa: E402
-from agents.services.runs import RunRequest, create_run  # noqa: E402
+from agents.services.runs.start import RunRequest, create_run  # noqa: E402
 
 
 def has_ended(run_id: str) -> bool:

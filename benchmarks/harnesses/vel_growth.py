@@ -37,12 +37,12 @@ from agents.models import (  # noqa: E402
     ToolCall,
 )
 from agents.selectors.metrics import gauges  # noqa: E402
-from agents.services.approval_expiry import expire_approval  # noqa: E402
-from agents.services.erasure import erasures_wait  # noqa: E402
-from agents.services.run_ends import take_ended_run  # noqa: E402
-from agents.services.runs import RunRequest, create_run  # noqa: E402
-from agents.services.usage_totals import count_ended_runs  # noqa: E402
-from agents.services.wake import wake_due  # noqa: E402
+from agents.services.approvals.expiry import expire_approval  # noqa: E402
+from agents.services.erasure.actions import erasures_wait  # noqa: E402
+from agents.services.runs.ends import take_ended_run  # noqa: E402
+from agents.services.runs.start import RunRequest, create_run  # noqa: E402
+from agents.services.runs.usage_totals import count_ended_runs  # noqa: E402
+from agents.services.runs.wake import wake_due  # noqa: E402
 
 setup_test_environment()
 

@@ -19,7 +19,7 @@ from vel_site import VelSite  # noqa: E402
 
 from agents.events.catalogue.tool_calls import ToolStarted  # noqa: E402
 from agents.models import ApprovalRequest, Message, Run, RunEvent  # noqa: E402
-from agents.services.runs import RunRequest, create_run  # noqa: E402
+from agents.services.runs.start import RunRequest, create_run  # noqa: E402
 from agents.services.tokens import create_token  # noqa: E402
 
 PER_TRANSACTION = 50

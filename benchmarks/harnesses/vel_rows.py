@@ -10,8 +10,8 @@ from django.db import connection, transaction
 from protocol import NOTES
 
 from agents.models import Agent
-from agents.services.agents import save_agent
-from agents.services.todos import TodoDraft, store_todos
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.runs.todos import TodoDraft, store_todos
 
 AGENT = "reader"
 ASKING_AGENT = "asker"

@@ -17,9 +17,9 @@ from vel_rows import make_site, write_notes  # noqa: E402
 
 from agents.events.catalogue.tool_calls import ToolStarted  # noqa: E402
 from agents.models import ApprovalRequest, Run, RunClock, RunEvent  # noqa: E402
-from agents.services.approvals import DecisionRequest, decide_approval  # noqa: E402
-from agents.services.run_control import cancel_run  # noqa: E402
-from agents.services.runs import RunRequest, create_run  # noqa: E402
+from agents.services.approvals.decisions import DecisionRequest, decide_approval  # noqa: E402
+from agents.services.runs.control import cancel_run  # noqa: E402
+from agents.services.runs.start import RunRequest, create_run  # noqa: E402
 from agents.states import ENDED_RUNS  # noqa: E402
 
 POLL_SECONDS = 0.05

@@ -9,9 +9,9 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 
 from agents.models import Agent
+from agents.services.agent_definitions.prompt_import import PromptPlan, plan_prompt, store_prompt
 from agents.services.errors import InvalidRequest
 from agents.services.findings import FileFinding, findings_in, require_accepted
-from agents.services.prompt_import import PromptPlan, plan_prompt, store_prompt
 from memory.actions.changes import check_may_change
 from memory.actions.edits import change_memory, check_edited_content
 from memory.edits import size_warnings

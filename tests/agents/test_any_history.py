@@ -30,11 +30,11 @@ from agents.engine.journal_rows import Call, Outcome, Writer
 from agents.engine.lease import hand_back
 from agents.events.catalogue.tool_calls import ToolCompleted
 from agents.models import ApprovalRequest, Run, RunClock, Thread, ToolCall
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.services.errors import Conflict, ServiceError
-from agents.services.run_control import cancel_run, resume_run
-from agents.services.runs import RunRequest, create_run
-from agents.services.wake import wake_due
+from agents.services.runs.control import cancel_run, resume_run
+from agents.services.runs.start import RunRequest, create_run
+from agents.services.runs.wake import wake_due
 from agents.states import ACTIVE_RUNS, FINISHED_CALLS, ToolCallStatus
 from tests.agents.engine.by_hand import HOUR, a_call, claim, committed, park, reply_with
 from tests.agents.engine.families import park_for, spawn

@@ -15,13 +15,13 @@ from django.test import Client
 from agents.engine.lease import orphaned_runs
 from agents.features.notifications.queue import due_targets
 from agents.models import POOL, Run
-from agents.services.approval_expiry import expire_approval
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
+from agents.services.approvals.expiry import expire_approval
 from agents.services.background_jobs import take_background_job
-from agents.services.erasure import erase_thread, erasures_wait, finish_erasures
-from agents.services.run_ends import take_ended_run
-from agents.services.usage_totals import count_ended_runs
-from agents.services.wake import wake_due
+from agents.services.erasure.actions import erase_thread, erasures_wait, finish_erasures
+from agents.services.runs.ends import take_ended_run
+from agents.services.runs.usage_totals import count_ended_runs
+from agents.services.runs.wake import wake_due
 from tests.agents.api.rows import client_for
 from tests.support.plans import read_whole, statements
 from tests.support.runs import (

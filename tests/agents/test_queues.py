@@ -10,8 +10,8 @@ from django_q.tasks import async_task
 
 from agents.features.notifications.queue import DELIVER_TASK
 from agents.queues import TaskQueue
-from agents.services.erasure import FINISH_TASK
-from agents.services.wake import DRIVE_TASK
+from agents.services.erasure.actions import FINISH_TASK
+from agents.services.runs.wake import DRIVE_TASK
 
 pytestmark = pytest.mark.django_db
 

@@ -13,10 +13,10 @@ from django.db import connection
 
 from agents.models import Machine, Run, RunClock, Thread
 from agents.models.database_clock import database_now
-from agents.services.machines import declare_dead
-from agents.services.snapshots import last_stored
+from agents.services.files.snapshots import last_stored
+from agents.services.files.workspaces import workspace_location
+from agents.services.machines.actions import declare_dead
 from agents.services.thread_transfer.receiving import receive_thread
-from agents.services.workspaces import workspace_location
 from tests.agents.transition_guard import guarded_transitions
 from tests.chaos.storm import Storm, approver, canceller, people
 from tests.chaos.story import ASKS, play

@@ -21,9 +21,9 @@ from django.db import connection
 
 from agents.ids import run_marker
 from agents.models import ApprovalRequest, Message, Run, RunClock, RunEvent, ToolCall
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.services.errors import Conflict
-from agents.services.run_control import cancel_run
+from agents.services.runs.control import cancel_run
 from sandbox.markers import marked_argument
 from tests.agents.engine.invariants import CALL_ENDS, ENDS, check_messages, check_run
 from tests.agents.transition_guard import guarded_transitions

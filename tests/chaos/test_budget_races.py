@@ -22,8 +22,8 @@ from agents.events.append import dump
 from agents.features.budgets.actions import save_budget
 from agents.features.budgets.models import Allowance, Budget, RunBudget
 from agents.models import ApprovalRequest, Message, Run, RunClock, Thread
-from agents.services.approvals import DecisionRequest, decide_approval
-from agents.services.wake import enqueue_run
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
+from agents.services.runs.wake import enqueue_run
 from tests.support.cluster import Cluster
 from tests.support.hang import HANG
 from tests.support.messages_api import MessagesServer

@@ -13,8 +13,8 @@ import pytest
 
 from agents.ids import own_executor
 from agents.models import Run, RunClock
-from agents.services.dead_workers import settle_dead
-from agents.services.run_control import cancel_run
+from agents.services.machines.dead_workers import settle_dead
+from agents.services.runs.control import cancel_run
 from tests.chaos.storm import storm
 from tests.chaos.test_worker_death import any_seed, kill_workers
 from tests.support.cluster import Cluster

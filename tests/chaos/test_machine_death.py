@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from agents.models import Machine, Run, RunClock, RunEvent, ToolCall
-from agents.services.machines import machine_states, set_draining
+from agents.services.machines.actions import machine_states, set_draining
 from tests.chaos.several_machines import SeveralMachines, two_machines
 from tests.chaos.storm import leftover_sandboxes
 from tests.chaos.test_worker_death import any_seed

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from tests.support.cluster import Cluster, freeze, wait_for_exit
 from tests.support.runs import (
     make_agent,

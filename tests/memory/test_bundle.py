@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.models import Agent
-from agents.services.agents import save_agent
+from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed
 from memory.actions.bundle import carry_out_import, export_memory, plan_import
 from memory.actions.changes import write_file

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents.models import ApprovalRequest, Run, ToolCall
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.services.errors import Conflict, InvalidRequest
 from memory.actions.files import store_change
 from memory.folders import Change

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 
 from agents.middleware.decisions import decide
 from agents.models import Agent, ApprovalRequest, Run, SeenFile, StateFile, Thread, ToolCall
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.services.errors import InvalidRequest
 from memory.models import MemoryFile, MemoryRevision
 from tests.support.memory import remembered, skilled

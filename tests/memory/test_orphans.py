@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents.models import ApprovalRequest
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.services.errors import Conflict
 from memory.models import MemoryEditRequest, MemoryFile
 from tests.agents.web.conftest import SignIn

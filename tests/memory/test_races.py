@@ -19,8 +19,8 @@ from django.contrib.auth.models import User
 from django.db.models import F
 
 from agents.models import Agent, ApprovalRequest, Run, RunClock, RunEvent, ToolCall
-from agents.services.agents import save_agent
-from agents.services.run_control import cancel_run
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.runs.control import cancel_run
 from agents.services.tokens import create_token
 from memory.actions.changes import write_file
 from memory.limits import MAX_FILE_BYTES

@@ -13,8 +13,8 @@ from django.contrib.auth.models import User
 
 from agents.engine.worker import Worker
 from agents.models import Agent, ApprovalRequest, Run, RunEvent
-from agents.services.agents import save_agent
-from agents.services.runs import RunRequest, create_run
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.runs.start import RunRequest, create_run
 from tests.support.hang import HANG, poll
 
 

@@ -41,13 +41,13 @@ from agents.models import (
 )
 from agents.policy import AskTerms
 from agents.selectors.visible import APPROVE
-from agents.services.agents import save_agent
-from agents.services.asking import ask_about_proposal, digest_of, requested_event
-from agents.services.delegation import child_ended
-from agents.services.processes import Reporter
-from agents.services.runs import RunRequest, create_run
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.approvals.asking import ask_about_proposal, digest_of, requested_event
+from agents.services.machines.processes import Reporter
+from agents.services.runs.delegation import child_ended
+from agents.services.runs.start import RunRequest, create_run
+from agents.services.runs.wake import lock_with_parent
 from agents.services.tokens import create_token
-from agents.services.wake import lock_with_parent
 from agents.states import ApprovalStatus, RunStatus, ToolCallStatus, WaitReason
 from memory.actions.changes import write_file
 from memory.edits import MemoryEdit

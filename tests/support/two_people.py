@@ -86,7 +86,7 @@ def _agent(made: Somebody, person: Any) -> None:
     from agents.features.databases.models import DatabaseConnection
     from agents.models import Agent
     from agents.secret_text import SecretText
-    from agents.services.agents import save_agent
+    from agents.services.agent_definitions.actions import save_agent
     from memory.actions.changes import write_file
     from skills_app.actions.own_skills import create_own_skill
 
@@ -154,7 +154,7 @@ def _runs(made: Somebody, person: Any) -> None:
         ToolCall,
         WorkspaceSnapshot,
     )
-    from agents.services.runs import RunRequest, create_run
+    from agents.services.runs.start import RunRequest, create_run
     from agents.states import RunStatus, ToolCallStatus
     from tests.support import site_writer
 

@@ -14,8 +14,8 @@ from pytest_django.fixtures import Settings
 
 from agents.models import Agent, Run, RunClock
 from agents.models.database_clock import now_sql
-from agents.services.agents import save_agent
-from agents.services.runs import RunRequest, create_run
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.runs.start import RunRequest, create_run
 from agents.states import RunStatus
 from velproject.stalled import Due, StallWatch, due_work
 

@@ -29,8 +29,8 @@ import django, sys
 django.setup()
 from agents.ids import new_id
 from agents.models import Agent
-from agents.services.agents import save_agent
-from agents.services.runs import RunRequest, create_run
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.runs.start import RunRequest, create_run
 from agents.doors.cli.local_user import local_user
 owner = local_user()
 for line in sys.stdin:

@@ -28,7 +28,7 @@ from agents.selectors.metrics import (
     seen_processes,
 )
 from agents.selectors.status import feature_sections, model_errors
-from agents.services.machines import machine_states
+from agents.services.machines.actions import machine_states
 from sandbox.probe import check_host
 from velproject.monitoring.readiness import readiness
 

@@ -15,7 +15,7 @@ from agents.doors.rest.serializers import PageQuery
 from agents.kernel.options import json_value, labels_of, option_classes, without_none
 from agents.kernel.relations import AgentRelation, relations
 from agents.models import Agent
-from agents.services.agents import default_model, default_provider
+from agents.services.agent_definitions.actions import default_model, default_provider
 
 AGENT_ORDER = {"slug": "slug", "name": "name"}
 

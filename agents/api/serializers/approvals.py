@@ -16,7 +16,7 @@ from agents.doors.rest.serializers import StrictSerializer, Text
 from agents.kernel.proposals import ProposalKind, proposal_kind, proposal_kinds, request_relations
 from agents.models import ApprovalRequest
 from agents.models.approval import request_kinds
-from agents.services.grants import GrantTerms
+from agents.services.approvals.grants import GrantTerms
 from agents.states import ApprovalStatus, Decision
 
 REASON_CHARACTERS = 100_000
@@ -24,7 +24,7 @@ REASON_CHARACTERS = 100_000
 
 
 class DecisionBody(StrictSerializer):
-    """`agents.services.approvals.DecisionRequest`; the digest is required at this door."""
+    """`agents.services.approvals.decisions.DecisionRequest`; this door requires the digest."""
 
     decision = serializers.ChoiceField(choices=Decision.values)
     digest = Text(max_length=64)

@@ -9,7 +9,7 @@ from rest_framework.exceptions import ValidationError
 
 from agents.doors.rest.serializers import StrictSerializer, Text
 from agents.models import WorkspaceSnapshot
-from agents.services.file_changes import ChangedFile
+from agents.services.files.changes import ChangedFile
 
 _ID = r"\A[0-9A-Za-z_-]{1,64}\Z"
 

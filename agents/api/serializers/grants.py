@@ -11,11 +11,11 @@ from agents.doors.rest.list_queries import CreatedQuery, ordering
 from agents.doors.rest.serializers import Flag, StrictSerializer, Text
 from agents.middleware.rehearsal import MAX_DAYS, Rehearsal
 from agents.models import ApprovalGrant
-from agents.services.grants import grant_state
+from agents.services.approvals.grants import grant_state
 
 
 class TermsBody(StrictSerializer):
-    """`agents.services.grants.GrantTerms`, which has the limits."""
+    """`agents.services.approvals.grants.GrantTerms`, which has the limits."""
 
     match = serializers.ChoiceField(choices=["input", "command", "path", "tool"], default="input")
     pattern = Text(max_length=2000, default="", allow_blank=True)

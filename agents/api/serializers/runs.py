@@ -19,12 +19,12 @@ from agents.models.run import wait_reasons
 from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.family import with_child_count
 from agents.selectors.starters import listed_started_by, starters, with_trigger_name
-from agents.services.agents import SCRIPTED
+from agents.services.agent_definitions.actions import SCRIPTED
 from agents.states import RunStatus
 
 
 class RunBody(StrictSerializer):
-    """`agents.services.runs.RunRequest` without what is for callers on this machine only."""
+    """`agents.services.runs.start.RunRequest` without what is for callers on this machine only."""
 
     agent = Text(max_length=100)
     message = Text()

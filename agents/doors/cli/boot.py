@@ -95,7 +95,7 @@ def database(
             yield
         finally:
             if metrics_wanted():
-                import_module("agents.services.processes").try_to_leave_counts()
+                import_module("agents.services.machines.processes").try_to_leave_counts()
 
 
 def use_database_file(path: Path) -> None:

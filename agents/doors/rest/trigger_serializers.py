@@ -10,8 +10,8 @@ from rest_framework import serializers
 from agents.doors.rest.serializers import PageQuery, Text
 from agents.models import ThreadPolicy
 from agents.selectors.starters import starters
+from agents.services.runs.trigger_rights import MESSAGE_CHARACTERS
 from agents.services.tokens import NAME_CHARACTERS
-from agents.services.trigger_rights import MESSAGE_CHARACTERS
 
 
 def stamp(**options: Any) -> serializers.DateTimeField:

@@ -15,7 +15,7 @@ from agents.doors.rest.serializers import PageQuery, read_query
 from agents.doors.rest.trigger_serializers import TriggerListQuery, lookups_of
 from agents.models import Trigger
 from agents.services.errors import NotFound
-from agents.services.trigger_rights import find_agent
+from agents.services.runs.trigger_rights import find_agent
 
 T = TypeVar("T", bound=Trigger)
 M = TypeVar("M", bound=Model)

@@ -24,7 +24,7 @@ from agents.models import ApprovalRequest, Run, RunClock
 from agents.selectors.usage import spent_since
 from agents.services.audit import changes_between, fields_of, record
 from agents.services.errors import InvalidRequest, NotFound
-from agents.services.wake import wake_run
+from agents.services.runs.wake import wake_run
 from agents.states import ACTIVE_RUNS, ApprovalStatus, RunStatus
 
 

@@ -16,7 +16,7 @@ from agents.kernel.proposals import DecideAgain
 from agents.models import ApprovalRequest, Run, RunClock
 from agents.providers.prices import MICRO
 from agents.services.errors import Conflict, InvalidRequest
-from agents.services.wake import wake_run
+from agents.services.runs.wake import wake_run
 from agents.states import (
     APPROVAL_TRANSITIONS,
     ApprovalStatus,

@@ -15,8 +15,8 @@ from agents.features.budgets.models import BUDGET, Allowance, BudgetRequest
 from agents.features.budgets.reservations import Need, Shortage, scope_word
 from agents.models import ApprovalRequest, Run
 from agents.providers.prices import MICRO, dollars
-from agents.services.asking import requested_event
-from agents.services.notices import announce_request
+from agents.services.approvals.asking import requested_event
+from agents.services.approvals.notices import announce_request
 from agents.spec import AgentSpec
 from agents.states import (
     ApprovalStatus,

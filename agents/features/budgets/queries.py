@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 
 from agents.features.budgets.models import Budget
 from agents.selectors.visible import Person
-from agents.services.agent_rights import has_permission
+from agents.services.agent_definitions.rights import has_permission
 
 CHANGE_BUDGETS = "vel_budgets.change_budget"
 VIEW_BUDGETS = "vel_budgets.view_budget"

@@ -6,7 +6,7 @@ from django.db import transaction
 
 from agents.features.budgets.models import BUDGET
 from agents.models import ApprovalRequest, Run
-from agents.services.wake import lock_run, wake_run
+from agents.services.runs.wake import lock_run, wake_run
 from agents.states import ApprovalStatus, RunStatus
 
 

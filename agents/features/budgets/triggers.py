@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.features.budgets.models import Budget
 from agents.features.budgets.scope import spent_budget
 from agents.models import Trigger
-from agents.services.trigger_rights import CannotStart
+from agents.services.runs.trigger_rights import CannotStart
 
 
 def check_budgets(trigger: Trigger) -> None:

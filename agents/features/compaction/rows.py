@@ -14,7 +14,7 @@ from agents.engine.history import (
 )
 from agents.features.compaction.opening import UserMessage
 from agents.models import Compaction, Message, MessageRole, Run
-from agents.services.todos import read_todos, todos_as_markdown
+from agents.services.runs.todos import read_todos, todos_as_markdown
 
 MESSAGES_SHOWN = 20
 """The messages after the first that the model reads: the last ones."""

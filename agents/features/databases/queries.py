@@ -12,7 +12,7 @@ from agents.features.databases.drivers.target import DatabaseTarget
 from agents.features.databases.models import DatabaseConnection
 from agents.secret_text import SecretUnreadable
 from agents.selectors.visible import Person, agents_for
-from agents.services.agent_rights import has_permission
+from agents.services.agent_definitions.rights import has_permission
 
 CONFIGURE_DATABASE = "vel_databases.configure_database"
 VIEW_DATABASE = "vel_databases.view_databaseconnection"

@@ -31,10 +31,10 @@ from agents.models import POOL, Agent, AgentVersion, Message, Run, Thread
 from agents.selectors.visible import agents_for
 from agents.services.disk_reserve import disk_full_refused, require_room
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
+from agents.services.files.thread_files import has_workspace
+from agents.services.files.workspaces import assign_sandbox_uid
 from agents.services.placement import home_of_new
-from agents.services.runs import RunRequest, check_create_run, create_run
-from agents.services.thread_files import has_workspace
-from agents.services.workspaces import assign_sandbox_uid
+from agents.services.runs.start import RunRequest, check_create_run, create_run
 from agents.states import RunStatus
 from sandbox.errors import SandboxError
 

@@ -20,13 +20,13 @@ from agents.models import (
     WorkspaceSnapshot,
 )
 from agents.services.errors import Conflict
-from agents.services.file_changes import load_state, shown_path
-from agents.services.snapshots import record_snapshot, snapshot_store, watched_areas
-from agents.services.storage_sync import synced_copy
-from agents.services.stored_snapshots import StoredSnapshots
-from agents.services.thread_files import has_workspace, lie_here
+from agents.services.files.changes import load_state, shown_path
+from agents.services.files.snapshots import record_snapshot, snapshot_store, watched_areas
+from agents.services.files.storage_sync import synced_copy
+from agents.services.files.stored_snapshots import StoredSnapshots
+from agents.services.files.thread_files import has_workspace, lie_here
+from agents.services.files.workspaces import open_workspace, workspace_location
 from agents.services.thread_transfer.receiving import discard
-from agents.services.workspaces import open_workspace, workspace_location
 from agents.settings import DataSettings, MachineSettings, SnapshotSettings
 from sandbox.paths import AREAS
 from sandbox.removal import remove_tree

@@ -28,8 +28,8 @@ from agents.models import (
     Upload,
 )
 from agents.selectors.todos import todos_after
-from agents.services.todos import TodoDraft, store_todos
-from agents.services.upload_contents import copy_contents
+from agents.services.files.upload_contents import copy_contents
+from agents.services.runs.todos import TodoDraft, store_todos
 from agents.settings import MachineSettings
 from agents.states import OPEN_CALLS, RunStatus, ToolCallStatus
 

@@ -26,7 +26,7 @@ from agents.kernel.park import Park
 from agents.middleware.base import Middleware, ToolResult
 from agents.models import Run
 from agents.providers.base import Reply
-from agents.services.run_ends import EndListener
+from agents.services.runs.ends import EndListener
 from agents.states import RunStatus, WaitReason
 from agents.toolkits import all_bound
 

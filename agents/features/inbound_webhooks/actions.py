@@ -20,13 +20,13 @@ from agents.models import ThreadPolicy
 from agents.secret_text import SecretText
 from agents.services.audit import Change, changes_between, fields_of, record
 from agents.services.errors import Conflict, InvalidRequest, NotFound
-from agents.services.trigger_rights import (
+from agents.services.runs.trigger_rights import (
     check_may_define,
     check_may_stop,
     check_message,
     check_trigger,
 )
-from agents.services.trigger_template import BadTemplate, check_template
+from agents.services.runs.trigger_template import BadTemplate, check_template
 
 MOST_HOOKS = 50
 """That one person may have."""

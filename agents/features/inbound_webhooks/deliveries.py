@@ -22,9 +22,9 @@ from agents.models import Run, Thread, ThreadPolicy
 from agents.selectors.visible import threads_for
 from agents.services.errors import Conflict, InvalidRequest, NotFound, ServiceError
 from agents.services.request_rates import wait_for
-from agents.services.runs import RunRequest, create_run
-from agents.services.trigger_rights import check_can_start
-from agents.services.trigger_template import BadTemplate, clock_values, filled_from_outside
+from agents.services.runs.start import RunRequest, create_run
+from agents.services.runs.trigger_rights import check_can_start
+from agents.services.runs.trigger_template import BadTemplate, clock_values, filled_from_outside
 
 KEPT_DELIVERIES = 10_000
 """Of one hook; with them goes the memory of what was sent before."""

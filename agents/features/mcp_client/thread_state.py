@@ -15,8 +15,8 @@ from agents.features.mcp_client.programs import AREA, state_area, state_lock
 from agents.features.mcp_client.protocol.limits import STATE_BYTES
 from agents.kernel.thread_state import ThreadState
 from agents.models import Thread
-from agents.services.stored_snapshots import StoredSnapshots, erase_stored
-from agents.services.thread_files import lie_here
+from agents.services.files.stored_snapshots import StoredSnapshots, erase_stored
+from agents.services.files.thread_files import lie_here
 from agents.settings import DataSettings
 from sandbox.errors import SandboxError
 from sandbox.owned_directories import make_private

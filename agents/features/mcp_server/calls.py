@@ -17,7 +17,7 @@ from agents.features.mcp_server.tools import CANCEL_RUN, GET_RUN, agent_of
 from agents.features.mcp_server.waiting import Tell, one_of_few, wait_for_answer
 from agents.models import Run
 from agents.services.errors import InvalidRequest, NotAllowed, NotFound
-from agents.services.run_control import cancel_for
+from agents.services.runs.control import cancel_for
 
 Id = Annotated[str, Field(pattern=r"^[0-9a-z]{1,26}$")]
 Wait = Annotated[int, Field(ge=0, le=MAX_WAIT_SECONDS)]

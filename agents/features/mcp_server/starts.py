@@ -18,8 +18,8 @@ from agents.events.append import dump
 from agents.features.mcp_server.queries import MCP_SOURCE, mcp_runs_for, mcp_tools_for
 from agents.models import IdempotencyKey, Run
 from agents.services.errors import InvalidRequest, NotFound
-from agents.services.run_control import cancel_for
-from agents.services.runs import RunRequest, create_run
+from agents.services.runs.control import cancel_for
+from agents.services.runs.start import RunRequest, create_run
 
 LONGEST_KEY = 200
 

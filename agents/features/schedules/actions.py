@@ -14,13 +14,13 @@ from agents.features.schedules.times import BadTimes, Times, next_after, times_o
 from agents.models import ThreadPolicy
 from agents.services.audit import changes_between, fields_of, record
 from agents.services.errors import Conflict, InvalidRequest, NotFound
-from agents.services.trigger_rights import (
+from agents.services.runs.trigger_rights import (
     check_may_define,
     check_may_stop,
     check_message,
     check_trigger,
 )
-from agents.services.trigger_template import BadTemplate, check_template
+from agents.services.runs.trigger_template import BadTemplate, check_template
 
 MOST_SCHEDULES = 100
 """That one person may have."""

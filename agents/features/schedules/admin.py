@@ -22,7 +22,7 @@ from agents.features.schedules.firing import fire_now
 from agents.features.schedules.models import Schedule
 from agents.hidden_text import visible
 from agents.services.errors import ServiceError
-from agents.services.trigger_rights import check_trigger
+from agents.services.runs.trigger_rights import check_trigger
 
 SHOWN_FIRINGS = 30
 

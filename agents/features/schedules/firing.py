@@ -24,9 +24,9 @@ from agents.models.database_clock import DatabaseNow
 from agents.selectors.visible import threads_for
 from agents.services.audit import record
 from agents.services.errors import NoSpace, ServiceError
-from agents.services.runs import RunRequest, create_run
-from agents.services.trigger_rights import check_can_start, check_may_define
-from agents.services.trigger_template import clock_values, filled
+from agents.services.runs.start import RunRequest, create_run
+from agents.services.runs.trigger_rights import check_can_start, check_may_define
+from agents.services.runs.trigger_template import clock_values, filled
 from agents.states import ACTIVE_RUNS, RunStatus
 
 logger = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.features.schedules.models import ScheduleFiring
 from agents.hidden_text import cut_text, one_line, visible
 from agents.kernel.notices import Message, Notice, NoticeKind, announce
-from agents.services.notices import page_url
+from agents.services.approvals.notices import page_url
 
 NOT_STARTED = "schedule.not_started"
 _DETAIL_CHARACTERS = 1_000

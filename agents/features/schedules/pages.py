@@ -29,8 +29,8 @@ from agents.hidden_text import visible
 from agents.models import ThreadPolicy
 from agents.selectors.visible import agents_for
 from agents.services.errors import InvalidRequest, ServiceError
+from agents.services.runs.trigger_rights import MESSAGE_CHARACTERS, find_agent
 from agents.services.tokens import NAME_CHARACTERS
-from agents.services.trigger_rights import MESSAGE_CHARACTERS, find_agent
 
 SHOWN_FIRINGS = 30
 

@@ -14,7 +14,7 @@ from agents.custom.base_middleware import Middleware as CustomMiddleware
 from agents.events.append import dump
 from agents.middleware.base import ToolResult, error
 from agents.middleware.context import ToolContext as EngineContext
-from agents.services.middleware_states import read_state, session_thread, store_state
+from agents.services.runs.middleware_states import read_state, session_thread, store_state
 
 MAX_STATE_BYTES = 1_000_000
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agents.kernel.thread_state import ThreadState
+from agents.services.files.snapshots import snapshot_store, watched_areas
+from agents.services.files.upload_files import directory_uploads
+from agents.services.files.workspaces import WorkspaceLocation, open_workspace
 from agents.services.placement import MARK, is_current
-from agents.services.snapshots import snapshot_store, watched_areas
-from agents.services.upload_files import directory_uploads
-from agents.services.workspaces import WorkspaceLocation, open_workspace
 from agents.settings import DataSettings
 from sandbox.removal import remove_tree
 from sandbox.snapshots import Manifest, restore

@@ -15,13 +15,13 @@ from django.db import transaction
 from agents.kernel.thread_state import ThreadState, thread_states
 from agents.models import Run, RunClock, SnapshotCause, Thread
 from agents.models.database_clock import DatabaseNow
-from agents.services.machines import release
+from agents.services.files.snapshots import latest_manifest, record_snapshot, watched_areas
+from agents.services.files.stored_snapshots import StoredSnapshots
+from agents.services.files.upload_contents import add_contents, without_contents
+from agents.services.files.workspaces import WorkspaceLocation, open_workspace, workspace_location
+from agents.services.machines.actions import release
 from agents.services.placement import Member, is_current, lock_membership
-from agents.services.snapshots import latest_manifest, record_snapshot, watched_areas
-from agents.services.stored_snapshots import StoredSnapshots
-from agents.services.upload_contents import add_contents, without_contents
-from agents.services.wake import enqueue_run
-from agents.services.workspaces import WorkspaceLocation, open_workspace, workspace_location
+from agents.services.runs.wake import enqueue_run
 from agents.settings import DataSettings
 from agents.states import RunStatus
 from sandbox.errors import SandboxError

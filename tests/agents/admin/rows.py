@@ -23,9 +23,9 @@ from agents.models import (
     ToolCall,
 )
 from agents.policy import AskTerms
-from agents.services.agents import current_version, save_agent
-from agents.services.asking import ask_about_proposal, digest_of
-from agents.services.runs import RunRequest, create_run
+from agents.services.agent_definitions.actions import current_version, save_agent
+from agents.services.approvals.asking import ask_about_proposal, digest_of
+from agents.services.runs.start import RunRequest, create_run
 from agents.states import RunStatus, ToolCallStatus, WaitReason
 from memory.edits import MemoryEdit
 from memory.proposals import MEMORY_EDIT

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from agents.doors.admin.bulk import Bulk, carry_out
 from agents.models import Agent, Run
-from agents.services.agents import save_agent
+from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import NotAllowed
 from tests.agents.admin import rows
 from tests.agents.admin.pages import act, client_of, messages_of, page_url, text_of

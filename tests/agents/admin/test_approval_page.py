@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from agents.models import Agent, ApprovalRequest
-from agents.services.approval_expiry import expire_approval
+from agents.services.approvals.expiry import expire_approval
 from agents.states import ApprovalStatus
 from memory.actions.files import store_change
 from memory.folders import Change

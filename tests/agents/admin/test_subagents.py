@@ -10,7 +10,7 @@ from django.db import transaction
 from django.urls import reverse
 
 from agents.models import Agent, Run, Subagent, Thread
-from agents.services.agents import save_agent
+from agents.services.agent_definitions.actions import save_agent
 from agents.spec import AgentSpec
 from agents.subagent_types import child_spec, find_subagent
 from tests.agents.admin import rows

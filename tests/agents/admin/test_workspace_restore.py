@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agents.models import Run, SnapshotCause, WorkspaceSnapshot
-from agents.services.snapshots import record_snapshot, snapshot_store, watched_areas
-from agents.services.workspaces import assign_sandbox_uid, open_workspace, workspace_location
+from agents.services.files.snapshots import record_snapshot, snapshot_store, watched_areas
+from agents.services.files.workspaces import assign_sandbox_uid, open_workspace, workspace_location
 from agents.settings import DataSettings
 from agents.states import RunStatus
 from tests.agents.admin import rows

@@ -11,9 +11,9 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from agents.models import Agent, ApprovalRequest, Message, Run, ToolCall
-from agents.services.agent_templates import ensure_builder_agent
-from agents.services.agents import save_agent
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.agent_definitions.templates import ensure_builder_agent
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from tests.support.runs import drive_to_end, make_user, script_file, start_run
 
 pytestmark = pytest.mark.django_db(transaction=True)

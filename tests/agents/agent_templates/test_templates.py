@@ -11,8 +11,8 @@ from django.contrib.auth.models import Permission, User
 from agents.agent_templates.catalogue import agent_templates, builder_prompt
 from agents.middleware.registry import build_toolset, known_tool_names
 from agents.models import Agent, Run, ToolCall
-from agents.services.agent_templates import create_from_template
-from agents.services.agents import build_spec, save_agent
+from agents.services.agent_definitions.actions import build_spec, save_agent
+from agents.services.agent_definitions.templates import create_from_template
 from agents.services.errors import NotAllowed, NotFound
 from tests.support.runs import drive_to_end, make_user, script_file, start_run
 

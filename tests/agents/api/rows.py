@@ -11,9 +11,9 @@ from rest_framework.test import APIClient
 
 from agents.events.append import dump
 from agents.models import Agent, ApprovalRequest, Effect, Message, MessageRole, Run, ToolCall
-from agents.services.agents import save_agent
-from agents.services.asking import digest_of
-from agents.services.runs import RunRequest, create_run
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.approvals.asking import digest_of
+from agents.services.runs.start import RunRequest, create_run
 from agents.services.tokens import create_token
 from agents.states import Decision, RunStatus, ToolCallStatus, WaitReason
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.models import Agent
-from agents.services.agents import default_model, default_provider
+from agents.services.agent_definitions.actions import default_model, default_provider
 from tests.agents.api.rows import client_for, make_agent, make_user
 
 pytestmark = pytest.mark.django_db

@@ -124,7 +124,7 @@ def test_an_edit_runs_what_the_person_wrote() -> None:
 
 def test_an_edit_that_is_too_long_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     request = asked()
-    monkeypatch.setattr("agents.services.approvals.EDIT_CHARACTERS", 100)
+    monkeypatch.setattr("agents.services.approvals.decisions.EDIT_CHARACTERS", 100)
     client = client_for(request.run.owner)
     for edited in ({"command": "x" * 100}, {"command": "ls", **{f"k{n}": 1 for n in range(20)}}):
         response = decide(client, request, decision="edit", input=edited)

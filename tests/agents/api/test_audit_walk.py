@@ -27,7 +27,7 @@ from agents.features.schedules.actions import save_schedule
 from agents.features.schedules.models import Schedule
 from agents.features.slack.actions import save_slack_token
 from agents.models import AuditEntry, Door, Run, Thread
-from agents.services.runs import RunRequest, create_run
+from agents.services.runs.start import RunRequest, create_run
 from agents.services.tokens import create_token
 from agents.states import RunStatus
 from memory.actions.changes import write_file

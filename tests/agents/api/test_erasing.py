@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from agents.models import AuditEntry, Run, Thread
-from agents.services.erasure import finish_erasures
+from agents.services.erasure.actions import finish_erasures
 from agents.states import RunStatus
 from tests.agents.api.rows import (
     answer_run,

@@ -17,9 +17,9 @@ from django.test import Client, override_settings
 from rest_framework.test import APIClient
 
 from agents.models import Run, SnapshotCause, StateFile, Thread
-from agents.services.snapshots import record_snapshot, snapshot_store, watched_areas
-from agents.services.uploads import safe_name
-from agents.services.workspaces import assign_sandbox_uid, open_workspace, workspace_location
+from agents.services.files.snapshots import record_snapshot, snapshot_store, watched_areas
+from agents.services.files.uploads import safe_name
+from agents.services.files.workspaces import assign_sandbox_uid, open_workspace, workspace_location
 from agents.settings import DataSettings
 from tests.agents.api.rows import (
     answer_run,

@@ -15,7 +15,7 @@ from django.utils import timezone
 from agents.models import IdempotencyKey, Run, Thread
 from agents.services.errors import Conflict
 from agents.services.idempotency import Keyed, carry_out_once, known_answer
-from agents.services.runs import RunRequest, create_run
+from agents.services.runs.start import RunRequest, create_run
 from agents.services.tokens import create_token
 from skills_app.models import Skill
 from tests.agents.api.rows import (

@@ -19,9 +19,9 @@ from django.test import override_settings
 
 from agents.models import ApiToken, Run, Upload
 from agents.services.errors import Conflict, InvalidRequest
-from agents.services.resume_ended_runs import resume_as_new_run
+from agents.services.files.uploads import store_uploads
+from agents.services.runs.resume_ended import resume_as_new_run
 from agents.services.tokens import MAX_OWN_TOKENS, create_own_token, create_token
-from agents.services.uploads import store_uploads
 from agents.states import RunStatus
 from tests.agents.api.rows import make_agent, make_run, make_user
 from tests.support.hang import HANG

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents.models import Agent, ApprovalRequest, Message, Run
-from agents.services.resume_ended_runs import CONTINUE
+from agents.services.runs.resume_ended import CONTINUE
 from agents.states import RunStatus, WaitReason
 from tests.agents.api.rows import (
     answer_run,

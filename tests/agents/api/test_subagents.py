@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from agents.models import Run, Subagent, ToolCall
-from agents.services.agents import save_agent
+from agents.services.agent_definitions.actions import save_agent
 from tests.agents.api.rows import (
     ask_approval,
     client_for,

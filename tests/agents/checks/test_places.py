@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 
 from agents.engine.worker import Worker
 from agents.ids import own_executor
-from agents.services.settings_places import provider_problem
+from agents.services.agent_definitions.settings_places import provider_problem
 
 IDS = ("vel.E015", "vel.E016", "vel.E017")
 

@@ -7,7 +7,7 @@ import pytest
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run
 from agents.providers.scripts import demo
-from agents.services.approvals import DecisionRequest
+from agents.services.approvals.decisions import DecisionRequest
 from agents.services.demo import read_demo_outputs, start_demo_run
 from tests.support.runs import make_user, running_worker, wait_for_status, wait_until
 

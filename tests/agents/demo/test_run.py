@@ -17,11 +17,11 @@ from agents.middleware.decisions import decide
 from agents.models import Agent, Message, Run, ToolCall
 from agents.providers.scripts import demo
 from agents.selectors.visible import agents_for
-from agents.services.agents import current_version
-from agents.services.approvals import DecisionRequest
+from agents.services.agent_definitions.actions import current_version
+from agents.services.approvals.decisions import DecisionRequest
 from agents.services.demo import ensure_demo_agent, read_demo_outputs, start_demo_run
 from agents.services.errors import Conflict
-from agents.services.workspaces import open_workspace, workspace_backend, workspace_location
+from agents.services.files.workspaces import open_workspace, workspace_backend, workspace_location
 from sandbox.errors import SandboxSetupError, SandboxUnavailable
 from tests.agents.demo.played import asked, has_ended, play_at_once, play_demo
 from tests.support.runs import (

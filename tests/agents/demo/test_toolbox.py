@@ -18,7 +18,7 @@ from agents.services.demo import (
     read_demo_outputs,
     start_demo_run,
 )
-from agents.services.workspaces import open_workspace, workspace_location
+from agents.services.files.workspaces import open_workspace, workspace_location
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.toolbox import Toolbox
 from tests.agents.demo.played import play_demo

@@ -11,8 +11,8 @@ from agents.engine.finish import fail_run
 from agents.engine.journal_rows import Waiting, Writer
 from agents.kernel.park import park
 from agents.models import Run, ToolCall
-from agents.services.delegation import ChildOrder, start_children
-from agents.services.wake import lock_run
+from agents.services.runs.delegation import ChildOrder, start_children
+from agents.services.runs.wake import lock_run
 from agents.spec import AgentSpec
 from agents.subagent_types import GENERAL_TYPE, child_spec
 from tests.agents.engine.by_hand import a_call, claimed, committed, reply_with

@@ -10,9 +10,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents.models import ApprovalRequest, Run, StateFile, ToolCall
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.services.errors import Conflict, InvalidRequest, NotFound
-from agents.services.run_control import cancel_run
+from agents.services.runs.control import cancel_run
 from tests.support.runs import (
     drive_to_end,
     event_types,

@@ -20,10 +20,10 @@ from agents.engine.token_count import estimate_blocks
 from agents.models import MessageImage, Run, StateFile, Thread, Upload
 from agents.providers.anthropic.conversation import AnthropicConversation
 from agents.providers.base import PromptHead
-from agents.services.agents import save_agent
-from agents.services.runs import RunRequest
-from agents.services.uploads import create_run_with, store_uploads
-from agents.services.workspaces import open_workspace, workspace_location
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.files.uploads import create_run_with, store_uploads
+from agents.services.files.workspaces import open_workspace, workspace_location
+from agents.services.runs.start import RunRequest
 from tests.support.documents import docx, pdf, png, reading_documents, samples
 from tests.support.messages_api import MessagesServer
 from tests.support.messages_prefix import assert_prefix_stable

@@ -14,7 +14,7 @@ from django.db import DatabaseError, connection, connections, transaction
 from agents.engine import database as engine_database
 from agents.engine.database import Database
 from agents.models import Run
-from agents.services.wake import lock_run
+from agents.services.runs.wake import lock_run
 from tests.agents.engine.by_hand import at_once, new_run
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]

@@ -13,7 +13,7 @@ import agents
 from agents.custom.tool_spec import tool
 from agents.engine.error_text import error_content, error_text
 from agents.models import ToolCall
-from agents.services.workspaces import WorkspaceLocation
+from agents.services.files.workspaces import WorkspaceLocation
 from agents.settings import DataSettings
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 

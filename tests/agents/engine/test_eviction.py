@@ -16,7 +16,7 @@ from agents.engine.crash_points import CrashPoint
 from agents.engine.eviction import _write, readable_text
 from agents.engine.result_files import DIRECTORY, file_name, paths_for
 from agents.models import Run, StateFile, ToolCall
-from agents.services import state_files
+from agents.services.files import state_files
 from agents.settings import ContextSettings
 from sandbox.backends import ReadOnly, StateFilesystemBackend
 from tests.agents.engine.test_recovery import crash_once

@@ -25,9 +25,9 @@ from agents.engine.lease import claim_run
 from agents.engine.loading import load_run
 from agents.events.catalogue.messages import TextDelta
 from agents.models import POOL, ApprovalRequest, Run, RunClock, ToolCall
-from agents.services.approvals import DecisionRequest, decide_approval
-from agents.services.run_control import cancel_run
-from agents.services.wake import lock_run, wake_due
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
+from agents.services.runs.control import cancel_run
+from agents.services.runs.wake import lock_run, wake_due
 from agents.spec import AgentSpec
 from tests.agents.engine.by_hand import a_call, at_once, claim, committed, park, with_calls
 from tests.agents.engine.families import claimed_with_calls, new_parent, park_for, spawn

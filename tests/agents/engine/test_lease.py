@@ -21,9 +21,9 @@ from agents.engine.loading import load_run
 from agents.events.catalogue.messages import TextDelta
 from agents.kernel.lease import release_lease
 from agents.models import POOL, Run, RunClock
-from agents.services.approvals import DecisionRequest, decide_approval
-from agents.services.dead_workers import end_lease, inherit_lease, leases_of
-from agents.services.run_control import cancel_run
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
+from agents.services.machines.dead_workers import end_lease, inherit_lease, leases_of
+from agents.services.runs.control import cancel_run
 from agents.spec import AgentSpec
 from tests.agents.engine.by_hand import (
     a_call,

@@ -26,12 +26,12 @@ from agents.engine.lease import claim_run, hand_back, renew_leases
 from agents.engine.loading import load_run
 from agents.events.catalogue.messages import TextDelta
 from agents.models import POOL, ApprovalRequest, Run, RunClock, Thread, ToolCall
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.services.errors import Conflict, ServiceError
-from agents.services.run_control import cancel_run, resume_run
-from agents.services.runs import RunRequest, create_run
-from agents.services.wake import lock_run
-from agents.services.workspaces import assign_sandbox_uid
+from agents.services.files.workspaces import assign_sandbox_uid
+from agents.services.runs.control import cancel_run, resume_run
+from agents.services.runs.start import RunRequest, create_run
+from agents.services.runs.wake import lock_run
 from agents.spec import AgentSpec
 from tests.agents.engine.by_hand import (
     a_call,

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.test import override_settings
 
 from agents.models import Message, Run
-from agents.services.agents import save_agent
+from agents.services.agent_definitions.actions import save_agent
 from tests.support.messages_api import MessagesServer
 from tests.support.messages_script import Fault, ToolUse, Turn
 from tests.support.runs import drive_to_end, event_types, events, make_agent, make_user, start_run

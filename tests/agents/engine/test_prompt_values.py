@@ -9,9 +9,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents.models import Agent, Epoch, Run, Thread
-from agents.services.agents import save_agent
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.agent_definitions.prompt_values import values_of
 from agents.services.errors import Conflict, InvalidRequest
-from agents.services.prompt_values import values_of
 from tests.support.runs import drive_to_end, make_agent, make_user, start_run
 
 pytestmark = pytest.mark.django_db(transaction=True)

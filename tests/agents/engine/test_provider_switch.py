@@ -16,8 +16,8 @@ from django.conf import settings
 from django.test import override_settings
 
 from agents.models import ApprovalRequest, Epoch, Message, Run
-from agents.services.agents import save_agent
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from tests.support.messages_api import MessagesServer
 from tests.support.messages_script import ToolUse, Turn
 from tests.support.openai_chat_server import ChatServer

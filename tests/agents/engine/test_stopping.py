@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agents.models import ToolCall
-from agents.services.run_control import cancel_run, resume_run
+from agents.services.runs.control import cancel_run, resume_run
 from tests.agents.engine.test_model_faults import ANSWER, LOOK, served
 from tests.support.messages_script import Fault, Turn
 from tests.support.runs import (

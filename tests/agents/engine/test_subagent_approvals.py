@@ -11,10 +11,10 @@ from django.contrib.auth.models import User
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run, Subagent, ToolCall
 from agents.selectors.visible import approvals_for
-from agents.services.agents import save_agent
-from agents.services.approvals import DecisionRequest
-from agents.services.run_control import cancel_run
-from agents.services.workspaces import open_workspace, workspace_location
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.approvals.decisions import DecisionRequest
+from agents.services.files.workspaces import open_workspace, workspace_location
+from agents.services.runs.control import cancel_run
 from tests.support.runs import (
     make_agent,
     make_user,

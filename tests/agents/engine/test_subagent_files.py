@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agents.models import Run, Subagent, ToolCall, WorkspaceSnapshot
-from agents.services.agents import save_agent
-from agents.services.thread_files import readable_files
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.files.thread_files import readable_files
 from tests.sandbox.places import AS_ROOT, reachable_directory
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 

@@ -13,8 +13,8 @@ import pytest
 from agents.engine.finish import cancel_driven_run, fail_run
 from agents.models import POOL, Run, ToolCall
 from agents.services.errors import Conflict
-from agents.services.resume_orphaned_runs import resume_orphaned_family
-from agents.services.run_control import cancel_run, resume_run
+from agents.services.runs.control import cancel_run, resume_run
+from agents.services.runs.resume_orphaned import resume_orphaned_family
 from agents.states import ENDED_RUNS
 from tests.agents.engine.by_hand import claim, committed, let_lease_expire
 from tests.agents.engine.invariants import check_family, check_run

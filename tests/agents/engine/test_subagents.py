@@ -10,8 +10,8 @@ import pytest
 
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run, Subagent, Thread, ToolCall
-from agents.services.agents import save_agent
-from agents.services.approvals import DecisionRequest
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.approvals.decisions import DecisionRequest
 from agents.states import ENDED_RUNS
 from skills_app.models import SkillVersion, Trust
 from tests.support.runs import (

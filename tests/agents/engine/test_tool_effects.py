@@ -29,8 +29,8 @@ from agents.models import (
 from agents.providers.registry import get_provider
 from agents.providers.scripted import ScriptedProvider
 from agents.secret_text import SecretText
-from agents.services.agents import save_agent
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.spec import AgentSpec
 from agents.states import ENDED_RUNS
 from tests.agents.engine import tool_examples

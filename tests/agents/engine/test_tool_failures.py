@@ -22,7 +22,7 @@ from agents.providers.registry import get_provider
 from agents.providers.scripted import ScriptedProvider
 from agents.providers.scripts.base import Message, ScriptTurn, is_request, text_of
 from agents.secret_text import SecretText
-from agents.services import workspaces
+from agents.services.files import workspaces
 from agents.settings import DataSettings
 from agents.states import ENDED_RUNS
 from sandbox.policy import Limits

@@ -31,7 +31,7 @@ from tests.support import site_writer
 
 ROOT = Path(__file__).parents[3]
 STATIC = ROOT / "agents/static"
-NOTICE = ("agents/services/notices.py", "approval.requested")
+NOTICE = ("agents/services/approvals/notices.py", "approval.requested")
 """The type of a notice, which only has the same name."""
 
 

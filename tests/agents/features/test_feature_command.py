@@ -21,8 +21,8 @@ from agents.features.inbound_webhooks.models import InboundWebhook
 from agents.features.notifications.models import Notification, NotificationTarget
 from agents.models import Agent, Run
 from agents.secret_text import SecretText
-from agents.services.agents import save_agent
-from agents.services.runs import RunRequest, create_run
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.runs.start import RunRequest, create_run
 
 def run_of(owner, agent, **more):
     return create_run(RunRequest(agent, "Hello", **more), owner=owner).run
@@ -62,7 +62,7 @@ from django.contrib.auth.models import Permission
 from django.db import connection
 from agents.features.removal import leftovers
 from agents.models import Agent
-from agents.services.agents import current_version
+from agents.services.agent_definitions.actions import current_version
 agent = Agent.objects.get(slug="ada")
 before = agent.version
 after = current_version(agent)
@@ -90,7 +90,7 @@ from django.contrib.auth.models import Permission, User
 from django.db import connection
 from agents.features.removal import leftovers
 from agents.models import Thread
-from agents.services.erasure import erase_thread, finish_erasures
+from agents.services.erasure.actions import erase_thread, finish_erasures
 dan = User.objects.get(username="dan")
 erase_thread(Thread.objects.get(owner=dan).pk, by=dan)
 finish_erasures()

@@ -19,7 +19,7 @@ from django.test import Client  # noqa: E402
 from agents.consumers.parse import parse_frame  # noqa: E402
 from agents.middleware.registry import known_tool_names  # noqa: E402
 from agents.models import Agent, ToolCall  # noqa: E402
-from agents.services.agent_files import carry_out_import, export_agent  # noqa: E402
+from agents.services.agent_definitions.files import carry_out_import, export_agent  # noqa: E402
 from tests.support.runs import drive_to_end, script_file, start_run  # noqa: E402
 
 LOOK_UPS = [{"name": "look_up_word", "input": {"word": word}} for word in ("spam", "eggs")]

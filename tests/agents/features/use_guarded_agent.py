@@ -16,7 +16,7 @@ OPTIONS = {"guardrails": ["secrets"]}
 
 def guarded_agent() -> None:
     """Make the agent as the feature has left it, and save it once more without the feature."""
-    agents = import_module("agents.services.agents")
+    agents = import_module("agents.services.agent_definitions.actions")
     fields = {"slug": "guarded", "name": "Guarded", "provider": "scripted", "model": "demo"}
     new = import_module("agents.models").Agent(**fields, sandbox=False, everyone=True)
     agent = agents.save_agent(new)

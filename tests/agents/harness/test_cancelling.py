@@ -22,7 +22,7 @@ from agents.harness.process import engine
 from agents.harness.threads import begin_in_thread
 from agents.ids import run_marker
 from agents.models import Run
-from agents.services.run_control import cancel_run
+from agents.services.runs.control import cancel_run
 from sandbox.reaper import kill_marked
 from tests.agents.harness.conftest import MakeAgent, remaining_threads
 from tests.support.hang import HANG

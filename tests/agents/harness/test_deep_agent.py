@@ -11,7 +11,7 @@ import pytest
 
 from agents.models import Agent, Run, Thread, ToolCall
 from agents.services.errors import Conflict, InvalidRequest
-from agents.services.run_control import cancel_run, resume_run
+from agents.services.runs.control import cancel_run, resume_run
 from tests.agents.harness.conftest import MakeAgent
 from tests.support.runs import make_user, wait_until
 from vel import (

@@ -20,8 +20,8 @@ from agents.features.guardrails.public import (
 )
 from agents.models import Agent, EndedRun, Run
 from agents.services.errors import Conflict
-from agents.services.run_control import resume_run
-from agents.services.run_ends import note_end, take_ended_run
+from agents.services.runs.control import resume_run
+from agents.services.runs.ends import note_end, take_ended_run
 from tests.agents.harness.conftest import MakeAgent
 from tests.support import guards
 from tests.support.runs import wait_until

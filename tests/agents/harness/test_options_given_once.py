@@ -20,7 +20,7 @@ from agents.features.guardrails.public import (
 )
 from agents.harness.config import MODEL_KEYS
 from agents.models import Agent
-from agents.services.agents import build_spec
+from agents.services.agent_definitions.actions import build_spec
 from tests.agents.harness.conftest import MakeAgent
 from vel import (
     DeepAgentConfig,

@@ -12,7 +12,7 @@ import pytest
 from agents.features.forks.actions import ForkRequest, complete_fork, prepared_fork
 from agents.harness.agent_registry import as_subagent
 from agents.models import Run, StateFile, ToolCall, WorkspaceSnapshot
-from agents.services.workspaces import run_location
+from agents.services.files.workspaces import run_location
 from agents.settings import DataSettings
 from agents.subagent_types import EXPLORE_PROMPT, PLAN_PROMPT
 from tests.agents.harness.conftest import MakeAgent

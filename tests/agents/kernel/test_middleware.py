@@ -37,8 +37,8 @@ from agents.kernel.tool_calls import ToolResult
 from agents.middleware.base import Middleware
 from agents.models import Message, RequestCount, Run, RunClock, StateFile, ToolCall
 from agents.providers.base import Reply, Usage
-from agents.services.agents import save_agent
-from agents.services.run_control import cancel_run
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.runs.control import cancel_run
 from tests.agents.engine.test_recovery import crash_once
 from tests.agents.kernel.probe import middleware as probe
 from tests.agents.kernel.probe.apps import ProbeConfig

@@ -17,8 +17,8 @@ from agents.harness.definition import Definition
 from agents.kernel.options import AgentOptions
 from agents.middleware.custom.toolkit import Toolkit
 from agents.models import Agent
-from agents.services.agent_files import InvalidAgentFile, carry_out_import, export_agent
-from agents.services.agents import current_version, save_agent
+from agents.services.agent_definitions.actions import current_version, save_agent
+from agents.services.agent_definitions.files import InvalidAgentFile, carry_out_import, export_agent
 from agents.spec import AgentSpec
 from tests.agents.admin import rows
 from tests.agents.admin.pages import client_of, text_of

@@ -13,8 +13,8 @@ from agents.engine.finish import complete_run, fail_run
 from agents.engine.lease import hand_back
 from agents.kernel.row_hooks import RowHooks, register, unregister
 from agents.models import Run, RunClock, RunEvent
-from agents.services.run_control import cancel_run, resume_run
-from agents.services.wake import wake_due
+from agents.services.runs.control import cancel_run, resume_run
+from agents.services.runs.wake import wake_due
 from agents.states import RunStatus, WaitReason
 from tests.agents.engine.by_hand import claim, claimed, committed, let_lease_expire, new_run
 

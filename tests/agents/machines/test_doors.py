@@ -11,11 +11,11 @@ from django.test import Client
 
 from agents.features.forks.actions import ForkRequest, complete_fork, prepared_fork
 from agents.models import ApprovalRequest, Run, Thread, Upload, UploadContent, WorkspaceSnapshot
-from agents.services.artifacts import artifacts_of
-from agents.services.machines import declare_dead
-from agents.services.uploads import store_uploads
-from agents.services.waiting_call import review_of
-from agents.services.workspace_care import kept_workspaces, remove_workspace
+from agents.services.approvals.waiting_call import review_of
+from agents.services.files.artifacts import artifacts_of
+from agents.services.files.uploads import store_uploads
+from agents.services.files.workspace_care import kept_workspaces, remove_workspace
+from agents.services.machines.actions import declare_dead
 from tests.agents.snapshots.driven import command, play, write
 from tests.support.machines import Machines, make_silent
 from tests.support.runs import drive_to_end, start_run

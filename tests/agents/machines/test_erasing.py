@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.test import override_settings
 
 from agents.models import ErasedFiles, Machine, Run, Thread
-from agents.services.erasing_elsewhere import remove_erased_here
-from agents.services.erasure import erase_thread, finish_erasures
-from agents.services.machines import declare_dead, forget_machine, set_draining
+from agents.services.erasure.actions import erase_thread, finish_erasures
+from agents.services.erasure.elsewhere import remove_erased_here
+from agents.services.machines.actions import declare_dead, forget_machine, set_draining
 from tests.agents.snapshots.driven import play
 from tests.support.machines import Machines, make_silent
 from tests.support.runs import make_user, running_worker, wait_until
@@ -100,7 +100,7 @@ def test_what_cannot_be_removed_is_tried_again(
         def fails(thread_id: str) -> None:
             raise OSError("the disk is away")
 
-        broken.setattr("agents.services.erasing_elsewhere.erase_files_here", fails)
+        broken.setattr("agents.services.erasure.elsewhere.erase_files_here", fails)
         assert remove_erased_here() == 0
         assert ErasedFiles.objects.filter(host="a").count() == 2
     with machines.on("a"):

@@ -16,21 +16,21 @@ from agents.engine.lease import claim_run, orphaned_runs
 from agents.models import Machine, Run, RunClock, Thread
 from agents.queues import MachineQueue
 from agents.services.errors import Conflict
-from agents.services.machine_membership import (
-    MachineRefused,
-    join_machine,
-    machine_heartbeat,
-    refuse_nameless,
-)
-from agents.services.machines import (
+from agents.services.machines.actions import (
     adopt_threads,
     declare_dead,
     declare_silent_machines,
     forget_machine,
     set_draining,
 )
+from agents.services.machines.membership import (
+    MachineRefused,
+    join_machine,
+    machine_heartbeat,
+    refuse_nameless,
+)
 from agents.services.placement import Member, queue_of
-from agents.services.runs import RunRequest, create_run
+from agents.services.runs.start import RunRequest, create_run
 from tests.support.machines import Machines, make_silent
 from tests.support.runs import make_agent, make_user, start_run
 

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from agents.models import Machine, Message, Run, Thread, WorkspaceSnapshot
 from agents.services.errors import Conflict, NotFound
-from agents.services.machines import declare_dead, machine_states, set_draining
+from agents.services.machines.actions import declare_dead, machine_states, set_draining
 from tests.agents.snapshots.driven import command, play, write
 from tests.agents.snapshots.test_closed_trees import CLOSE, SHOW, assert_shown
 from tests.support.machines import Machines, keep_alive, make_silent, stored

@@ -14,12 +14,12 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
 from agents.models import Run
-from agents.services.machines import declare_dead
-from agents.services.stored_snapshots import (
+from agents.services.files.stored_snapshots import (
     StorageFailed,
     StoredSnapshots,
     erase_stored,
 )
+from agents.services.machines.actions import declare_dead
 from sandbox.snapshots import SnapshotLost
 from tests.agents.snapshots.driven import command, play, write
 from tests.support.machines import Machines, make_silent
@@ -108,7 +108,7 @@ def test_old_states_go_and_young_ones_stay(shared: Machines, s3: S3Server) -> No
         mine.forget_published({second}, lambda: None)
         assert len(s3.keys("team/snapshots/t4/")) == 4
         later = timezone.now() + timedelta(hours=2)
-        with mock.patch("agents.services.stored_snapshots.timezone.now", return_value=later):
+        with mock.patch("agents.services.files.stored_snapshots.timezone.now", return_value=later):
             with pytest.raises(LookupError):
                 mine.forget_published({second}, mock.Mock(side_effect=LookupError))
             assert len(s3.keys("team/snapshots/t4/")) == 4

@@ -12,7 +12,7 @@ from agents.admin.agent_form import AgentForm
 from agents.admin.option_fields import option_form_fields
 from agents.middleware.network import connection_events, network_sentence, with_refusals
 from agents.models import Agent, RunEvent, ToolCall
-from agents.services.agents import build_spec
+from agents.services.agent_definitions.actions import build_spec
 from agents.services.errors import InvalidRequest
 from sandbox.result import Connection, ExecutionResult
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run

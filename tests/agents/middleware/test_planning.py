@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agents.models import Todo, ToolCall
-from agents.services.todos import (
+from agents.services.runs.todos import (
     TodoDelta,
     TodoDraft,
     TodoError,

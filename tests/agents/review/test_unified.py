@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agents.review.matching import LINE_STEPS, Steps
 from agents.review.unified import unified_lines
-from agents.services.file_changes import DIFF_LINES, text_diff
+from agents.services.files.changes import DIFF_LINES, text_diff
 
 HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "-", "@@ -1 +1 @@"]), max_size=40)

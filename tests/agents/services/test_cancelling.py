@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from agents.services.errors import NotAllowed
-from agents.services.run_control import cancel_for, may_cancel
+from agents.services.runs.control import cancel_for, may_cancel
 from agents.states import RunStatus
 from tests.agents.admin import rows
 

@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from agents.models import Agent, Run, Thread, ToolCall
-from agents.services.agents import save_agent
+from agents.services.agent_definitions.actions import save_agent
 from agents.settings import DataSettings
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 

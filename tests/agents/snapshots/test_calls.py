@@ -12,8 +12,8 @@ from django.test import override_settings
 from agents.engine import crash_points
 from agents.engine.crash_points import CrashPoint
 from agents.models import Run, WorkspaceSnapshot
-from agents.services.file_changes import changes_between, steps_of_turn
-from agents.services.snapshots import snapshot_store
+from agents.services.files.changes import changes_between, steps_of_turn
+from agents.services.files.snapshots import snapshot_store
 from agents.settings import DataSettings
 from tests.agents.snapshots.driven import area, calls, command, edit, play, read, write
 

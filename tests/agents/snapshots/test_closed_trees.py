@@ -11,10 +11,10 @@ from django.contrib.auth.models import User
 
 from agents.features.forks.actions import ForkRequest, complete_fork, prepared_fork
 from agents.models import Run
-from agents.services.erasure import erase_thread, finish_erasures
-from agents.services.file_changes import steps_of_turn
-from agents.services.restoring import restore_workspace
-from agents.services.workspace_care import (
+from agents.services.erasure.actions import erase_thread, finish_erasures
+from agents.services.files.changes import steps_of_turn
+from agents.services.files.restoring import restore_workspace
+from agents.services.files.workspace_care import (
     KeptWorkspace,
     archive_workspace,
     kept_workspaces,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agents.models import Run, SeenFile, StateFile, ToolCall
-from agents.services.seen_files import DatabaseSeenFiles, _read
+from agents.services.files.seen_files import DatabaseSeenFiles, _read
 from sandbox.backends import RememberingBackend, TreeBackend
 from sandbox.file_lock import FileLock
 from tests.agents.snapshots.driven import area, calls, command, edit, play, read, write
@@ -113,7 +113,7 @@ def test_a_subagent_remembers_for_itself(tmp_path: Path) -> None:
 
 
 def test_what_is_remembered_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.services.seen_files.MAX_FILES", 5)
+    monkeypatch.setattr("agents.services.files.seen_files.MAX_FILES", 5)
     run = play(tmp_path, *(write(f"{number}", "x") for number in range(8)))
     assert SeenFile.objects.filter(thread=run.thread_id).count() <= 6
     _, known = _read(run.thread_id, run.pk)

@@ -11,11 +11,11 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from agents.models import ApprovalRequest, Run, SnapshotCause, WorkspaceSnapshot
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.services.errors import Conflict, NotFound
-from agents.services.file_changes import steps_of_turn
-from agents.services.restoring import restore_workspace
-from agents.services.snapshots import snapshot_store
+from agents.services.files.changes import steps_of_turn
+from agents.services.files.restoring import restore_workspace
+from agents.services.files.snapshots import snapshot_store
 from agents.states import RunStatus
 from tests.agents.snapshots.driven import area, calls, command, play, write
 from tests.support.runs import drive_to_end, start_run, wait_until

@@ -16,9 +16,9 @@ import pytest
 from django.db import connection
 
 from agents.models import ApprovalRequest, EndedRun, Message, RemoteTrace, Run, RunClock, Subagent
-from agents.services.agents import save_agent
-from agents.services.approvals import DecisionRequest, decide_approval
-from agents.services.run_control import cancel_run
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
+from agents.services.runs.control import cancel_run
 from agents.telemetry.ids import parse_traceparent, trace_id_of
 from agents.telemetry.process import forget_instruments
 from tests.support.guards import registered, seen

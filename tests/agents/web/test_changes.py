@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents.models import Run, WorkspaceSnapshot
-from agents.services.workspaces import open_workspace, workspace_location
+from agents.services.files.workspaces import open_workspace, workspace_location
 from tests.agents.web.conftest import SignIn
 from tests.support.runs import drive_to_end, make_agent, script_file, start_run
 

@@ -14,7 +14,7 @@ from django.test import Client, override_settings
 
 from agents.documents import reader as reading
 from agents.documents.picture_size import picture_size
-from agents.services import shown_pictures
+from agents.services.files import shown_pictures
 from tests.agents.web.conftest import SignIn
 from tests.agents.web.test_said import outputs_of
 from tests.support import site_writer

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from agents.models import Agent, Run
-from agents.services.agents import save_agent
+from agents.services.agent_definitions.actions import save_agent
 from agents.services.demo import ensure_demo_agent
 from tests.agents.web.conftest import SignIn
 from tests.support import site_writer

@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 
 from agents.models import ApprovalRequest, Run, ToolCall
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from skills_app.actions.note import change_note
 from skills_app.library.package import Head
 from skills_app.library.pinned import PinnedSkill, by_name, with_requirements

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agents.models import ApprovalRequest, Epoch, ToolCall
-from agents.services.approvals import DecisionRequest, decide_approval
-from agents.services.run_control import cancel_run
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
+from agents.services.runs.control import cancel_run
 from skills_app.models import ActiveSkill, RunSkillSet
 from tests.agents.engine.test_model_faults import served
 from tests.support.messages_script import Request, ToolUse, Turn

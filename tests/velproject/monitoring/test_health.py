@@ -18,7 +18,7 @@ from django.test import Client
 from django.utils import timezone
 
 from agents.models import Machine, ProcessKind, Run, RunClock, ServerProcess
-from agents.services.processes import Reporter
+from agents.services.machines.processes import Reporter
 from sandbox.probe import check_host
 from tests.support.runs import (
     drive_to_end,

@@ -18,8 +18,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import DjangoAssertNumQueries
 
 from agents.models import ApprovalRequest, ProcessKind, Run, RunClock, ServerProcess
-from agents.services.processes import Reporter, leave_counts
-from agents.services.run_ends import note_end
+from agents.services.machines.processes import Reporter, leave_counts
+from agents.services.runs.ends import note_end
 from agents.telemetry.counters import FAMILIES, MOST, Counters
 from agents.telemetry.exposition import text_of
 from agents.telemetry.process import counters, forget_instruments

@@ -25,22 +25,22 @@ with late_imports:
     from agents.doors.cli.local_user import local_user
     from agents.middleware.registry import known_tool_names
     from agents.models import Agent
-    from agents.services.agent_files import (
+    from agents.services.agent_definitions.files import (
         ImportPlan,
         InvalidAgentFile,
         carry_out_import,
         export_agent,
         plan_import,
     )
-    from agents.services.agent_templates import create_from_template
-    from agents.services.errors import NotAllowed, ServiceError
-    from agents.services.prompt_import import (
+    from agents.services.agent_definitions.prompt_import import (
         check_may_change_prompt,
         plan_prompt,
         prompt_of,
         read_agents_files,
         store_prompt,
     )
+    from agents.services.agent_definitions.templates import create_from_template
+    from agents.services.errors import NotAllowed, ServiceError
 
 MAX_FILE = 1_000_000
 """Bytes; what is longer is refused once it is read."""

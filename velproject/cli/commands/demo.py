@@ -15,7 +15,7 @@ with late_imports:
     from agents.demo.task import TOOLBOX, TOOLBOX_PACKAGES
     from agents.doors.cli.local_user import local_user
     from agents.models import ApprovalRequest, Run
-    from agents.services.approvals import DecisionRequest
+    from agents.services.approvals.decisions import DecisionRequest
     from agents.services.demo import demo_task, read_demo_outputs, start_demo_run
     from agents.settings import DataSettings
     from agents.states import Decision

@@ -25,14 +25,14 @@ with late_imports:
 
     from agents.kernel.erasure import Stays, keepers
     from agents.models import Run, Thread
-    from agents.services.erasure import (
+    from agents.services.erasure.actions import (
         erase_answers_of,
         erase_thread,
         finish_erasures,
     )
+    from agents.services.erasure.retention import Keep, what_is_old
+    from agents.services.erasure.retention import prune as prune_old
     from agents.services.errors import ServiceError
-    from agents.services.retention import Keep, what_is_old
-    from agents.services.retention import prune as prune_old
 
 
 class Days(click.ParamType):

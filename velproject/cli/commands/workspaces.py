@@ -23,8 +23,8 @@ with late_imports:
     from agents.kernel.retention import unused_files
     from agents.models import WorkspaceSnapshot
     from agents.services.errors import Conflict
-    from agents.services.file_changes import shown_path
-    from agents.services.workspace_care import (
+    from agents.services.files.changes import shown_path
+    from agents.services.files.workspace_care import (
         KeptWorkspace,
         archive_workspace,
         is_busy,

@@ -14,9 +14,9 @@ from django.db.backends.signals import connection_created
 
 from agents.features.budgets.models import Allowance
 from agents.models import Agent, ApprovalRequest, Message, Run, RunClock
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed
-from agents.services.run_control import cancel_run, resume_run
+from agents.services.runs.control import cancel_run, resume_run
 from tests.agents.engine.test_model_faults import ANSWER, LOOK, served
 from tests.support.messages_script import Turn
 from tests.support.runs import drive_to_end, event_types, events, make_agent, make_user, start_run

@@ -23,9 +23,9 @@ from agents.features.budgets.reservations import Need, NoRoom, Reserved, settle
 from agents.features.budgets.scope import scope_of
 from agents.kernel.park import park
 from agents.models import POOL, ApprovalRequest, Run, RunClock
-from agents.services.approvals import DecisionRequest, decide_approval
-from agents.services.run_control import cancel_run
-from agents.services.wake import wake_due
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
+from agents.services.runs.control import cancel_run
+from agents.services.runs.wake import wake_due
 from agents.spec import AgentSpec
 from tests.agents.engine.by_hand import at_once, claimed, committed, let_lease_expire, reply_with
 from tests.agents.engine.families import claimed_with_calls, new_parent, park_for, spawn

@@ -6,7 +6,7 @@ import pytest
 
 from agents.features.budgets.removal import wake_waiting_runs
 from agents.models import ApprovalRequest, Run
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.services.errors import Conflict
 from tests.agents.features.budgets.test_admin import asked
 from tests.support.runs import event_types, make_agent, make_user

@@ -21,7 +21,7 @@ from agents.engine.history import limit_at, thread_turns
 from agents.features.budgets.models import Allowance
 from agents.models import Compaction, Epoch, Message, Run, RunClock, StateFile, ToolCall
 from agents.selectors.transcript import search_thread
-from agents.services.run_control import resume_run
+from agents.services.runs.control import resume_run
 from tests.agents.engine.test_recovery import crash_once
 from tests.support import runs
 from tests.support.hang import HANG

@@ -18,7 +18,7 @@ from django.test import override_settings
 
 from agents.custom.hooks import EndRun, ModelAnswer, ToolAnswer
 from agents.models import Message, Run, StateFile, ToolCall
-from agents.services.run_control import cancel_run
+from agents.services.runs.control import cancel_run
 from tests.support.guards import WORD, NoWord
 from tests.support.runs import (
     drive_to_end,

@@ -31,9 +31,9 @@ from agents.features.databases.queries import (
 )
 from agents.models import Agent, AgentVersion
 from agents.secret_text import SecretText
-from agents.services.agents import build_spec, current_version, save_agent
+from agents.services.agent_definitions.actions import build_spec, current_version, save_agent
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
-from agents.services.runs import RunRequest, create_run
+from agents.services.runs.start import RunRequest, create_run
 from agents.spec import AgentSpec
 from tests.agents.admin import rows
 

@@ -19,7 +19,7 @@ from django.views.debug import SafeExceptionReporterFilter
 from agents.features.databases.models import DatabaseConnection
 from agents.models import Agent
 from agents.secret_text import SecretText
-from agents.services.agents import save_agent
+from agents.services.agent_definitions.actions import save_agent
 from tests.agents.admin import rows
 from tests.agents.admin.pages import act, client_of, list_url, messages_of, page_url, text_of
 from tests.agents.admin.test_agents import form as agent_form

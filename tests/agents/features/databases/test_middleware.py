@@ -19,8 +19,8 @@ from agents.features.databases.models import DatabaseConnection
 from agents.middleware.registry import Toolset, known_tool_names, toolset_for
 from agents.models import Run, ToolCall
 from agents.secret_text import SecretText
-from agents.services.agents import save_agent
-from agents.services.run_control import cancel_run
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.runs.control import cancel_run
 from agents.spec import AgentSpec
 from tests.support.runs import (
     drive_to_end,

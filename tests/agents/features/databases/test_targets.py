@@ -21,8 +21,8 @@ from agents.features.databases.models import DatabaseConnection
 from agents.middleware.registry import build_toolset
 from agents.models import ApprovalRequest, Run, ToolCall
 from agents.secret_text import SecretText
-from agents.services.agents import save_agent
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.spec import AgentSpec
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 

@@ -25,12 +25,12 @@ from agents.features.databases.models import DatabaseConnection
 from agents.models import ApprovalRequest, Run, RunClock, ToolCall
 from agents.review import as_text
 from agents.secret_text import SecretText
-from agents.services.agents import save_agent
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
+from agents.services.approvals.grants import GrantTerms
+from agents.services.approvals.request_review import review_of_request
 from agents.services.errors import Conflict, InvalidRequest, ServiceError
-from agents.services.grants import GrantTerms
-from agents.services.request_review import review_of_request
-from agents.services.run_control import cancel_run
+from agents.services.runs.control import cancel_run
 from sandbox.cancellation import Cancellation
 from tests.support.runs import (
     drive_to_end,

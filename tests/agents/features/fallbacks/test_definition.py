@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 
 from agents.models import Agent
-from agents.services.agent_files import InvalidAgentFile, carry_out_import, export_agent
+from agents.services.agent_definitions.files import InvalidAgentFile, carry_out_import, export_agent
 from tests.agents.admin import rows
 from tests.agents.admin.pages import client_of, text_of
 from tests.agents.admin.test_agents import ADD, form

@@ -18,7 +18,7 @@ from agents.models import ApprovalRequest, Compaction, Message, Run
 from agents.providers.base import Usage
 from agents.providers.prices import cost_microusd
 from agents.selectors.usage import usage_by_day
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from tests.agents.engine.test_recovery import crash_once
 from tests.support.messages_api import MessagesServer
 from tests.support.messages_script import Fault, Request, ToolUse, Turn, http_error

@@ -21,8 +21,8 @@ from agents.models import (
     Thread,
     ToolCall,
 )
-from agents.services.agents import save_agent
-from agents.services.snapshots import snapshot_store
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.files.snapshots import snapshot_store
 from agents.settings import DataSettings
 from tests.agents.api.rows import client_for, make_user, post, problem_of
 from tests.agents.api.test_files import body_of

@@ -13,9 +13,9 @@ from django.test import override_settings
 from agents.features.forks.actions import ForkRequest, complete_fork, prepared_fork
 from agents.features.forks.files import state_after
 from agents.models import Effect, Run, SnapshotCause, Thread, WorkspaceSnapshot
-from agents.services.agents import save_agent
+from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import Conflict, InvalidRequest
-from agents.services.workspaces import assign_sandbox_uid, open_workspace, workspace_location
+from agents.services.files.workspaces import assign_sandbox_uid, open_workspace, workspace_location
 from agents.settings import DataSettings
 from tests.agents.api.rows import answer_run, make_agent, make_run, make_user
 from tests.agents.api.test_transcript import call

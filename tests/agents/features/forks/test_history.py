@@ -25,8 +25,8 @@ from agents.models import (
     ToolCall,
     Upload,
 )
-from agents.services.agents import save_agent
-from agents.services.uploads import store_uploads
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.files.uploads import store_uploads
 from agents.states import RunStatus, ToolCallStatus
 from skills_app.models import ActiveSkill, SkillUse, UseKind
 from tests.agents.api.rows import (

@@ -13,11 +13,11 @@ from agents.features.forks.actions import ForkRequest, complete_fork, prepared_f
 from agents.features.forks.files import NONE, NOW
 from agents.models import Run, StateFile, Thread
 from agents.services.errors import Conflict
-from agents.services.workspace_care import kept_workspaces, remove_workspace
+from agents.services.files.workspace_care import kept_workspaces, remove_workspace
 from agents.settings import DataSettings
 from tests.agents.api.rows import answer_run, client_for, make_agent, make_run, make_user, post
 from tests.agents.api.test_locks import during
-from tests.agents.services.test_uploads import directory
+from tests.agents.services.files.test_uploads import directory
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 
 from agents.features.google_workspace.actions import save_google_key
 from agents.models import ApprovalRequest, Run, ToolCall
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from tests.support.google_workspace_server import authorized_user
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 

@@ -15,7 +15,7 @@ from agents.features.google_workspace.client import gmail_sending
 from agents.features.google_workspace.middleware.gmail_sending import LetterInput
 from agents.models import ApprovalRequest, ToolCall
 from agents.review import as_text, call_review
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.services.errors import Conflict
 from tests.agents.engine.test_recovery import crash_once
 from tests.agents.features.google_workspace.story import approve, begin, call, letter, play, results

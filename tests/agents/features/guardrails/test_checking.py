@@ -14,8 +14,8 @@ from agents.engine.crash_points import CrashPoint
 from agents.features.guardrails import checking
 from agents.kernel import beside
 from agents.models import ApprovalRequest, Message, Run, RunEvent, StateFile, ToolCall
-from agents.services.approvals import DecisionRequest, decide_approval
-from agents.services.run_control import cancel_run
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
+from agents.services.runs.control import cancel_run
 from tests.agents.engine.test_model_faults import served
 from tests.agents.engine.test_recovery import crash_once
 from tests.agents.kernel.test_middleware import Fails, Install

@@ -14,8 +14,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from agents.engine.crash_points import CrashPoint
 from agents.models import AgentVersion, EndedRun, Run, RunClock, ToolCall
-from agents.services.run_control import cancel_run, resume_run
-from agents.services.run_ends import PROGRAM_SECONDS, note_end, take_ended_run
+from agents.services.runs.control import cancel_run, resume_run
+from agents.services.runs.ends import PROGRAM_SECONDS, note_end, take_ended_run
 from tests.agents.engine.by_hand import at_once, committed
 from tests.agents.engine.test_recovery import crash_once
 from tests.support.guards import WORD, registered, seen

@@ -12,7 +12,7 @@ from agents.engine.crash_points import CrashPoint
 from agents.features.guardrails.options import RetryOptions, RetryRule
 from agents.middleware import planning as planning_module
 from agents.models import Run, StateFile, ToolCall
-from agents.services.run_control import cancel_run
+from agents.services.runs.control import cancel_run
 from sandbox.backends.state import StateFilesystemBackend
 from tests.agents.engine.test_recovery import crash_once
 from tests.support.runs import (

@@ -25,7 +25,7 @@ from agents.features.inbound_webhooks.actions import (
 from agents.features.inbound_webhooks.models import InboundWebhook
 from agents.models import AuditEntry, Run, Thread, ThreadPolicy
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
-from agents.services.trigger_rights import MESSAGE_CHARACTERS
+from agents.services.runs.trigger_rights import MESSAGE_CHARACTERS
 from tests.agents.api.rows import make_agent, make_run, make_user
 from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook
 

@@ -18,8 +18,8 @@ from agents.features.mcp_client.connections import without_telling
 from agents.features.mcp_client.models import McpServer
 from agents.features.mcp_client.protocol.definitions import read_listing
 from agents.models import Agent
-from agents.services.agent_files import carry_out_import, export_agent
-from agents.services.agents import save_agent
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.agent_definitions.files import carry_out_import, export_agent
 from agents.services.errors import InvalidRequest
 from tests.agents.api.rows import client_for, make_agent, make_user, post, problem_of
 

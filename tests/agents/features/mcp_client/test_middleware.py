@@ -28,8 +28,8 @@ from agents.models import (
     Run,
     ToolCall,
 )
-from agents.services.agents import build_spec, current_version
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.agent_definitions.actions import build_spec, current_version
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.services.errors import Conflict, InvalidRequest
 from agents.spec import AgentSpec
 from agents.subagent_types import child_spec, find_subagent

@@ -17,10 +17,10 @@ from agents.features.mcp_client import programs
 from agents.features.mcp_client.models import McpServer
 from agents.features.mcp_client.programs import held_state, program_key
 from agents.models import Agent, ApprovalRequest, Run, Thread, ToolCall
-from agents.services.approvals import DecisionRequest, decide_approval
-from agents.services.erasure import erase_thread, finish_erasures
-from agents.services.workspace_care import kept_workspaces, remove_workspace
-from agents.services.workspaces import open_workspace, workspace_location
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
+from agents.services.erasure.actions import erase_thread, finish_erasures
+from agents.services.files.workspace_care import kept_workspaces, remove_workspace
+from agents.services.files.workspaces import open_workspace, workspace_location
 from agents.settings import DataSettings
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.cancellation import Cancellation

@@ -13,18 +13,18 @@ from agents.features.mcp_client.models import McpState
 from agents.features.mcp_client.programs import state_lock
 from agents.features.mcp_client.thread_state import NotOurs, record_own_state, store_state
 from agents.models import Machine, Message, Run, Thread, ToolCall
-from agents.services.erasure import erase_thread, finish_erasures
-from agents.services.machines import declare_dead, set_draining
+from agents.services.erasure.actions import erase_thread, finish_erasures
+from agents.services.files.thread_files import in_transaction
+from agents.services.files.workspace_care import kept_workspaces, remove_workspace
+from agents.services.files.workspaces import open_workspace, workspace_location
+from agents.services.machines.actions import declare_dead, set_draining
 from agents.services.placement import Member
-from agents.services.thread_files import in_transaction
 from agents.services.thread_transfer import sending
 from agents.services.thread_transfer.sending import (
     CannotSendThread,
     next_thread_to_send,
     send_thread,
 )
-from agents.services.workspace_care import kept_workspaces, remove_workspace
-from agents.services.workspaces import open_workspace, workspace_location
 from sandbox.errors import SandboxError
 from sandbox.file_lock import LockTimeout
 from sandbox.snapshots import Manifest, SnapshotLimits
@@ -224,7 +224,7 @@ def test_old_states_leave_the_storage(
     ada: User, machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(thread_state, "MAX_STATES", 1)
-    monkeypatch.setattr("agents.services.stored_snapshots.YOUNG_SECONDS", -5.0)
+    monkeypatch.setattr("agents.services.files.stored_snapshots.YOUNG_SECONDS", -5.0)
     monkeypatch.setattr("sandbox.snapshots.store.YOUNG_SECONDS", -5.0)
     with machines.on("a") as data:
         run = play(tmp_path, told(COUNT), **SERVERS)

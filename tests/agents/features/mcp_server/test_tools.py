@@ -15,7 +15,7 @@ from agents.features.mcp_server.starts import McpCall, cancel_call, request_key,
 from agents.features.mcp_server.tools import CANCEL_RUN, GET_RUN, agent_of, tool_name, tools_page
 from agents.features.mcp_server.waiting import one_of_few
 from agents.models import Agent, Run
-from agents.services.agents import save_agent, set_active
+from agents.services.agent_definitions.actions import save_agent, set_active
 from agents.services.errors import Conflict, NotFound
 from agents.services.tokens import create_token
 from agents.states import RunStatus

@@ -16,7 +16,7 @@ from standardwebhooks.webhooks import Webhook
 from agents.features.notifications.courier import Courier
 from agents.features.notifications.models import Notification
 from agents.models import Run
-from agents.services.notices import announce_request
+from agents.services.approvals.notices import announce_request
 from tests.agents.engine import by_hand
 from tests.agents.features.notifications.waiting import asked, hooked, make_due, private, webhook
 from tests.support.cluster import Cluster

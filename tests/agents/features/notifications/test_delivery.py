@@ -30,9 +30,9 @@ from agents.features.notifications.delivery import (
 from agents.features.notifications.models import Notification, NotificationTarget
 from agents.features.notifications.queue import DELIVER_TASK, due_targets
 from agents.models import ApprovalRequest
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
+from agents.services.approvals.notices import announce_request
 from agents.services.errors import Conflict, NotFound
-from agents.services.notices import announce_request
 from tests.agents.engine import by_hand
 from tests.agents.features.notifications.waiting import asked, hooked, make_due, webhook
 from tests.support.cluster import ROOT, database_url

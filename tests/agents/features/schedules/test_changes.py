@@ -18,7 +18,7 @@ from agents.features.schedules.firing import fire_now
 from agents.features.schedules.models import Schedule
 from agents.models import AuditEntry, Thread, ThreadPolicy
 from agents.services.errors import Conflict, InvalidRequest, NotFound
-from agents.services.trigger_rights import MESSAGE_CHARACTERS
+from agents.services.runs.trigger_rights import MESSAGE_CHARACTERS
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.features.schedules.rows import end_runs, make_due, make_schedule
 

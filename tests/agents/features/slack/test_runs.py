@@ -19,8 +19,8 @@ from agents.features.slack.actions import save_slack_token
 from agents.middleware.registry import build_toolset
 from agents.models import AgentVersion, ApprovalRequest, Run, RunEvent, ToolCall
 from agents.secret_text import SecretText, SecretTextField
-from agents.services.agents import build_spec
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.agent_definitions.actions import build_spec
+from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 from tests.support.slack_server import TOKEN, SlackServer
 

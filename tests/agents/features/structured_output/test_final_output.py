@@ -10,9 +10,9 @@ import pytest
 from agents.engine import crash_points
 from agents.engine.crash_points import CrashPoint
 from agents.models import Agent, Epoch, Message, Run, Subagent
-from agents.services.agents import save_agent
+from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import InvalidRequest
-from agents.services.run_control import resume_run
+from agents.services.runs.control import resume_run
 from tests.agents.engine.test_model_faults import served
 from tests.agents.engine.test_recovery import crash_once
 from tests.skills_app.runs.test_prompt import system_of

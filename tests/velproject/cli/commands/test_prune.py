@@ -17,7 +17,7 @@ from agents.models import AuditEntry, IdempotencyKey, Run, Thread
 from agents.states import RunStatus
 from memory.models import MemoryEditRequest, MemoryRevision
 from tests.agents.api.rows import make_agent, make_run, make_user
-from tests.agents.services.test_erasure import delegated, talked
+from tests.agents.services.erasure.test_actions import delegated, talked
 from tests.velproject.in_process import call
 from velproject.cli.commands.prune import prune
 

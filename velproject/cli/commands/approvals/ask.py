@@ -12,10 +12,10 @@ from agents.doors.cli.errors import CliError
 from agents.doors.cli.questions import forget_typed_ahead, read
 from agents.kernel.proposals import proposal_kind, run_request_kind
 from agents.models import ApprovalKind, ApprovalRequest
-from agents.services.approvals import DecisionRequest
-from agents.services.edited_review import review_of_edit
-from agents.services.grants import GrantMatch, GrantTerms
-from agents.services.pending_responses import PendingResponses
+from agents.services.approvals.decisions import DecisionRequest
+from agents.services.approvals.edited_review import review_of_edit
+from agents.services.approvals.grants import GrantMatch, GrantTerms
+from agents.services.approvals.pending_responses import PendingResponses
 from agents.states import Decision
 from velproject.cli.commands.approvals.edit_input import (
     edited_in_editor,

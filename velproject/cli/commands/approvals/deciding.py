@@ -25,10 +25,10 @@ with late_imports:
     from agents.middleware import decisions
     from agents.models import POOL, ApprovalRequest
     from agents.selectors.family import root_of
-    from agents.services.approvals import DecisionRequest
-    from agents.services.edited_review import review_of_edit
+    from agents.services.approvals.decisions import DecisionRequest
+    from agents.services.approvals.edited_review import review_of_edit
+    from agents.services.approvals.grants import GrantTerms
     from agents.services.errors import ServiceError
-    from agents.services.grants import GrantTerms
     from agents.states import ApprovalStatus, Decision, RunStatus
     from velproject.cli.commands.approvals.edit_input import (
         content_of,

@@ -21,7 +21,7 @@ with late_imports:
     from agents.doors.cli.local_user import local_user
     from agents.models import ApprovalGrant
     from agents.selectors.visible import grants_for
-    from agents.services.grants import good_grants, grant_state, revoke_grant
+    from agents.services.approvals.grants import good_grants, grant_state, revoke_grant
 
 
 @click.group(short_help="List and revoke standing permissions.")

@@ -23,7 +23,7 @@ with late_imports:
     from agents.kernel.proposals import proposal_kinds
     from agents.middleware.rehearsal import Rehearsal, rehearse, with_policy
     from agents.models import Agent
-    from agents.services.agents import build_spec
+    from agents.services.agent_definitions.actions import build_spec
     from agents.spec import AgentSpec, CallCondition, InterruptRule
 
 POLICY_FIELDS = {

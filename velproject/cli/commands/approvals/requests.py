@@ -34,8 +34,8 @@ with late_imports:
     from agents.models.approval import request_kinds
     from agents.review import as_json as reading_as_json
     from agents.selectors.visible import approvals_for
-    from agents.services.pending_responses import pending_responses
-    from agents.services.request_review import review_of_request
+    from agents.services.approvals.pending_responses import pending_responses
+    from agents.services.approvals.request_review import review_of_request
     from agents.states import ApprovalStatus
     from velproject.cli.commands.approvals.ask import show_refused
     from velproject.cli.commands.approvals.shown_request import (

@@ -14,8 +14,8 @@ from agents.hidden_text import visible
 from agents.kernel.proposals import Background, proposal_kind
 from agents.models import ApprovalRequest
 from agents.selectors.queue import paths_of_runs
-from agents.services.edited_review import edited_review
-from agents.services.request_review import review_of_request
+from agents.services.approvals.edited_review import edited_review
+from agents.services.approvals.request_review import review_of_request
 from agents.states import ApprovalStatus
 
 

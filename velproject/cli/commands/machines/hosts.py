@@ -15,14 +15,14 @@ from agents.doors.cli.options import json_option
 
 with late_imports:
     from agents.doors.cli.console import print_table
-    from agents.services.machines import (
+    from agents.services.machines.actions import (
         MachineState,
         adopt_threads,
         forget_machine,
         machine_states,
         set_draining,
     )
-    from agents.services.machines import declare_dead as declare_host_dead
+    from agents.services.machines.actions import declare_dead as declare_host_dead
 
 LOOK_SECONDS = 1.0
 

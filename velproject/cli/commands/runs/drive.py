@@ -30,11 +30,11 @@ from agents.ids import own_executor
 from agents.kernel.lazy_modules import lazy_modules
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run
-from agents.services.approvals import DecisionRequest
+from agents.services.approvals.decisions import DecisionRequest
+from agents.services.approvals.pending_responses import pending_responses
 from agents.services.errors import NotFound, ServiceError
-from agents.services.outside_changes import unreported_changes
-from agents.services.pending_responses import pending_responses
-from agents.services.run_control import cancel_run
+from agents.services.files.outside_changes import unreported_changes
+from agents.services.runs.control import cancel_run
 from agents.settings import DataSettings
 from agents.states import ApprovalStatus, RunStatus
 from sandbox.reopening import open_directory

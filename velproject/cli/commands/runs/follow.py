@@ -19,7 +19,7 @@ from agents.events.catalogue.runs import RUN_ENDS, RunSuspended
 from agents.events.catalogue.tool_calls import ToolCompleted, ToolFailed
 from agents.events.read import read_events
 from agents.events.tree import follow_tree
-from agents.services.run_control import cancel_run
+from agents.services.runs.control import cancel_run
 from agents.states import WaitReason
 from velproject.signals import handling
 

@@ -31,11 +31,11 @@ with late_imports:
     from agents.models import Run
     from agents.providers.registry import get_provider
     from agents.selectors.visible import agents_for, runs_for
-    from agents.services.agents import default_provider
+    from agents.services.agent_definitions.actions import default_provider
+    from agents.services.agent_definitions.model_servers import settings_of
+    from agents.services.agent_definitions.settings_places import default_model_problem
     from agents.services.errors import Conflict, NotFound, ServiceError
-    from agents.services.model_servers import settings_of
-    from agents.services.runs import RunRequest
-    from agents.services.settings_places import default_model_problem
+    from agents.services.runs.start import RunRequest
     from agents.settings import DataSettings
     from agents.states import ACTIVE_RUNS
     from sandbox.errors import SandboxSetupError

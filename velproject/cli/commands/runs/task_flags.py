@@ -20,10 +20,10 @@ from agents.doors.cli.errors import CliError
 from agents.doors.cli.terminal import one_line
 from agents.kernel.relations import AgentRelation, relation_named, relations
 from agents.models import Agent, Run
-from agents.services.agents import save_agent
+from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import InvalidRequest
-from agents.services.runs import RunRequest
-from agents.services.uploads import create_run_with
+from agents.services.files.uploads import create_run_with
+from agents.services.runs.start import RunRequest
 
 
 class AgentOptions(TypedDict):

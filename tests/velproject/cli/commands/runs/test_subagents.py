@@ -14,7 +14,7 @@ from tests.velproject.command import ROOT, Terminal, Vel, say
 TEAM = """
 import django, json, sys; django.setup()
 from agents.models import Agent, Subagent
-from agents.services.agents import save_agent
+from agents.services.agent_definitions.actions import save_agent
 from agents.doors.cli.local_user import local_user
 given = json.loads(sys.argv[1])
 rows = [Subagent(description="Helps.", **row) for row in given.pop("subagents")]

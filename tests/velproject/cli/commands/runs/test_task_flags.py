@@ -10,7 +10,7 @@ from django.db import connection
 
 from agents.doors.cli.errors import CliError
 from agents.models import Agent, Run
-from agents.services.runs import RunRequest
+from agents.services.runs.start import RunRequest
 from velproject.cli.commands.runs.task_flags import AgentOptions, agent_slug, start_run
 
 

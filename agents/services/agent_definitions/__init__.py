@@ -1,0 +1,1 @@
+"""Change agents: their options, files, templates, subagents and policies."""

@@ -1,0 +1,236 @@
+"""Defining agents. Every save is a new version; runs keep the one they began with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import Group
+from django.db import transaction
+from pydantic import ValidationError
+
+from agents.kernel.features import collect
+from agents.kernel.options import (
+    AgentOptions,
+    json_value,
+    option_classes,
+    option_fields,
+    part_of,
+    validated_options,
+    without_known,
+)
+from agents.kernel.relations import AgentRelation, relations
+from agents.models import Agent, AgentVersion, Subagent
+from agents.providers import registry
+from agents.services.agent_definitions.output_schemas import schema_text
+from agents.services.agent_definitions.policy_rules import check_policy
+from agents.services.agent_definitions.prompt_values import check_new_prompts
+from agents.services.agent_definitions.rights import check_may_define
+from agents.services.agent_definitions.state import agent_state
+from agents.services.agent_definitions.subagents import set_subagents, subagent_specs
+from agents.services.audit import Change, changes_between, record
+from agents.services.errors import InvalidRequest
+from agents.settings import ModelSettings
+from agents.spec import AgentSpec
+from sandbox.egress.rules import RuleError, parse_allowlist
+
+SCRIPTED = "scripted"
+
+
+def default_provider() -> str:
+    """The settings' provider, else anthropic where it can be reached, else the offline script."""
+    settings = ModelSettings.now()
+    if settings.PROVIDER:
+        return settings.PROVIDER
+    return "anthropic" if settings.ANTHROPIC_API_KEY or settings.ANTHROPIC_BASE_URL else SCRIPTED
+
+
+def default_model(provider: str) -> str:
+    """The model of an agent that names none: the settings', if that is of this provider, else the
+    provider's own default."""
+    of_settings = ModelSettings.now().MODEL if provider == default_provider() else ""
+    return of_settings or registry.default_model(provider)
+
+
+def build_spec(
+    agent: Agent,
+    subagents: Iterable[Subagent] | None = None,
+    related: Mapping[str, Sequence[Any]] | None = None,
+) -> AgentSpec:
+    """The agent's present state as a run would pin it.
+
+    With `subagents`, and the rows in `related` by relation, instead of those it has. Raises
+    `InvalidRequest` that names the field which does not fit.
+    """
+    provider = agent.provider or default_provider()
+    _check_allowed_hosts(agent)
+    # What these mean for a run depends on settings and rows, which their own module does not know.
+    pinned = {
+        "provider": provider,
+        "model": agent.model or default_model(provider),
+        "output_schema": schema_text(agent.output_schema),
+        "subagents": subagent_specs(agent, subagents),
+        **{
+            name: value
+            for relation in relations()
+            for name, value in relation.fields(_rows_of(agent, relation, related or {})).items()
+        },
+    }
+    try:
+        definition = validated_options(option_values(agent))
+        parts = [part_of(definition, kind) for kind in option_classes()]
+        values = {name: value for part in parts for name, value in part.pinned(agent).items()}
+        spec = AgentSpec(
+            **(without_known(agent.definition) | values | pinned),
+            name=agent.name,
+            slug=agent.slug,
+            toolkit=agent.toolkit,
+            needs=_needs_of(agent, parts),
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        location = ".".join(str(part) for part in first["loc"])
+        raise InvalidRequest(f"{location}: {first['msg']}", code="invalid_agent") from None
+    check_policy(spec)
+    for part in parts:
+        part.check(spec)
+    for _, check in collect("options", "SPEC_CHECKS"):
+        check(spec)
+    return spec
+
+
+def option_values(agent: Agent) -> dict[str, Any]:
+    """Return the options of `agent` as JSON data, with their defaults."""
+    return {name: json_value(getattr(agent, name)) for name in option_fields()}
+
+
+def _rows_of(
+    agent: Agent, relation: AgentRelation, related: Mapping[str, Sequence[Any]]
+) -> Sequence[Any]:
+    """Return those of `related`, else those that the agent has."""
+    return related[relation.name] if relation.name in related else relation.rows(agent)
+
+
+def _needs_of(agent: Agent, parts: Iterable[AgentOptions]) -> dict[str, str]:
+    """Return `AgentSpec.needs`.
+
+    Options of a feature that is not installed stay, and so do their needs.
+    """
+    needs: dict[str, str] = {}
+    if missing := without_known(agent.definition):
+        latest = agent.versions.order_by("-number").first()
+        stored = {} if latest is None else latest.spec.get("needs", {})
+        needs = {name: option for name, option in stored.items() if option in missing}
+    for options in parts:
+        needs |= options.needed_middleware()
+    return needs
+
+
+def _check_allowed_hosts(agent: Agent) -> None:
+    try:
+        if not isinstance(agent.allowed_hosts, list | tuple):
+            raise RuleError('Give a list of hosts, as ["pypi.org", "*.example.org"].')
+        parse_allowlist(agent.allowed_hosts)
+    except RuleError as error:
+        raise InvalidRequest(f"allowed_hosts: {error}", code="invalid_agent") from None
+
+
+@transaction.atomic
+def save_agent(
+    agent: Agent,
+    *,
+    by_id: int | None = None,
+    subagents: Sequence[Subagent] | None = None,
+    groups: Sequence[Group] | None = None,
+    approver_groups: Sequence[Group] | None = None,
+    related: Mapping[str, Sequence[Any]] | None = None,
+    note: str = "",
+) -> Agent:
+    """Store the agent and, if anything that a run sees has changed, a new version of it.
+
+    `subagents`, groups, and the rows of features in `related`, by relation, are those that it has
+    from now on; None, and a relation that is left out, leaves them. Whether the person may say so
+    (`guarded_fields`) is for the caller to check. `note` is for the audit log.
+    """
+    known, given = {relation.name: relation for relation in relations()}, related or {}
+    for name, rows in given.items():
+        known[name].check(agent, rows)
+    spec = build_spec(agent, subagents, given)
+    # Locked first: what it was is what this changes.
+    stored = _lock(agent.pk)
+    before = agent_state(stored) if stored else None
+    agent.save()
+    if groups is not None:
+        agent.groups.set(groups)
+    if approver_groups is not None:
+        agent.approver_groups.set(approver_groups)
+    if subagents is not None:
+        set_subagents(agent, subagents)
+    for name, rows in given.items():
+        getattr(agent, name).set(rows)
+    locked = _lock(agent.pk)
+    assert locked is not None
+    latest = locked.versions.order_by("-number").first() if stored else None
+    dumped = spec.model_dump(mode="json")
+    if latest is None or AgentSpec.completed(latest.spec) != dumped:
+        check_new_prompts(dumped, latest.spec if latest else None)
+        number = latest.number + 1 if latest else 1
+        AgentVersion.objects.create(agent=locked, number=number, spec=dumped, created_by_id=by_id)
+        Agent.objects.filter(pk=agent.pk).update(version=number)
+        agent.version = locked.version = number
+    arguments = {
+        **{name: given.get(name) for name in known},
+        "groups": groups,
+        "approver_groups": approver_groups,
+        "subagents": subagents,
+    }
+    empty = () if stored else [name for name, rows in arguments.items() if not rows]
+    changes = changes_between(before, agent_state(locked, empty=empty))
+    if changes:
+        action = "agent.created" if before is None else "agent.changed"
+        record(action, agent, name=agent.slug, by=by_id, changes=changes, note=note)
+    return agent
+
+
+def _lock(agent_id: str) -> Agent | None:
+    """Lock the row of an agent until the transaction ends. Returns None if it is not stored."""
+    rows = Agent.objects.select_for_update(of=("self",)).select_related("owner")
+    return rows.filter(pk=agent_id).first()
+
+
+@transaction.atomic
+def set_active(agent_id: str, active: bool, *, by: AbstractBaseUser) -> bool:
+    """Let runs be started with the agent, or nobody. False where it was so already.
+
+    Raises `NotAllowed`.
+    """
+    check_may_define(by, is_new=False)
+    agent = Agent.objects.select_for_update().get(pk=agent_id)
+    if agent.is_active == active:
+        return False
+    agent.is_active = active
+    agent.save(update_fields=["is_active", "updated_at"])
+    changes: dict[str, Change] = {"is_active": (not active, active)}
+    record("agent.changed", agent, name=agent.slug, by=by, changes=changes)
+    return True
+
+
+@transaction.atomic
+def delete_agent(agent: Agent) -> None:
+    """Remove an agent that was never used. Raises `ProtectedError` for one that has runs."""
+    stored = Agent.objects.select_related("owner").filter(pk=agent.pk).first()
+    state = agent_state(stored) if stored else {}
+    changes = {name: (value, None) for name, value in state.items()}
+    record("agent.deleted", agent, name=agent.slug, changes=changes)
+    agent.delete()
+
+
+def current_version(agent: Agent) -> AgentVersion:
+    """The version that a run started now would pin. Makes a new one if settings changed it."""
+    latest = agent.versions.order_by("-number").first()
+    spec = build_spec(agent).model_dump(mode="json")
+    if latest is not None and AgentSpec.completed(latest.spec) == spec:
+        return latest
+    save_agent(agent, note="The settings of Vel have changed since its last version.")
+    return agent.versions.get(number=agent.version)

@@ -1,0 +1,195 @@
+"""Agents as YAML files, out and in again. An import is what a person could type, in one save."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from agents.agent_files.reading import BadFile, FileProblem
+from agents.agent_files.shape import default_of, file_fields
+from agents.agent_files.writing import write_document
+from agents.models import Agent
+from agents.review.matching import LINE_STEPS, Steps
+from agents.review.unified import unified_lines
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.agent_definitions.file_checks import (
+    at_its_line,
+    check_names_in_file,
+    read_agent_file,
+)
+from agents.services.agent_definitions.file_rows import (
+    file_data,
+    fill_fields,
+    groups_named,
+    related_rows,
+    subagent_rows,
+)
+from agents.services.agent_definitions.rights import (
+    check_may_define,
+    check_may_define_some,
+    check_may_set,
+    may_read_definition,
+)
+from agents.services.agent_definitions.script_files import check_script
+from agents.services.errors import Conflict, InvalidRequest, NotAllowed
+from agents.settings import DataSettings
+from sandbox.toolbox_find import toolbox_names
+
+CONTEXT_LINES = 3
+
+
+class InvalidAgentFile(InvalidRequest):
+    """A file that cannot be an agent. `problems` have the lines."""
+
+    code = "invalid_file"
+
+    def __init__(self, problems: list[FileProblem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPlan:
+    """What an import would do. `base` names what it was planned on, for `carry_out_import`."""
+
+    slug: str
+    is_new: bool
+    before: str
+    after: str
+    base: str
+
+    @property
+    def changes_something(self) -> bool:
+        return self.before != self.after
+
+    @property
+    def diff(self) -> list[str]:
+        """Lines of a unified diff; their texts are somebody's, not to be shown as they are."""
+        old, new = self.before.splitlines(), self.after.splitlines()
+        hunks = list(unified_lines(old, new, Steps(LINE_STEPS), CONTEXT_LINES))
+        if not hunks:
+            return []
+        named = "nothing" if self.is_new else f"{self.slug} as it is"
+        return [f"--- {named}", f"+++ {self.slug} as imported", *hunks]
+
+
+def export_agent(agent: Agent, *, by: AbstractBaseUser) -> str:
+    """The agent as a file: the same agent is always the same bytes. Raises `NotAllowed`."""
+    if not may_read_definition(by, agent):
+        raise NotAllowed("Only its owner, and people who may view agents, export an agent.")
+    return write_document(file_data(agent))
+
+
+def plan_import(text: str, *, by: AbstractBaseUser, known_tools: Collection[str]) -> ImportPlan:
+    """What importing `text` as `by` would change; nothing is stored.
+
+    `known_tools` are the names that an agent may name. Raises `InvalidAgentFile` and `NotAllowed`.
+    """
+    try:
+        with transaction.atomic():
+            raise _Rehearsed(_import(text, by, known_tools)[1])
+    except _Rehearsed as done:
+        return done.plan
+
+
+@transaction.atomic
+def carry_out_import(
+    text: str,
+    *,
+    by: AbstractBaseUser,
+    known_tools: Collection[str],
+    base: str | None = None,
+) -> tuple[Agent, ImportPlan]:
+    """Make `text` the agent that it names, new or as one new version, and all of it or nothing.
+
+    `base` is that of the plan that `by` has seen: for another state of the agent it is a
+    `Conflict` (code `stale`). Raises as `plan_import`.
+    """
+    agent, plan = _import(text, by, known_tools)
+    if base is not None and base != plan.base:
+        raise Conflict("The agent has changed since: look at it again.", code="stale")
+    return agent, plan
+
+
+class _Rehearsed(Exception):
+    """Takes back what was done, and brings what it would have been."""
+
+    def __init__(self, plan: ImportPlan) -> None:
+        super().__init__()
+        self.plan = plan
+
+
+def _import(
+    text: str, by: AbstractBaseUser, known_tools: Collection[str]
+) -> tuple[Agent, ImportPlan]:
+    check_may_define_some(by)
+    try:
+        file = read_agent_file(text)
+        data = file.data
+        slug = data["slug"]
+        agent = Agent.objects.select_for_update().filter(slug=slug).first()
+        is_new = agent is None
+        check_may_define(by, is_new=is_new, slug=slug)
+        agent = agent or Agent(slug=slug, owner_id=by.pk)
+        present = file_data(agent)
+        changed = [
+            name
+            for name in file_fields()
+            if data.get(name, default_of(name)) != present.get(name, default_of(name))
+        ]
+        check_may_set(by, changed)
+        check_names_in_file(
+            file,
+            present,
+            known_tools=known_tools,
+            known_toolboxes=toolbox_names(DataSettings.now().toolboxes),
+        )
+    except BadFile as error:
+        raise InvalidAgentFile(error.problems) from None
+    before = "" if is_new else write_document(present)
+    try:
+        with transaction.atomic():
+            _check_scripts(data, present, changed)
+            _save(agent, data, changed, by)
+    except ValidationError as error:
+        messages = [f"{name}: {texts[0]}" for name, texts in error.message_dict.items()]
+        raise InvalidAgentFile([at_its_line(file, each) for each in messages]) from None
+    except InvalidRequest as error:
+        raise InvalidAgentFile([at_its_line(file, error.message)]) from None
+    after = write_document(file_data(Agent.objects.get(pk=agent.pk)))
+    base = hashlib.sha256(before.encode()).hexdigest()
+    return agent, ImportPlan(slug, is_new, before, after, base)
+
+
+def _check_scripts(data: dict[str, Any], present: dict[str, Any], changed: list[str]) -> None:
+    """Of what the agent has already nobody is told more."""
+    if "model" in changed:
+        check_script(data.get("model", ""))
+    has = {each.get("model") for each in present.get("subagents", ())}
+    for each in data.get("subagents", ()):
+        if each.get("model") not in has:
+            check_script(each.get("model", ""), of=each["name"])
+
+
+def _save(agent: Agent, data: dict[str, Any], changed: list[str], by: AbstractBaseUser) -> None:
+    """One save of all. What the file leaves as it is, is not touched."""
+    fill_fields(agent, data)
+    agent.full_clean(exclude=["owner"])
+    has = {name: data.get(name, []) for name in changed}
+    save_agent(
+        agent,
+        by_id=by.pk,
+        subagents=subagent_rows(data) if "subagents" in has else None,
+        groups=groups_named("groups", has["groups"]) if "groups" in has else None,
+        approver_groups=groups_named("approver_groups", has["approver_groups"])
+        if "approver_groups" in has
+        else None,
+        note="Imported from a file.",
+        related=related_rows(agent, has),
+    )

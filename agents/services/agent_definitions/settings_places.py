@@ -1,0 +1,110 @@
+"""Whether models and places that the settings name can be there, as far as this machine knows.
+
+No provider is asked: only the provider knows the models that it has.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import chain
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+from agents.kernel.features import collect
+from agents.providers.base import PromptHead, ProviderError
+from agents.providers.registry import OPENAI, PROVIDERS, check_provider, get_provider, is_official
+from agents.providers.scripted import FILE_PREFIX
+from agents.services.agent_definitions.actions import SCRIPTED, default_provider
+from agents.services.agent_definitions.model_servers import setting_names, settings_of
+from agents.settings import ModelSettings, ScriptSettings
+
+_MAKERS = {"claude-": "anthropic", "gpt-": "openai", "gemini-": "google"}
+"""Whose models have names that begin so."""
+
+
+def check_own_process() -> None:
+    """Raise `ImproperlyConfigured` for what a process that drives its own runs cannot use.
+
+    Features add functions that return problems (`checks.OWN_PROCESS`).
+    """
+    of_features = (look() for _, look in collect("checks", "OWN_PROCESS"))
+    for problem in (provider_problem(), *chain.from_iterable(of_features)):
+        if problem:
+            raise ImproperlyConfigured(problem)
+
+
+def default_model_problem() -> str:
+    """Why agents that name no model cannot be asked; empty if nothing is known against it."""
+    return provider_problem() or _script_problem()
+
+
+def provider_problem() -> str:
+    """Why the provider and the model of the settings do not fit; empty if they may."""
+    settings = ModelSettings.now()
+    provider, model = settings.PROVIDER, settings.MODEL
+    if provider:
+        try:
+            check_provider(provider)
+        except ProviderError as error:
+            advice = "Install it" if error.code == "not_installed" else "Correct the name"
+            return (
+                f"{_named('PROVIDER', provider)}: {error.message}. {advice}, or take VEL_PROVIDER "
+                "out."
+            )
+    chosen = default_provider()
+    if chosen == SCRIPTED:
+        return _script_problem() if provider else ""
+    maker = next((maker for start, maker in _MAKERS.items() if model.startswith(start)), "")
+    own = "openai" if chosen in OPENAI else chosen
+    if not maker or maker == own or not is_official(chosen, settings_of(chosen)):
+        return ""
+    key = setting_names(maker)[0]
+    return (
+        f"{_named('MODEL', model)}: this is a model of {maker}, and agents that name no provider "
+        f"ask {chosen}. Set VEL_PROVIDER={maker} and {key}, or take VEL_MODEL out."
+    )
+
+
+def _script_problem() -> str:
+    settings = ModelSettings.now()
+    if not settings.MODEL or settings.MODEL.startswith(FILE_PREFIX):
+        return ""
+    if default_provider() != SCRIPTED:
+        return ""
+    try:
+        get_provider(SCRIPTED).conversation(PromptHead(model=settings.MODEL, system=""))
+    except ProviderError as error:
+        why = f"{error.message}. Correct the name"
+        if not settings.PROVIDER:
+            why = (
+                "without a key and a provider the offline script answers, which has no script of "
+                f"that name. Set {setting_names('anthropic')[0]}, or VEL_PROVIDER "
+                f"({', '.join(PROVIDERS)})"
+            )
+        return f"{_named('MODEL', settings.MODEL)}: {why}, or take VEL_MODEL out."
+    return ""
+
+
+def scripts_directory_problem() -> str:
+    """Why no script can be played from the directory of the settings; empty if one can."""
+    directory = ScriptSettings.now().SCRIPTS_DIR
+    problem = _unreadable(directory) if directory is not None else ""
+    if not problem:
+        return ""
+    return (
+        f'VEL_SCRIPTS_DIR (settings.VEL["SCRIPTS_DIR"]): {problem} Make the directory readable for '
+        "this account, or take the setting out."
+    )
+
+
+def _unreadable(directory: Path) -> str:
+    try:
+        with os.scandir(directory):
+            return ""
+    except OSError as error:
+        return f"{str(directory)!r} cannot be read ({error.strerror})."
+
+
+def _named(key: str, value: str) -> str:
+    return f'VEL_{key}={value!r} (settings.VEL["{key}"])'

@@ -1,0 +1,87 @@
+"""Agents made from templates, and the agent that builds agents by chatting."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import IntegrityError, transaction
+from django.utils.text import slugify
+
+from agents.agent_templates.catalogue import AgentTemplate, agent_templates, builder_prompt
+from agents.models import Agent
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.agent_definitions.files import carry_out_import
+from agents.services.agent_definitions.rights import RESERVED_SLUGS
+from agents.services.errors import NotFound
+
+BUILDER_SLUG = "agent-builder"
+MAX_SLUG = 100
+
+
+def template_named(slug: str) -> AgentTemplate:
+    """Raises `NotFound` with the templates that there are."""
+    found = agent_templates().get(slug)
+    if found is None:
+        raise NotFound(f"There is no template {slug!r}; there are {', '.join(agent_templates())}.")
+    return found
+
+
+@transaction.atomic
+def create_from_template(
+    template: str, *, name: str = "", by: AbstractBaseUser, known_tools: Collection[str]
+) -> Agent:
+    """An agent of `by` as the template has it; `name` empty for the template's own.
+
+    Its slug is made of the name, with a number where another agent has it. Raises `NotFound`,
+    `NotAllowed` and `InvalidAgentFile`.
+    """
+    found = template_named(template)
+    name = name.strip() or found.name
+    text = found.file(name=name, slug=free_slug(name))
+    return carry_out_import(text, by=by, known_tools=known_tools)[0]
+
+
+def free_slug(name: str) -> str:
+    """A slug that no agent has now, made of `name`."""
+    base = slugify(name)[: MAX_SLUG - 5].strip("-_") or "agent"
+    taken = set(Agent.objects.filter(slug__startswith=base).values_list("slug", flat=True))
+    taken |= RESERVED_SLUGS
+    if base not in taken:
+        return base
+    return next(
+        slug for number in range(2, len(taken) + 3) if (slug := f"{base}-{number}") not in taken
+    )
+
+
+def ensure_builder_agent() -> Agent:
+    """The agent that builds agents, made if it is not there. Everybody may talk to it.
+
+    What it may make is what the person may who talks to it. One that is there is left as its
+    operator has it.
+    """
+    agent = Agent.objects.filter(slug=BUILDER_SLUG).first()
+    if agent is not None:
+        return agent
+    definition = {
+        "system_prompt": builder_prompt(),
+        "integrations": ["agents"],
+        "tools": ["list_agent_parts", "check_agent", "create_agent", "write_todos"],
+        "sandbox": False,
+        "builtin_skills": False,
+        "general_subagent": False,
+        "max_turns": 60,
+    }
+    try:
+        with transaction.atomic():
+            return save_agent(
+                Agent(
+                    name="Agent builder",
+                    slug=BUILDER_SLUG,
+                    description="Builds an agent with you, by asking what it is for.",
+                    everyone=True,
+                    **definition,
+                )
+            )
+    except IntegrityError:  # another process made it at the same moment
+        return Agent.objects.get(slug=BUILDER_SLUG)

@@ -1,0 +1,1 @@
+"""Ask people, and take their decisions."""

@@ -1,0 +1,378 @@
+"""Taking a person's answer: bound to a digest, decided once (invariant 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
+from django.utils import timezone
+
+from agents.events.append import EventDraft, append_events, dump
+from agents.events.catalogue.approvals import ApprovalDecided, ApprovalSeconded
+from agents.events.catalogue.tool_calls import ToolCompleted, ToolDenied
+from agents.events.event import OMITTED
+from agents.events.preview import preview
+from agents.kernel.proposals import (
+    DecideAgain,
+    ProposalKind,
+    proposal_kind,
+    run_request_kind,
+    run_request_kinds,
+)
+from agents.kernel.row_hooks import RowHooks
+from agents.models import ApprovalKind, ApprovalRequest, Run, ToolCall
+from agents.policy import judge
+from agents.review.json_text import size_of
+from agents.selectors.visible import approvals_for
+from agents.services.approvals.asking import ask_again
+from agents.services.approvals.grants import GrantTerms, give_grant
+from agents.services.approvals.rights import check_right
+from agents.services.audit import Change, record
+from agents.services.errors import Conflict, InvalidRequest, NotFound
+from agents.services.runs.wake import lock_run, wake_run
+from agents.spec import AgentSpec
+from agents.states import (
+    APPROVAL_TRANSITIONS,
+    TOOL_CALL_TRANSITIONS,
+    ApprovalStatus,
+    Decision,
+    RunStatus,
+    ToolCallStatus,
+    WaitReason,
+    check_transition,
+)
+from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
+
+EDIT_CHARACTERS = 4_000_000
+"""Of an edited input."""
+
+InputCheck = Callable[[AgentSpec, str, dict[str, Any]], str | None]
+"""(agent, tool, input) → what is wrong with the input, None when it fits."""
+
+
+@dataclass(frozen=True)
+class DecisionRequest:
+    """A person's answer. `digest` names what the person saw.
+
+    None is for doors that know requests by id only: an id names one digest for ever.
+    `input` goes with `edit`: the whole input that runs instead, or `{"content": …}`, the whole
+    text, for a proposal. `reason` is told to the model on `reject` and is the tool's
+    result on `respond`.
+    """
+
+    decision: str
+    digest: str | None = None
+    input: dict[str, Any] | None = None
+    reason: str = ""
+    always: GrantTerms | None = None
+    """With `approve`: calls like this one need not be asked about any more."""
+
+
+class _Changed(Exception):
+    """What a proposal builds on has changed since the person was asked."""
+
+    def __init__(self, kind: ProposalKind) -> None:
+        super().__init__(kind.name)
+        self.kind = kind
+
+
+def decide_approval(
+    request_id: str,
+    answer: DecisionRequest,
+    *,
+    by: AbstractBaseUser,
+    check_input: InputCheck | None = None,
+) -> ApprovalRequest:
+    """Record a decision and, when it was the last one awaited, let the run go on.
+
+    Of two people who must approve, the first leaves the request pending. The change of an approved
+    proposal is made here, in the same transaction. Without `check_input` an edited input is checked
+    when it runs.
+
+    Raises `NotFound` (no such request that `by` may see), `NotAllowed` (not for `by` to approve),
+    `Conflict` (decided already, ended, expired, the digest is not what is asked, or what a
+    proposal builds on has changed: it is asked anew then), `InvalidRequest` (not an allowed
+    decision, an edit without input or one that does not fit, a response without text). Nothing is
+    half-done.
+    """
+    with _asked_again(request_id):
+        while True:
+            try:
+                return _decide(request_id, answer, by, check_input)
+            except DecideAgain:
+                continue
+
+
+def check_answer(
+    request_id: str,
+    answer: DecisionRequest,
+    *,
+    by: AbstractBaseUser,
+    check_input: InputCheck | None = None,
+) -> None:
+    """Raise the error that `decide_approval` would raise now, and record nothing."""
+    with _asked_again(request_id):
+        request = _visible_request(request_id, by)
+        _check(request, request.run, answer, by, check_input)
+
+
+@contextmanager
+def _asked_again(request_id: str) -> Iterator[None]:
+    try:
+        yield
+    except _Changed as problem:
+        kind = problem.kind
+        message = kind.changed if _ask_again(request_id, kind) else kind.unfit
+        raise Conflict(message, code="stale") from None
+
+
+@transaction.atomic
+def _ask_again(request_id: str, kind: ProposalKind) -> bool:
+    """Ask again about a proposal. False if it does not fit what it builds on any more."""
+    request = ApprovalRequest.objects.get(pk=request_id)
+    run = lock_run(request.run_id)
+    request = ApprovalRequest.objects.select_for_update().get(pk=request_id)
+    if request.status != ApprovalStatus.PENDING or run.status != RunStatus.WAITING:
+        return True  # somebody else was first, and has looked
+    return ask_again(request, kind) is not None
+
+
+def _visible_request(request_id: str, by: AbstractBaseUser) -> ApprovalRequest:
+    request = approvals_for(by).filter(pk=request_id).first()
+    if request is None:
+        raise NotFound(f"There is no request {request_id!r} that you may decide.")
+    return request
+
+
+@transaction.atomic
+def _decide(
+    request_id: str, answer: DecisionRequest, by: AbstractBaseUser, check_input: InputCheck | None
+) -> ApprovalRequest:
+    request = _visible_request(request_id, by)
+    if request.status != ApprovalStatus.PENDING:
+        check_decision(request, answer)  # refuses it: who comes late keeps nobody waiting
+    kind = run_request_kind(request)
+    locked = kind.lock(request) if kind is not None else {request.run_id: lock_run(request.run_id)}
+    run = locked[request.run_id]
+    request = ApprovalRequest.objects.select_for_update().get(pk=request_id)
+    _check(request, run, answer, by, check_input)
+    if (
+        answer.decision == Decision.APPROVE
+        and request.approvals_needed > 1
+        and request.first_approved_at is None
+    ):
+        return _approve_first(request, by)
+    return _record(request, run, answer, by, locked)
+
+
+def _check(
+    request: ApprovalRequest,
+    run: Run,
+    answer: DecisionRequest,
+    by: AbstractBaseUser,
+    check_input: InputCheck | None,
+) -> None:
+    check_decision(request, answer)
+    about_run = run_request_kind(request)
+    # With a request about a run, its subagents may wait instead of the run itself.
+    if run.has_ended or (run.status != RunStatus.WAITING and about_run is None):
+        raise Conflict(f"The run is {run.status}: there is nothing to decide.", code="stale")
+    check_right(request, run, answer.decision, by)
+    if answer.decision == Decision.EDIT and request.kind == ApprovalKind.TOOL:
+        _check_edited_input(request, run, answer, check_input)
+    approves = answer.decision in (Decision.APPROVE, Decision.EDIT)
+    if answer.decision == Decision.EDIT and about_run is not None:
+        about_run.check_edit(request, answer.input)
+    kind = proposal_kind(request)
+    if approves and kind is not None:
+        if answer.decision == Decision.EDIT:
+            kind.check_edit(request, answer.input)
+        if not kind.is_current(request):
+            raise _Changed(kind)
+
+
+def check_decision(request: ApprovalRequest, answer: DecisionRequest) -> None:
+    """Refuse what does not fit the request as it now is."""
+    if answer.digest is not None and answer.digest != request.digest:
+        raise Conflict("This is not what is asked any more: look at it again.", code="stale")
+    if request.status != ApprovalStatus.PENDING:
+        raise Conflict(f"The request is {request.status} already.", code="stale")
+    if request.expires_at is not None and request.expires_at <= timezone.now():
+        raise Conflict("The request has expired.", code="expired")
+    if not _is_known(request) and answer.decision != Decision.REJECT:
+        raise Conflict(
+            f"The feature that asked this ({request.kind}) is not installed any more: reject it.",
+            code="stale",
+        )
+    if answer.decision not in request.allowed_decisions:
+        allowed = ", ".join(request.allowed_decisions)
+        raise InvalidRequest(f"{answer.decision!r} is not one of the decisions here: {allowed}.")
+    if answer.decision != Decision.EDIT and answer.input is not None:
+        # What runs on an approval is what was shown, and nothing that came with the answer.
+        raise InvalidRequest("`input` goes with the decision `edit` only.")
+    if answer.decision == Decision.EDIT and not isinstance(answer.input, dict):
+        raise InvalidRequest("An edit needs `input`: the whole input that should run instead.")
+    if size_of(answer.input, EDIT_CHARACTERS) > EDIT_CHARACTERS:
+        raise InvalidRequest(
+            f"The edited input has more than {EDIT_CHARACTERS:,} characters: shorten it."
+        )
+    if answer.decision == Decision.RESPOND and not answer.reason.strip():
+        raise InvalidRequest("An answer needs `reason`: the text that the tool's result will be.")
+    if answer.always is not None and answer.decision != Decision.APPROVE:
+        raise InvalidRequest("`always` goes with the decision `approve` only.")
+    if answer.always is not None and request.approvals_needed > 1:
+        raise InvalidRequest("Two people approve each of these calls: none is allowed for good.")
+    check_transition(APPROVAL_TRANSITIONS, request.status, ApprovalStatus.DECIDED)
+
+
+def _is_known(request: ApprovalRequest) -> bool:
+    """Return whether the feature that has the request is installed."""
+    kind = proposal_kind(request) or run_request_kind(request)
+    return request.kind == ApprovalKind.TOOL or kind is not None
+
+
+def _check_edited_input(
+    request: ApprovalRequest, run: Run, answer: DecisionRequest, check_input: InputCheck | None
+) -> None:
+    """What a person makes of a call must fit the tool, and no rule may deny it."""
+    assert request.tool_call is not None
+    assert answer.input is not None
+    if nests_too_deep(answer.input):
+        raise InvalidRequest(f"The input nests deeper than {MOST_LEVELS} levels.")
+    spec = AgentSpec.model_validate(run.spec)
+    problem = check_input(spec, request.tool, answer.input) if check_input else None
+    if problem is not None:
+        raise InvalidRequest(problem)
+    verdict = judge(spec, request.tool, request.tool_call.effect, answer.input)
+    if verdict.action == "deny":
+        reason = f": {verdict.reason}" if verdict.reason else "."
+        raise InvalidRequest(f"The policy denies this input ({verdict.source}){reason}")
+
+
+def _approve_first(request: ApprovalRequest, by: AbstractBaseUser) -> ApprovalRequest:
+    request.first_approver_id = by.pk
+    request.first_approved_at = timezone.now()
+    request.save(update_fields=["first_approver", "first_approved_at"])
+    seconded = ApprovalSeconded(approval_id=request.id, by=by.get_username(), still_needed=1)
+    append_events(request.run_id, [seconded])
+    record("approval.first_approved", request, name=request.tool, by=by)
+    return request
+
+
+def _record(
+    request: ApprovalRequest,
+    run: Run,
+    answer: DecisionRequest,
+    by: AbstractBaseUser,
+    locked: Mapping[str, Run],
+) -> ApprovalRequest:
+    request.status = ApprovalStatus.DECIDED
+    request.decision = answer.decision
+    request.edited_input = answer.input
+    request.reason = answer.reason
+    request.decided_by_id = by.pk
+    request.decided_at = timezone.now()
+    request.save()
+    # An edited input may hold a secret that a person typed: the request keeps it, not the log.
+    changes: dict[str, Change] = {
+        "decision": (None, answer.decision),
+        "digest": (None, request.digest),
+    }
+    about_run = run_request_kind(request)
+    if about_run is not None:
+        changes["input"] = (request.input, answer.input or request.input)
+    record(
+        "approval.decided", request, name=request.tool, by=by, changes=changes, note=answer.reason
+    )
+    grant = give_grant(request, run, answer.always, by=by) if answer.always is not None else None
+    call, kind = request.tool_call, proposal_kind(request)
+    fields = kind.event_fields(request) if kind is not None else {}
+    decided = ApprovalDecided(
+        approval_id=request.id,
+        call_id=call.call_id if call else None,
+        kind=request.kind,
+        decision=answer.decision,
+        reason=preview(answer.reason),
+        by=by.get_username(),
+        path=fields.get("path", OMITTED),
+        grant_id=grant.id if grant is not None else OMITTED,
+    )
+    drafts: list[EventDraft] = [decided]
+    if (
+        call is not None
+        and kind is not None
+        and answer.decision in (Decision.APPROVE, Decision.EDIT)
+    ):
+        try:
+            drafts += kind.carry_out(request, call, by.pk)
+        except Conflict:  # at this moment: another connection was faster since `is_current`
+            raise _Changed(kind) from None
+    elif call is not None:
+        drafts += _apply_to_call(call, answer)
+    append_events(run.id, drafts)
+    if about_run is not None:
+        about_run.carry_out(request, locked)
+    elif run.wait_reason == request.kind:
+        wake_run(run, "the feature that asked is not installed any more")
+    else:
+        wake_if_decided(run)
+    return request
+
+
+def wake_if_decided(run: Run) -> None:
+    """Let a locked run go on when none of its calls waits for a person any more."""
+    pending = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING)
+    waiting = pending.exclude(kind__in=run_request_kinds().keys()).exists()
+    if not waiting and run.wait_reason == WaitReason.APPROVAL:
+        wake_run(run, "approvals decided")
+
+
+def _apply_to_call(call: ToolCall, answer: DecisionRequest) -> list[EventDraft]:
+    if answer.decision in (Decision.APPROVE, Decision.EDIT):
+        check_transition(TOOL_CALL_TRANSITIONS, call.status, ToolCallStatus.APPROVED)
+        call.status = ToolCallStatus.APPROVED
+        if answer.decision == Decision.EDIT:
+            call.edited_input = dump(answer.input)
+        call.save()
+        return []
+    if answer.decision == Decision.REJECT:
+        reason = f" Reason: {answer.reason}" if answer.reason.strip() else ""
+        text = f"A person rejected this call; it was not made.{reason}"
+        return reject_call(call, text, code="rejected", reason=answer.reason)
+    check_transition(TOOL_CALL_TRANSITIONS, call.status, ToolCallStatus.ANSWERED)
+    call.status = ToolCallStatus.ANSWERED
+    call.is_error = False
+    call.code = ""
+    call.result = dump(answer.reason)
+    call.finished_at = timezone.now()
+    call.save()
+    return [ToolCompleted(call_id=call.call_id, output=preview(answer.reason))]
+
+
+def reject_call(call: ToolCall, text: str, *, code: str, reason: str) -> list[EventDraft]:
+    """End a waiting call that will not run; `text` is what the model is told."""
+    check_transition(TOOL_CALL_TRANSITIONS, call.status, ToolCallStatus.REJECTED)
+    call.status = ToolCallStatus.REJECTED
+    call.is_error = True
+    call.code = code
+    call.result = dump(text)
+    call.finished_at = timezone.now()
+    call.save()
+    return [ToolDenied(call_id=call.call_id, reason=preview(reason))]
+
+
+class ApprovalRows(RowHooks):
+    """Nobody is asked about a run that has ended before its answer."""
+
+    order = 200
+
+    def ended(self, run: Run, *, wake: bool) -> None:
+        if run.status == RunStatus.COMPLETED:
+            return  # nothing was open
+        ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING).update(
+            status=ApprovalStatus.CANCELLED
+        )

@@ -1,0 +1,54 @@
+"""Which answers to a request are open to a person, and why the others are not.
+
+For showing only: `decide_approval` checks all of it again, under the lock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.utils import timezone
+
+from agents.kernel.proposals import run_request_kind
+from agents.models import ApprovalRequest
+from agents.services.approvals.rights import check_right
+from agents.services.errors import ServiceError
+from agents.states import ApprovalStatus, RunStatus
+
+
+@dataclass(frozen=True, slots=True)
+class PendingResponses:
+    """`offered`: decisions that the person may make. `refused`: reasons, each with its decisions.
+
+    `closed` is why nobody decides the request any more, or empty.
+    """
+
+    offered: tuple[str, ...] = ()
+    refused: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    closed: str = ""
+
+
+def pending_responses(request: ApprovalRequest, by: AbstractBaseUser) -> PendingResponses:
+    """For a request that `by` may see, with its run at hand."""
+    if request.status != ApprovalStatus.PENDING:
+        return PendingResponses(closed=f"The request is {request.get_status_display()}.")
+    waits = request.run.status == RunStatus.WAITING or (
+        run_request_kind(request) is not None and not request.run.has_ended
+    )
+    if not waits:
+        return PendingResponses(
+            closed=f"The run is {request.run.status}: there is nothing to decide."
+        )
+    if request.expires_at is not None and request.expires_at <= timezone.now():
+        return PendingResponses(closed="The request has expired.")
+    offered: list[str] = []
+    refused: dict[str, tuple[str, ...]] = {}
+    for decision in request.allowed_decisions:
+        try:
+            check_right(request, request.run, decision, by)
+        except ServiceError as error:
+            refused[error.message] = (*refused.get(error.message, ()), decision)
+        else:
+            offered.append(decision)
+    return PendingResponses(tuple(offered), refused)

@@ -1,0 +1,164 @@
+"""A waiting call for the person who may decide it: with what its file holds now.
+
+Whoever calls has found the request among those that the person may decide. The files belong to
+the agent, which may have planted links: they are opened only by the file tools' own backends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from agents.models import ApprovalRequest
+from agents.review import Review, Unreadable, call_review
+from agents.review.call import NOTHING_IMPORTED, PATH
+from agents.review.parts import NOT_LOOKED_UP
+from agents.services.errors import Conflict
+from agents.services.files.seen_files import DatabaseSeenFiles
+from agents.services.files.thread_files import in_transaction, readable_files
+from agents.services.placement import machine_name
+from agents.settings import MachineSettings
+from agents.spec import AgentSpec
+from sandbox.backends import FileBackend
+from sandbox.backends.protocol import ABSENT
+from sandbox.backends.window import require_text
+from sandbox.errors import (
+    FileAccessFailed,
+    FileError,
+    FileMissing,
+    FileTooLarge,
+    NotText,
+    ReadOnlyPath,
+)
+from sandbox.importable import Importable, importable_files
+from sandbox.paths import READ_ONLY_AREAS, SANDBOX_ROOT, WORKING_DIR, is_within
+
+MAX_BYTES = 1_000_000
+MAX_LINES = 10_000
+"""Of a file to compare with. An agent could fill one with line breaks, each a row of a page."""
+_WRITING = frozenset({"write_file", "edit_file"})
+
+
+def review_of(request: ApprovalRequest) -> Review:
+    """The tool call of `request` as it would meet the workspace now. Changes nothing."""
+    spec = AgentSpec.model_validate(request.run.spec)
+    before = current_text(request)
+    return call_review(
+        request.tool,
+        request.input,
+        before,
+        time_limit=spec.command_timeout,
+        network=_network(spec),
+        refusal=_refusal(request, before),
+        imports=_imports(request),
+    )
+
+
+def current_text(request: ApprovalRequest) -> str | Unreadable | None:
+    """What the file that a waiting write_file or edit_file names holds now; None for no file."""
+    path = _path(request)
+    if path is None:
+        return NOT_LOOKED_UP
+    if isinstance(files := _files(request), Unreadable):
+        return files
+    try:
+        data = files.read_bytes(path, MAX_BYTES)
+        require_text(data, len(data))
+        text = data.decode()
+    except FileMissing:
+        return None
+    except FileTooLarge:
+        return Unreadable(f"The file has more than {MAX_BYTES:,} bytes.")
+    except NotText:
+        return Unreadable("The file is no text.")
+    except FileAccessFailed as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None  # the workspace itself has not been made yet
+        return Unreadable(f"The file cannot be read: {error}")
+    except FileError as error:
+        return Unreadable(f"The file cannot be read: {error}")
+    if text.count("\n") > MAX_LINES:
+        return Unreadable(f"The file has more than {MAX_LINES:,} lines.")
+    return text
+
+
+def _imports(request: ApprovalRequest) -> Importable | Unreadable:
+    """The files that waiting Python code can import."""
+    code = request.input.get("code") if isinstance(request.input, dict) else None
+    if request.tool != "execute_python" or not isinstance(code, str):
+        return NOTHING_IMPORTED
+    if isinstance(files := _files(request), Unreadable):
+        return files
+    try:
+        return importable_files(code, files, WORKING_DIR)
+    except FileAccessFailed as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return NOTHING_IMPORTED  # the workspace itself has not been made yet
+        return Unreadable(f"The workspace cannot be read: {error}")
+    except FileError as error:
+        return Unreadable(f"The workspace cannot be read: {error}")
+
+
+def _path(request: ApprovalRequest) -> str | None:
+    if request.tool not in _WRITING or not isinstance(request.input, dict):
+        return None
+    path = next((request.input[name] for name in PATH if name in request.input), None)
+    return path if isinstance(path, str) else None
+
+
+def _files(request: ApprovalRequest) -> FileBackend | Unreadable:
+    thread = request.run.thread
+    in_workspace = _in_workspace(request)
+    if in_workspace and not MachineSettings.now().HOST and thread.host != machine_name():
+        return Unreadable(f"The workspace is on another machine, {thread.host}.")
+    try:
+        return readable_files(thread, in_workspace=in_workspace)
+    except Conflict as error:  # another host has them
+        return Unreadable(error.message)
+
+
+def _in_workspace(request: ApprovalRequest) -> bool:
+    return bool(request.run.spec["sandbox"])
+
+
+def _refusal(request: ApprovalRequest, before: str | Unreadable | None) -> str:
+    """Why the tool would refuse to write there, as far as that can be told now; else empty."""
+    path = _path(request)
+    if path is None or isinstance(files := _files(request), Unreadable):
+        return ""
+    try:
+        path = files.resolve(path)
+        read_only = [f"{SANDBOX_ROOT}/{area}" for area in READ_ONLY_AREAS]
+        if _in_workspace(request) and any(is_within(path, area) for area in read_only):
+            return "the path is read-only."
+        found = files.stat(path)
+    except FileAccessFailed:
+        return ""
+    except FileError as error:
+        return error.problem
+    if found is not None and found.type != "file":
+        return f"there is a {found.type}, and only files are written."
+    return _changed_since(request, path, before)
+
+
+def _changed_since(request: ApprovalRequest, path: str, before: str | Unreadable | None) -> str:
+    """Whether the agent has seen another content, which write_file and edit_file then keep."""
+    if isinstance(before, Unreadable):
+        return ""
+    run = request.run
+    seen = DatabaseSeenFiles(run.thread_id, run.pk, in_transaction, _refuse).get(path)
+    now = ABSENT if before is None else hashlib.sha256(before.encode()).hexdigest()
+    return "" if seen in (None, now) else "the file has changed since the agent saw it."
+
+
+def _refuse() -> None:
+    raise ReadOnlyPath("looking at a request writes nothing.")
+
+
+def _network(spec: AgentSpec) -> str:
+    match spec.network:
+        case "full":
+            return "public internet addresses"
+        case "allowlist" if spec.allowed_hosts:
+            return f"only {', '.join(spec.allowed_hosts)}"
+        case _:
+            return "none"

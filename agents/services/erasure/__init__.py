@@ -1,0 +1,1 @@
+"""Erase threads, and remove what is older than the retention settings allow."""

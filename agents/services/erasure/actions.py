@@ -1,0 +1,138 @@
+"""Erasing threads: first they are gone for everybody, in one transaction; then for good.
+
+A marked thread (`Thread.erased_at`) is hidden at every door. Its files are removed, then its rows
+(`erasing_rows`), its own last: until then the next look finds it and goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import connection, transaction
+from django.db.models import Q
+from django.utils import timezone
+from django_q.tasks import async_task
+
+from agents.models import IdempotencyKey, Run, Thread
+from agents.services.audit import record
+from agents.services.erasure.elsewhere import tell_machines
+from agents.services.erasure.files import erase_files
+from agents.services.erasure.rows import Removed, erase_rows
+from agents.services.errors import Conflict, NotFound
+from agents.services.placement import machine_name
+from agents.settings import MachineSettings
+from agents.states import ENDED_RUNS
+
+logger = logging.getLogger(__name__)
+
+FINISH_TASK = "agents.tasks.finish_erasures"
+TOGETHER = 25
+"""Threads whose rows are deleted in the same statements."""
+OTHER_HOST_HOURS = 24
+"""So long another machine's threads are left to it, which has their files."""
+
+
+@transaction.atomic
+def erase_thread(thread_id: str, *, by: AbstractBaseUser | None, days: int | None = None) -> None:
+    """Mark a person's thread with its subagents' as erased: from the commit on it is gone.
+
+    Raises `NotFound` (no such thread, or a subagent's), and `Conflict` while a run of it has not
+    ended, or with `days` while it has not been quiet for so long. The caller has checked that `by`
+    may. What features keep for others stays (`agents.kernel.erasure`), as do entries
+    of the audit log.
+    """
+    family = Thread.objects.filter(Q(pk=thread_id) | Q(root=thread_id)).order_by("pk")
+    # Runs before their threads, ancestors first: ids are in the order of their making.
+    locked = Run.objects.select_for_update(no_key=True).order_by("pk")
+    list(locked.filter(thread__in=[thread.pk for thread in family]).values("pk"))
+    found = list(family.all().select_for_update(no_key=True))
+    root = next((row for row in found if row.pk == thread_id and row.root_id is None), None)
+    if root is None:
+        raise NotFound(f"There is no thread {thread_id!r}.", code="unknown_thread")
+    # A subagent that began meanwhile is one of a run that has not ended.
+    runs = Run.objects.filter(thread__in=[row.pk for row in found])
+    if runs.exclude(status__in=ENDED_RUNS).exists():
+        raise Conflict(
+            "A run of this thread is at work or waits: cancel it first, then erase the thread.",
+            code="thread_busy",
+        )
+    if days is None:
+        _forget_answers(root, [*found, *runs])
+        why = "asked for"
+    elif runs.filter(ended_at__gt=timezone.now() - timedelta(days=days)).exists():
+        raise Conflict("The thread has been used meanwhile.", code="thread_busy")
+    else:
+        why = f"quiet for {days} days"
+    total = runs.update(is_erased=True)
+    # The owner may use the key again at once, and a title is a message's beginning.
+    Thread.objects.filter(pk__in=[row.pk for row in found]).update(
+        erased_at=timezone.now(), key=None, title=""
+    )
+    tell_machines(row.pk for row in found)
+    record("thread.erased", root, name=root.pk, by=by, changes={"runs": (total, 0)}, note=why)
+    async_task(FINISH_TASK)
+
+
+def _forget_answers(root: Thread, rows: Iterable[Thread | Run]) -> None:
+    """Bodies of answers that are kept under idempotency keys tell of it, too."""
+    names = [row.pk for row in rows]
+    kept = IdempotencyKey.objects.filter(owner=root.owner_id).exclude(answer="")
+    keys = [
+        row.pk
+        for row in kept.only("answer", "location").iterator()
+        if any(name in row.answer or name in row.location for name in names)
+    ]
+    IdempotencyKey.objects.filter(pk__in=keys).delete()
+
+
+def erase_answers_of(owner: int) -> None:
+    """All answers that are kept for this user's programs. A request may be made again then."""
+    IdempotencyKey.objects.filter(owner=owner).exclude(answer="").delete()
+
+
+def erasures_wait() -> bool:
+    """Whether something is marked that is not gone. Answered from a small index."""
+    return Thread.every.filter(erased_at__isnull=False).exists()
+
+
+def finish_erasures(stop: Callable[[], bool] = lambda: False) -> Removed:
+    """Remove files and rows of what is marked, subagents' with their own. Goes on after a crash.
+
+    What fails is logged, stays hidden, and is tried again by the next call.
+    """
+    # Subagents' threads go with their first.
+    marked = Thread.every.filter(erased_at__isnull=False, root=None).order_by("pk")
+    if MachineSettings.now().pins_threads:
+        late = timezone.now() - timedelta(hours=OTHER_HOST_HOURS)
+        marked = marked.filter(Q(host__in=("", machine_name())) | Q(erased_at__lt=late))
+    removed, after = Removed(), ""
+    while not stop():
+        batch = list(marked.filter(pk__gt=after).values_list("pk", flat=True)[:TOGETHER])
+        if not batch:
+            break
+        after = batch[-1]
+        removed += erase_rows([key for key in batch if _files_are_gone(key)], stop)
+    _forget_log()
+    return removed
+
+
+def _files_are_gone(thread_id: str) -> bool:
+    """With those of its subagents, whose rows go with its own."""
+    try:
+        for below in Thread.every.filter(root=thread_id).values_list("pk", flat=True):
+            erase_files(below)
+        erase_files(thread_id)
+    except OSError as error:
+        logger.warning("files of thread %s cannot be erased: %s", thread_id, error)
+        return False
+    return True
+
+
+def _forget_log() -> None:
+    """SQLite's write-ahead log keeps old pages until it is emptied; if others read, later."""
+    if connection.vendor == "sqlite" and not connection.in_atomic_block:
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")

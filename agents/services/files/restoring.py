@@ -1,0 +1,107 @@
+"""Putting a thread's files back into an earlier state."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
+from django.db.models import F, Q
+
+from agents.models import Run, SnapshotCause, Thread
+from agents.services.audit import Change, record
+from agents.services.errors import Conflict
+from agents.services.files.changes import load_state
+from agents.services.files.snapshots import (
+    latest_manifest,
+    publish,
+    record_snapshot,
+    snapshot_store,
+    watched_areas,
+)
+from agents.services.files.workspaces import open_workspace, workspace_location
+from agents.services.placement import must_be_here
+from agents.states import RunStatus
+from sandbox.errors import SandboxError
+from sandbox.file_lock import LockTimeout
+from sandbox.snapshots import Restored, Taken, count_changes, restore
+
+DRIVEN = (RunStatus.QUEUED, RunStatus.RUNNING)
+
+
+def restore_workspace(thread: Thread, state: str, *, by: AbstractBaseUser) -> Restored:
+    """Make the files that the agent can change what they were in `state` (a manifest's digest).
+
+    What is there now is kept first, so that the restore can be undone. Approvals that wait are
+    asked anew. Raises `Conflict` while a run of the thread is driven or about to be, or when what
+    is there now cannot be kept, and `NotFound` for a state that is no longer kept; then nothing
+    has changed.
+    """
+    must_be_here(
+        thread,
+        "restore them by its pages or its `vel`.",
+        "send a message, and restore them on the host that takes it.",
+    )
+    store = snapshot_store(thread.pk)
+    target = load_state(store, state)
+    try:
+        # A driver's first call that may write waits for this lock (`CallSnapshots.begin`); one
+        # that has passed it is a run that `_claim_files` sees.
+        with store.lock:
+            _claim_files(thread)
+            workspace = open_workspace(workspace_location(thread))
+            areas = watched_areas(workspace)
+            before = store.take(areas)
+            owner = (workspace.uid, workspace.gid) if os.geteuid() == 0 else None
+            done = restore(store, areas, store.load(before.manifest), target, owner)
+            after = store.take(areas)
+            stored = (publish(store, before.manifest), publish(store, after.manifest))
+            _record(thread, before, after, by, stored)
+    except LockTimeout:
+        raise Conflict(
+            "The files of this thread are in use: try again in a moment.", code="thread_busy"
+        ) from None
+    except (OSError, SandboxError) as error:
+        raise Conflict(
+            f"The files could not be restored: {error}", code="restore_failed"
+        ) from error
+    return done
+
+
+@transaction.atomic
+def _claim_files(thread: Thread) -> None:
+    """Refuse while somebody may write, and make what was approved until now stale."""
+    Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
+    # Subagents write into what they share with the thread.
+    family = Q(thread=thread) | Q(thread__root=thread)
+    if Run.objects.filter(family, status__in=DRIVEN).exists():
+        raise Conflict(
+            "A run of this thread is at work: wait for its end, or cancel it.", code="thread_busy"
+        )
+    _bump_generation(thread)
+
+
+def _bump_generation(thread: Thread) -> None:
+    Thread.objects.filter(pk=thread.pk).update(workspace_generation=F("workspace_generation") + 1)
+
+
+@transaction.atomic
+def _record(
+    thread: Thread, before: Taken, after: Taken, by: AbstractBaseUser, stored: tuple[bool, bool]
+) -> None:
+    before_stored, after_stored = stored
+    # Again: what was shown for approval meanwhile was shown over files half restored.
+    _bump_generation(thread)
+    store = snapshot_store(thread.pk)
+    last = latest_manifest(thread.pk)
+    if last is not None and last != before.manifest:
+        changes = count_changes(store.load(last), store.load(before.manifest))
+        outside = replace(before, base=last, changes=changes)
+        record_snapshot(thread.pk, outside, SnapshotCause.OUTSIDE, is_stored=before_stored)
+    if after.has_changed:
+        record_snapshot(
+            thread.pk, after, SnapshotCause.RESTORE, by_id=by.pk, is_stored=after_stored
+        )
+        audited: dict[str, Change] = {"state": (before.manifest, after.manifest)}
+        record("workspace.restored", thread, name=thread.pk, by=by, changes=audited)

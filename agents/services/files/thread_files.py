@@ -1,0 +1,64 @@
+"""A thread's files for people: to look at, without making or changing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
+
+from django.db import transaction
+
+from agents.models import Run, Thread
+from agents.services.files.state_files import DatabaseFileStore
+from agents.services.files.storage_sync import synced_copy
+from agents.services.placement import is_current, is_elsewhere
+from agents.settings import DataSettings, MachineSettings
+from sandbox.backends import FileBackend, StateFilesystemBackend, WorkspaceBackend
+from sandbox.errors import ReadOnlyPath
+
+T = TypeVar("T")
+
+
+def has_workspace(thread: Thread) -> bool:
+    """Whether its files lie in directories: its last run has a sandbox. Else they are rows."""
+    run = Run.objects.filter(thread=thread).select_related("agent_version").order_by("number")
+    last = run.last()
+    return last is None or bool(last.spec["sandbox"])
+
+
+def readable_files(thread: Thread, *, in_workspace: bool) -> FileBackend:
+    """All files of the thread, whatever may be missing of its directories.
+
+    Of a thread that another host has they are those of its last stored snapshot. Raises `Conflict`
+    when they cannot be had here.
+    """
+    if in_workspace and not lie_here(thread):
+        above = synced_copy(thread.root) if thread.root is not None else None
+        return WorkspaceBackend(synced_copy(thread), family=above)
+    if in_workspace:
+        # Not `open_workspace`, which makes what is missing: looking makes nothing.
+        own = thread.workspace_path
+        directories = MappingProxyType({"workspace": Path(own)} if own else {})
+        base = DataSettings.now().workspaces
+        family = base / thread.root_id if thread.root_id else None
+        return WorkspaceBackend(base / thread.pk, directories=directories, family=family)
+    owner = thread.root_id or thread.pk  # rows are the whole family's
+    return StateFilesystemBackend(DatabaseFileStore(owner, in_transaction, _refuse_writing))
+
+
+def lie_here(thread: Thread) -> bool:
+    """Whether this machine's directories are the thread's present ones."""
+    if not MachineSettings.now().pins_threads:
+        return True
+    first = thread.root or thread
+    return not is_elsewhere(thread) and is_current(thread.pk, first.placement)
+
+
+def in_transaction(function: Callable[..., T], *arguments: object) -> T:
+    with transaction.atomic():
+        return function(*arguments)
+
+
+def _refuse_writing() -> None:
+    raise ReadOnlyPath("only the run's own tools write here.")

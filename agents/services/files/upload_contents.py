@@ -1,0 +1,103 @@
+"""Uploads where there are several hosts: rows that every host reads.
+
+The driver puts them into the workspace when its run begins (`thread_transfer.receiving`). On the
+host that has the workspace they are there at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+
+from agents.models import Thread, Upload, UploadContent
+from agents.services.files.upload_files import UPLOADS, UploadFiles, directory_uploads
+from agents.services.files.workspaces import WorkspaceLocation, workspace_location
+from agents.services.placement import is_current, is_elsewhere
+from agents.settings import UploadSettings
+from sandbox.backends.protocol import Entry
+from sandbox.errors import FileMissing
+
+
+class UploadContents(UploadFiles):
+    """The uploads of one thread as rows, by their names. To be used in one transaction."""
+
+    def __init__(self, thread: Thread) -> None:
+        self._thread = thread
+        self._new: dict[str, bytes] = {}
+        here = not is_elsewhere(thread) and is_current(thread.pk, thread.placement)
+        self._directory = directory_uploads(workspace_location(thread)) if here else None
+
+    @property
+    def most_bytes(self) -> int | None:
+        return None
+
+    def shown(self, name: str) -> str:
+        return f"{UPLOADS}/{name}"
+
+    def entries(self) -> list[Entry]:
+        rows = Upload.objects.filter(thread=self._thread)
+        found = [Entry(UPLOADS, row.name, "file", row.size) for row in rows]
+        renditions = [Entry(UPLOADS, row.rendition, "file", 0) for row in rows if row.has_rendition]
+        return found + renditions
+
+    def read(self, name: str, max_bytes: int) -> bytes:
+        row = UploadContent.objects.filter(upload__thread=self._thread, upload__name=name).first()
+        if row is None:
+            raise FileMissing("there is no such upload.", name)
+        return bytes(row.data[:max_bytes])
+
+    def put(self, name: str, chunks: Iterable[bytes]) -> None:
+        self._new[name] = b"".join(chunks)
+        if self._directory is not None:
+            self._directory.replace(name, self._new[name])
+
+    def settle(self, rows: Sequence[Upload]) -> None:
+        UploadContent.objects.bulk_create(
+            UploadContent(upload=row, data=self._new[row.name]) for row in rows
+        )
+
+    def remove(self, name: str) -> None:
+        """The row's content goes with the row."""
+        self._new.pop(name, None)
+        if self._directory is not None:
+            with suppress(FileMissing):
+                self._directory.remove(name)
+
+
+def keep_rendition(upload: Upload, data: bytes) -> None:
+    """Let other hosts have the Markdown that this one has made. Nothing where there is one."""
+    UploadContent.objects.filter(upload=upload).update(rendition=data)
+
+
+def copy_contents(copies: dict[str, str]) -> None:
+    """For a fork: the contents of uploads, each by the id of the new row and of the old one."""
+    for new, old in copies.items():
+        content = UploadContent.objects.filter(pk=old).first()
+        if content is not None:
+            content.pk = new
+            content.save(force_insert=True)
+
+
+def without_contents(thread_id: str) -> dict[str, str]:
+    """Uploads from before there were several hosts, which lie on one of them alone: ids by name."""
+    rows = Upload.objects.filter(thread=thread_id, content=None)
+    return dict(rows.values_list("name", "pk"))
+
+
+def add_contents(
+    location: WorkspaceLocation, lacking: Mapping[str, str], call: Callable[..., object]
+) -> None:
+    """Let all hosts have these uploads of a workspace that lies here. For threads: it blocks.
+
+    `call` runs a function of rows in a transaction.
+    """
+    files = directory_uploads(location)
+    for name, upload_id in lacking.items():
+        with suppress(FileMissing):  # gone here as well
+            data = files.read(name, UploadSettings.now().UPLOAD_BYTES)
+            call(_add_content, upload_id, data)
+
+
+def _add_content(upload_id: str, data: bytes) -> None:
+    if Upload.objects.filter(pk=upload_id).exists():
+        UploadContent.objects.get_or_create(pk=upload_id, defaults={"data": data})

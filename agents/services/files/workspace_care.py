@@ -1,0 +1,137 @@
+"""Keeping the disk: which workspaces there are, archiving them and removing the old ones."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+from django.db import transaction
+from django.db.models import F, Max
+from django.utils import timezone
+
+from agents.kernel.thread_state import thread_states
+from agents.models import Run, SeenFile, Thread, Upload, WorkspaceSnapshot
+from agents.services.errors import Conflict
+from agents.services.files.stored_snapshots import StorageFailed, erase_stored
+from agents.services.files.thread_files import has_workspace, lie_here
+from agents.settings import DataSettings, MachineSettings
+from agents.states import ENDED_RUNS
+from sandbox.archive import Archived, write_archive
+from sandbox.paths import AREAS
+from sandbox.removal import remove_tree
+
+REMOVED = ".removed-"
+"""What is on its way out; no thread's directory begins with a dot."""
+ORPHAN_SECONDS = 86_400.0
+"""A younger directory without a thread may belong to one whose transaction is under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptWorkspace:
+    """One directory of workspaces. `thread` is None for an orphan, whose row is gone."""
+
+    key: str
+    directory: Path
+    thread: Thread | None
+
+
+def kept_workspaces() -> Iterator[KeptWorkspace]:
+    """All that lie on this machine, by id."""
+    base = DataSettings.now().workspaces
+    names = sorted(entry.name for entry in os.scandir(base)) if base.is_dir() else []
+    for start in range(0, len(names), 500):
+        part = [name for name in names[start : start + 500] if not name.startswith(".")]
+        threads = Thread.objects.select_related("owner").annotate(last_run=Max("runs__ended_at"))
+        found = threads.in_bulk(part)
+        for name in part:
+            yield KeptWorkspace(name, base / name, found.get(name))
+
+
+def is_busy(thread: Thread) -> bool:
+    """Whether a run of the thread has not ended: it may still come back to its files."""
+    return Run.objects.filter(thread=thread).exclude(status__in=ENDED_RUNS).exists()
+
+
+def is_old(kept: KeptWorkspace, days: int) -> bool:
+    """Whether the policy takes it: quiet for so many days, and no run that has not ended."""
+    if kept.thread is None:
+        return kept.directory.lstat().st_ctime < time.time() - ORPHAN_SECONDS
+    thread = kept.thread
+    last = Run.objects.filter(thread=thread).aggregate(last=Max("ended_at"))["last"]
+    return (last or thread.created_at) < timezone.now() - timedelta(days=days) and not is_busy(
+        thread
+    )
+
+
+def archive_workspace(kept: KeptWorkspace, directory: Path) -> tuple[Path, Archived]:
+    """Write `ID-TIME.tar.gz` into `directory`. Raises `Conflict` for a thread at work, OSError."""
+    if kept.thread is not None and is_busy(kept.thread):
+        raise Conflict(f"A run of thread {kept.key} has not ended: archive it afterwards.")
+    if kept.thread is not None and not lie_here(kept.thread):
+        raise Conflict(f"The files of thread {kept.key} went on elsewhere: archive it there.")
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    stamp = timezone.now().strftime("%Y%m%dT%H%M%SZ")
+    target = directory / f"{kept.key}-{stamp}-{secrets.token_hex(2)}.tar.gz"
+    areas = {area: kept.directory / area for area in AREAS if (kept.directory / area).exists()}
+    return target, write_archive(areas, target)
+
+
+def remove_workspace(kept: KeptWorkspace) -> None:
+    """Delete a workspace with its snapshots and uploads. A directory of the caller's own is left.
+
+    Raises `Conflict` for a thread at work, and OSError; what is left then goes the next time.
+    """
+    if kept.thread is not None and not lie_here(kept.thread):
+        kept = replace(kept, thread=None)  # another host has it; this is what it left behind
+    base = kept.directory.parent
+    gone = base / f"{REMOVED}{kept.key}-{secrets.token_hex(4)}"
+    with transaction.atomic():
+        if kept.thread is not None:
+            # A message that arrives now waits for the lock and begins with new directories.
+            Thread.objects.select_for_update().get(pk=kept.thread.pk)
+            if is_busy(kept.thread):
+                raise Conflict(f"A run of thread {kept.key} has not ended.")
+            WorkspaceSnapshot.objects.filter(thread=kept.thread).delete()
+            SeenFile.objects.filter(thread=kept.thread).delete()
+            for state in thread_states():
+                state.forget(kept.key)
+            if has_workspace(kept.thread):  # else what was uploaded are rows, and stays
+                Upload.objects.filter(thread=kept.thread).delete()
+            Thread.objects.filter(pk=kept.thread.pk).update(
+                workspace_generation=F("workspace_generation") + 1, copied_bytes=0
+            )
+        os.rename(kept.directory, gone)
+    if kept.thread is not None and MachineSettings.now().pins_threads:
+        try:
+            erase_stored(kept.key)
+        except StorageFailed as error:
+            raise OSError(str(error)) from error
+    remove_tree(gone)
+    remove_tree(DataSettings.now().snapshots / kept.key)
+
+
+def remove_leftovers() -> list[str]:
+    """Finish removals that were interrupted, and drop snapshots whose thread is gone."""
+    settings, done = DataSettings.now(), []
+    if settings.workspaces.is_dir():
+        for entry in list(os.scandir(settings.workspaces)):
+            if entry.name.startswith(REMOVED):
+                remove_tree(Path(entry.path))
+                done.append(entry.name)
+    if settings.snapshots.is_dir():
+        for entry in list(os.scandir(settings.snapshots)):
+            old = entry.stat(follow_symlinks=False).st_ctime < time.time() - ORPHAN_SECONDS
+            if old and not Thread.objects.filter(pk=entry.name).exists():
+                remove_tree(Path(entry.path))
+                done.append(f"snapshots of {entry.name}")
+    for copies in (settings.synced_copies, settings.set_aside):
+        for location in list(copies.iterdir()) if copies.is_dir() else []:
+            if not Thread.objects.filter(pk=location.name.partition("-")[0]).exists():
+                remove_tree(location)
+                done.append(f"{copies.name}/{location.name}")
+    return done

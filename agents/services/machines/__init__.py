@@ -1,0 +1,1 @@
+"""Machines and processes that drive runs, and the placement of threads."""

@@ -1,0 +1,197 @@
+"""Several machines that drive runs, for the operator: drained, declared dead, forgotten.
+
+Locks: a run's row, then its host's, then its thread's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
+from django.db.models import Count, F, Q
+from django_q.models import OrmQ
+
+from agents.models import Machine, Thread
+from agents.models.database_clock import DatabaseNow, database_now
+from agents.services.audit import record
+from agents.services.erasure.elsewhere import forget_erased_of
+from agents.services.errors import Conflict, NotFound
+from agents.services.placement import queue_of
+from agents.settings import MachineSettings, WorkerSettings
+
+SILENT_HEARTBEATS = 3
+"""So many signs of life may be missed before a host is shown as silent."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineState:
+    """A host as people see it. `silent_for` is in seconds; `threads` have their files there."""
+
+    name: str
+    state: str
+    silent_for: float
+    threads: int
+    shares_workspaces: bool
+
+
+def machine_states() -> list[MachineState]:
+    """All hosts by name."""
+    now = database_now()
+    held = dict(
+        Thread.every.filter(root=None)
+        .exclude(host="")
+        .values_list("host")
+        .annotate(count=Count("pk"))
+        .order_by()
+    )
+    return [
+        MachineState(
+            row.name,
+            state_of(row, now, held.get(row.name, 0)),
+            max(0.0, now - row.seen_at),
+            held.get(row.name, 0),
+            row.shares_workspaces,
+        )
+        for row in Machine.objects.all()
+    ]
+
+
+def state_of(row: Machine, now: float, threads: int) -> str:
+    """alive, silent, draining, drained or dead; `now` is the database's."""
+    if row.dead_at is not None:
+        return "dead"
+    if now - row.seen_at > SILENT_HEARTBEATS * MachineSettings.now().HOST_HEARTBEAT_SECONDS:
+        return "silent"
+    if row.is_draining:
+        return "draining" if threads else "drained"
+    return "alive"
+
+
+@transaction.atomic
+def set_draining(name: str, draining: bool, *, by: AbstractBaseUser | None = None) -> None:
+    """Let a host begin nothing more and give its threads to others, or take that back.
+
+    Raises `NotFound`, and `Conflict` for a dead one.
+    """
+    row = _locked(name)
+    if row.dead_at is not None:
+        raise Conflict(f"The host {name} was declared dead: its threads have moved already.")
+    if draining and row.shares_workspaces is False and not _others_alive(name):
+        raise Conflict(f"No other host lives that could take what {name} gives up.")
+    if row.is_draining != draining:
+        row.is_draining = draining
+        row.save(update_fields=["is_draining"])
+        record("host.drained" if draining else "host.undrained", row, name=name, by=by)
+
+
+def _others_alive(name: str) -> bool:
+    silent = SILENT_HEARTBEATS * MachineSettings.now().HOST_HEARTBEAT_SECONDS
+    others = Machine.objects.filter(dead_at=None, is_draining=False).exclude(name=name)
+    return others.filter(seen_at__gt=DatabaseNow() - silent).exists()
+
+
+@transaction.atomic
+def declare_dead(name: str, *, by: AbstractBaseUser | None = None, silent_for: float = 0) -> int:
+    """Let other hosts go on with the threads of a host that is gone; returns how many.
+
+    Their files are restored from their last stored snapshots. What the host still writes under
+    its old incarnation is refused. Raises `NotFound`, and `Conflict` for a host that has given a
+    sign of life within the length of a lease, or `silent_for` seconds: it may be driving runs.
+    """
+    row = _locked(name)
+    needed = max(WorkerSettings.now().LEASE_SECONDS, silent_for)
+    silent = database_now() - row.seen_at
+    if row.dead_at is None and silent < needed:
+        raise Conflict(
+            f"The host {name} gave a sign of life {silent:.0f} s ago: stop it first, then wait "
+            f"{needed:.0f} s. To take it away while it lives: vel hosts drain {name}",
+            code="host_alive",
+        )
+    if row.dead_at is None:
+        row.dead_at, row.incarnation = database_now(), row.incarnation + 1
+        row.save(update_fields=["dead_at", "incarnation"])
+    moved = _release_all(name)
+    changes = {"threads": (moved, 0)}
+    record("host.declared_dead", row, name=name, by=by, changes=changes)
+    return moved
+
+
+def _release_all(name: str) -> int:
+    """All threads but those in a directory of the caller's, which is on that machine alone."""
+    # In the order in which everybody locks threads.
+    first = Thread.every.select_for_update(no_key=True).filter(
+        host=name, root=None, workspace_path=""
+    )
+    ids = list(first.order_by("pk").values_list("pk", flat=True))
+    for start in range(0, len(ids), 500):
+        release(ids[start : start + 500], lost_host=name)
+    OrmQ.objects.filter(key=queue_of(name)).update(key=settings.Q_CLUSTER["name"])
+    return len(ids)
+
+
+def release(first: list[str], *, lost_host: str = "") -> None:
+    """Let any host take these threads with their subagents'. Their rows are locked.
+
+    Approvals that wait are asked anew: what they were shown lay in the old directories.
+    """
+    Thread.every.filter(pk__in=first).update(placement=F("placement") + 1)
+    family = Thread.every.filter(Q(pk__in=first) | Q(root__in=first))
+    family.update(host="", workspace_generation=F("workspace_generation") + 1)
+    if lost_host:
+        family.update(lost_host=lost_host)
+
+
+def declare_silent_machines(seconds: float) -> list[str]:
+    """Declare those dead that were silent for so long; returns their names."""
+    late = Machine.objects.filter(dead_at=None, seen_at__lt=DatabaseNow() - seconds)
+    done = []
+    for name in late.exclude(name=MachineSettings.now().HOST).values_list("name", flat=True):
+        try:
+            declare_dead(name, silent_for=seconds)
+        except Conflict:
+            continue  # it lives after all
+        done.append(name)
+    return done
+
+
+@transaction.atomic
+def adopt_threads(name: str, *, by: AbstractBaseUser | None = None) -> int:
+    """Make the threads of a machine's former name this host's; their files lie here already.
+
+    Raises `Conflict` where `name` is a host, or this machine is none.
+    """
+    if not MachineSettings.now().HOST:
+        raise Conflict("This machine is no host: set VEL_HOST first.")
+    if Machine.objects.filter(name=name).exists():
+        raise Conflict(f"{name} is a host of its own: its threads move when it is drained.")
+    row = _locked(MachineSettings.now().HOST)
+    threads = Thread.every.filter(host=name)
+    count = threads.filter(root=None).count()
+    threads.update(host=row.name)
+    record("host.adopted", row, name=row.name, by=by, note=f"the threads of {name}")
+    return count
+
+
+@transaction.atomic
+def forget_machine(name: str, *, by: AbstractBaseUser | None = None) -> None:
+    """Delete the row of a host that is gone. Raises `NotFound`; `Conflict` while it is needed."""
+    row = _locked(name)
+    if Thread.every.filter(host=name).exists():
+        raise Conflict(f"{name} still has threads: drain it, or declare it dead, first.")
+    silent = SILENT_HEARTBEATS * MachineSettings.now().HOST_HEARTBEAT_SECONDS
+    if row.dead_at is None and database_now() - row.seen_at < silent:
+        raise Conflict(f"{name} lives: stop it first.")
+    forget_erased_of(name)
+    record("host.forgotten", row, name=name, by=by)
+    row.delete()
+
+
+def _locked(name: str) -> Machine:
+    """Waits for every claim that is under way on the host."""
+    row = Machine.objects.select_for_update().filter(name=name).first()
+    if row is None:
+        known = ", ".join(Machine.objects.values_list("name", flat=True)) or "none"
+        raise NotFound(f"There is no host {name!r}. Known: {known}.", code="unknown_host")
+    return row

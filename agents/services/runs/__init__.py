@@ -1,0 +1,1 @@
+"""Start, wake, cancel and resume runs."""

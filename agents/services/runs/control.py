@@ -1,0 +1,237 @@
+"""Ending runs before their answer, and letting them go on again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser
+from django.db import transaction
+from django.utils import timezone
+
+from agents.events.append import append_events
+from agents.events.catalogue.runs import RunCancelled, RunResumed
+from agents.kernel import row_hooks
+from agents.models import POOL, Run, RunClock, Thread, ToolCall
+from agents.models.database_clock import DatabaseNow
+from agents.services.audit import record
+from agents.services.disk_reserve import require_room
+from agents.services.errors import Conflict, NotAllowed
+from agents.services.runs.toolkits import must_have_tools
+from agents.services.runs.wake import enqueue_run, lock_run, lock_with_parent
+from agents.states import (
+    ACTIVE_RUNS,
+    OPEN_CALLS,
+    RUN_TRANSITIONS,
+    RunStatus,
+    ToolCallStatus,
+    WaitReason,
+    check_transition,
+)
+
+
+@transaction.atomic
+def cancel_run(run_id: str, *, by: str, reason: str = "") -> Run:
+    """End a run and its descendants, or, where a driver holds one, tell the driver to end it.
+
+    What nobody drives ends in this transaction, with its approvals. A run that a worker drives
+    ends within a second. A run that has ended stays as it is; cancelling twice is no error.
+    """
+    parent_id = Run.objects.values_list("parent_id", flat=True).get(pk=run_id)
+    run = lock_with_parent(run_id, parent_id)
+    if run is None:
+        raise Run.DoesNotExist
+    _end_all([run, *locked_descendants(run)], by, reason, wake=run.pk)
+    run.refresh_from_db()
+    return run
+
+
+def end_children(run: Run, *, by: str = "its parent", reason: str = "") -> None:
+    """Cancel what is below a locked run, the lowest first. Nothing is told to go on by it."""
+    _end_all(locked_descendants(run), by, reason)
+
+
+def _end_all(members: list[Run], by: str, reason: str, *, wake: str = "") -> None:
+    """Tell the drivers of locked runs to end them, and end those that nobody drives.
+
+    `wake`: whose parent goes on, if it waited for that one.
+    """
+    reason = (reason or f"cancelled by {by}")[:200]
+    going = [member for member in members if not member.has_ended]
+    driven = _driven_among(going)
+    # These clocks first: an end may lock rows of features, which drivers lock after their clocks.
+    clocks = RunClock.objects.filter(run__in=driven)
+    clocks.update(cancel_requested=True, cancel_reason=reason)
+    for member in reversed(going):
+        if member.pk not in driven:
+            RunClock.objects.filter(run=member).update(cancel_reason=reason)
+            end_cancelled(member, by=by, reason=reason, wake=member.pk == wake)
+
+
+OPERATE = "agents.change_run"
+
+
+def may_cancel(person: AbstractBaseUser | AnonymousUser, run: Run) -> bool:
+    """Whether `person` may end `run`, as its owner or a superuser."""
+    is_superuser = bool(getattr(person, "is_superuser", False))
+    return person.is_authenticated and (run.owner_id == person.pk or is_superuser)
+
+
+def cancel_for(
+    person: AbstractBaseUser, run: Run, *, reason: str = "", operate: bool = False
+) -> Run:
+    """`cancel_run` by a person, who must be allowed to. Raises `NotAllowed`.
+
+    `operate` is for the operator's door, where the permission to operate runs is enough. The door
+    has found `run` among those that the person may see.
+    """
+    if not (operate and person.has_perm(OPERATE)) and not may_cancel(person, run):  # type: ignore[attr-defined]
+        raise NotAllowed("Only its owner may cancel a run.")
+    with transaction.atomic():
+        cancelled = cancel_run(run.pk, by=person.get_username(), reason=reason)
+        if not run.has_ended:  # as the door saw it: what had ended is left as it is
+            record("run.cancelled", run, name=run.pk, by=person, note=reason)
+    return cancelled
+
+
+def is_driven(run: Run) -> bool:
+    """Whether a driver may still write. One whose lease has run out never may again."""
+    return run.pk in _driven_among([run])
+
+
+def _driven_among(runs: Sequence[Run]) -> set[str]:
+    running = [run.pk for run in runs if run.status == RunStatus.RUNNING]
+    held = RunClock.objects.filter(run__in=running, lease_until__gt=DatabaseNow())
+    return set(held.values_list("run_id", flat=True)) if running else set()
+
+
+def locked_descendants(run: Run) -> list[Run]:
+    """All descendants, ancestors before descendants, by id: the order that all lockers keep."""
+    found: list[Run] = []
+    level = [run.pk]
+    while level:
+        children = list(
+            Run.objects.select_for_update(no_key=True).filter(parent__in=level).order_by("pk")
+        )
+        found += children
+        level = [child.pk for child in children]
+    return found
+
+
+def end_cancelled(run: Run, *, by: str, reason: str = "", wake: bool = True) -> None:
+    """Close a locked run's open calls and approvals and end it as cancelled.
+
+    Its parent's row is locked, too; with `wake` that goes on, if it waited for this.
+    """
+    check_transition(RUN_TRANSITIONS, run.status, RunStatus.CANCELLED)
+    row_hooks.stop_waiting(run)
+    clock = RunClock.objects.select_for_update(no_key=True).get(run=run)
+    row_hooks.released(run.pk, clock)
+    close_open_work(run)
+    run.status = RunStatus.CANCELLED
+    run.wait_reason = WaitReason.NONE
+    run.wake_at = None
+    run.ended_at = timezone.now()
+    run.save(update_fields=["status", "wait_reason", "wake_at", "ended_at"])
+    # A driver that was lost has left its lease behind.
+    RunClock.objects.filter(run=run).update(lease_until=None, lease_holder="")
+    append_events(run.id, [RunCancelled(by=by, reason=reason)])
+    row_hooks.ended(run, wake=wake)
+    start_next_pending(run)
+
+
+def end_driven_cancelled(run: Run) -> None:
+    """End a locked run whose driver was asked to cancel it, after the end of the lease."""
+    reason = RunClock.objects.values_list("cancel_reason", flat=True).get(run_id=run.pk)
+    end_children(run)
+    end_cancelled(run, by="request", reason=reason)
+
+
+def close_open_work(run: Run) -> None:
+    """End what a run leaves open: calls that never ran are cancelled."""
+    ToolCall.objects.filter(run=run, status__in=OPEN_CALLS).update(
+        status=ToolCallStatus.CANCELLED, is_error=True, code="cancelled", finished_at=timezone.now()
+    )
+
+
+def start_next_pending(run: Run) -> None:
+    """When a root run has ended, the next message of its thread takes its turn."""
+    if run.parent_id is not None:
+        return
+    # A message that arrives now has the thread locked and still sees this run: it is waited for.
+    Thread.objects.select_for_update(no_key=True).get(pk=run.thread_id)
+    siblings = Run.objects.filter(thread=run.thread_id, parent=None)
+    open_runs = siblings.filter(status__in=(*ACTIVE_RUNS, RunStatus.PENDING))
+    statuses = set(open_runs.values_list("status", flat=True).distinct().order_by())
+    if statuses != {RunStatus.PENDING}:
+        return  # nothing waits, or what has ended was itself a message that waited
+    following = (
+        siblings.select_for_update(no_key=True)
+        .filter(status=RunStatus.PENDING)
+        .order_by("number")
+        .first()
+    )
+    if following is not None:
+        check_transition(RUN_TRANSITIONS, following.status, RunStatus.QUEUED)
+        following.status = RunStatus.QUEUED
+        following.save(update_fields=["status"])
+        enqueue_run(following)
+
+
+@transaction.atomic
+def resume_run(run_id: str, *, executor: str = POOL) -> Run:
+    """Let a failed run go on where it stopped, or hand an orphan of a dead process to others.
+
+    What it has delegated goes with it. Raises `Conflict` for a run that waits for a person, has
+    been answered or was cancelled, and `NoSpace` for a failed one on a full disk.
+    """
+    run = lock_run(run_id)
+    must_have_tools(run)
+    had_ended = run.status == RunStatus.FAILED
+    below = [member for member in locked_descendants(run) if not member.has_ended]
+    if run.parent_id is not None:
+        raise Conflict(
+            "A subagent's run goes on by itself, and its failure is an answer to its agent: resume "
+            "the run that started it.",
+            code="subagent",
+        )
+    if had_ended:
+        require_room()
+        # A message that arrives now has the thread locked: it is waited for.
+        Thread.objects.select_for_update(no_key=True).get(pk=run.thread_id)
+        active = Run.objects.filter(thread=run.thread_id, parent=None, status__in=ACTIVE_RUNS)
+        if active.exclude(pk=run.pk).exists():
+            raise Conflict("The thread is busy with another run: resume this one afterwards.")
+        later = Run.objects.filter(thread=run.thread_id, parent=None, number__gt=run.number)
+        if later.exists():
+            raise Conflict("The thread went on after this run: send a new message instead.")
+        run.status = RunStatus.QUEUED
+        run.error_code = run.error_message = run.finish_reason = ""
+        run.ended_at = None
+        # Whoever cancelled it meant what it did before it failed.
+        RunClock.objects.filter(run=run).update(cancel_requested=False, cancel_reason="")
+        append_events(run.id, [RunResumed(reason="resumed by a person")])
+    elif run.status == RunStatus.RUNNING and is_driven(run):
+        raise Conflict("The run is being driven: it needs no resuming.", code="driven")
+    elif run.status not in (RunStatus.QUEUED, RunStatus.RUNNING):
+        raise Conflict(f"The run is {run.status}: {_instead(run)}.")
+    run.executor = executor
+    row_hooks.resumed(run, had_ended=had_ended)
+    run.save()
+    RunClock.objects.filter(run=run).update(lost_drivers=0)
+    Run.objects.filter(pk__in=[member.pk for member in below]).update(executor=executor)
+    for member in (run, *below):
+        member.executor = executor
+        if member.status in (RunStatus.QUEUED, RunStatus.RUNNING):
+            enqueue_run(member)
+    record("run.resumed", run, name=run.pk)
+    return run
+
+
+def _instead(run: Run) -> str:
+    """What to do with a run that needs no resuming."""
+    if run.status != RunStatus.WAITING:
+        return "start a new run"
+    if run.wait_reason == WaitReason.CHILDREN:
+        return "it goes on when its subagents have ended"
+    return "decide its approvals"

@@ -1,0 +1,74 @@
+"""Going on, as a new run of the same thread, where an ended one stopped."""
+
+from __future__ import annotations
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
+
+from agents.kernel.proposals import run_request_kinds
+from agents.models import Run, Thread
+from agents.services.errors import Conflict, NotAllowed
+from agents.services.runs.start import RunRequest, create_run
+from agents.services.runs.wake import lock_run
+from agents.states import RunStatus, WaitReason
+
+CONTINUE = "Continue from where you stopped."
+
+_UNKNOWN = "it waits for a feature that is not installed any more: cancel it"
+_WAITS: dict[str, str] = {
+    WaitReason.APPROVAL: (
+        "it waits for a decision: GET /api/v1/approvals?status=pending&run={run} lists what is "
+        "asked, POST /api/v1/approvals/ID/decide answers"
+    ),
+    WaitReason.CHILDREN: "it goes on when its subagents have ended",
+}
+
+
+@transaction.atomic
+def resume_as_new_run(run_id: str, *, by: AbstractBaseUser, message: str = "") -> Run:
+    """A run that goes on with one which failed, was cancelled or came to a limit.
+
+    It is of the agent's present version and sees the thread up to that end. `message` is what it
+    is told; empty: to continue. Raises `NotAllowed` for who does not own it, and `Conflict` for a
+    run that has not ended, has been answered, is a subagent's, or after which the thread went on.
+    """
+    run = lock_run(run_id)
+    if run.owner_id != by.pk:
+        raise NotAllowed("Only its owner may resume a run.")
+    # A message that arrives now has the thread locked: it is waited for.
+    thread = Thread.objects.select_for_update(no_key=True).get(pk=run.thread_id)
+    _check_resumable(run)
+    if Run.objects.filter(thread=thread, number__gt=run.number).exists():
+        raise Conflict(
+            "The thread went on after this run: send a new message to it instead.",
+            code="thread_went_on",
+        )
+    request = RunRequest(
+        agent=thread.agent.slug,
+        message=message or CONTINUE,
+        thread=thread.pk,
+        resumed_from=run,
+    )
+    return create_run(request, owner=by).run
+
+
+def _check_resumable(run: Run) -> None:
+    if run.parent_id is not None:
+        raise Conflict(
+            "A subagent's run is not resumed by itself: resume the run that started it.",
+            code="subagent",
+        )
+    if run.status == RunStatus.WAITING:
+        kind = run_request_kinds().get(run.wait_reason)
+        what = kind.how_to_resume if kind is not None else _WAITS.get(run.wait_reason, _UNKNOWN)
+        what = what.format(run=run.pk)
+        raise Conflict(f"The run has not ended: {what}.", code="waiting")
+    if run.status == RunStatus.COMPLETED:
+        raise Conflict("The run has been answered: send a new message.", code="completed")
+    if not run.has_ended:
+        raise Conflict("The run is at work or about to be: it needs no resuming.", code="active")
+    if run.message_refused:
+        raise Conflict(
+            "The message of this run was blocked, and no model has read it: send another message.",
+            code="message_blocked",
+        )

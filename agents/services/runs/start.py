@@ -1,0 +1,313 @@
+"""Starting runs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import IntegrityError, transaction
+from django.db.models import Max
+from django.utils.text import Truncator
+
+from agents.events.append import dump
+from agents.kernel import row_hooks
+from agents.models import (
+    POOL,
+    Agent,
+    AgentVersion,
+    IdempotencyKey,
+    Message,
+    MessageRole,
+    Run,
+    RunClock,
+    Thread,
+    Upload,
+)
+from agents.models.message import PERSON
+from agents.prompt_variables import Value
+from agents.selectors.visible import agents_for, threads_for
+from agents.services.agent_definitions.actions import current_version
+from agents.services.agent_definitions.output_schemas import schema_text
+from agents.services.agent_definitions.prompt_values import (
+    check_context,
+    check_needed,
+    check_same_context,
+    values_at_start,
+)
+from agents.services.disk_reserve import require_room
+from agents.services.errors import Conflict, InvalidRequest, NotFound
+from agents.services.placement import home_of_new, take_home
+from agents.services.runs.remote_traces import note_remote_trace
+from agents.services.runs.session_files import check_sandbox, check_working_directory
+from agents.services.runs.wake import enqueue_run
+from agents.settings import MessageSettings
+from agents.states import (
+    ACTIVE_RUNS,
+    RunStatus,
+)
+from sandbox.own_directory.rules import FileRules
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What a person asks for.
+
+    `agent` is a slug. `thread` is the id of one of the person's threads; `key` is a session id of
+    the caller's own choosing, which continues the thread that has it or begins one. With
+    `queue`, a message to a busy thread waits for its turn instead of being refused.
+    `output_schema` is the form of the answer to this message alone, a JSON Schema. `context` are
+    the values of `{{context.NAME}}` in prompts, given when a thread begins. `version` is the one of
+    the agent that answers; None: the present one. `resumed_from` is the run that it goes on with.
+    `attached` are fingerprints of files that come with it: another file is another request.
+    `trigger` is the id of the trigger that starts it, without a person.
+    `traceparent` is the span of the caller's that asks for it (W3C's header).
+    `workspace_path` and `skill_directories` (absolute paths; None leaves a thread's as they are)
+    are for callers on this machine only, never for the network. A thread keeps its directory:
+    another `workspace_path` is refused. With `workspace_is_default` nobody has named the path, and
+    only a new thread gets it. `workspace_rules` say what may be
+    changed in the directory `workspace_path`; None leaves a thread's as they are.
+    """
+
+    agent: str
+    message: str
+    thread: str | None = None
+    key: str | None = None
+    queue: bool = False
+    executor: str = POOL
+    source: str = "api"
+    output_schema: Mapping[str, Any] | None = None
+    context: Mapping[str, Value] | None = None
+    version: AgentVersion | None = None
+    resumed_from: Run | None = None
+    attached: tuple[str, ...] = ()
+    traceparent: str = ""
+    trigger: str | None = None
+    workspace_path: str = ""
+    workspace_is_default: bool = False
+    workspace_rules: FileRules | None = None
+    skill_directories: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class CreatedRun:
+    """`created` is False where an idempotency key led to a run that was there already."""
+
+    run: Run
+    created: bool
+
+
+def create_run(
+    request: RunRequest, *, owner: AbstractBaseUser, idempotency_key: str | None = None
+) -> CreatedRun:
+    """Store the message and a run that will answer it, and hand the run to the workers.
+
+    Raises `InvalidRequest` (empty or too long message, bad key), `NotFound` (agent or thread not
+    the caller's), `Conflict` (thread busy; the key was used with another body), `NoSpace`.
+    """
+    check_create_run(request)
+    body_hash = _hash_of(request)
+    if idempotency_key is not None and not 0 < len(idempotency_key) <= 200:
+        raise InvalidRequest("The idempotency key must have 1 to 200 characters.")
+    try:
+        with transaction.atomic():
+            known = _known_key(owner, idempotency_key, body_hash)
+            if known is not None:
+                return CreatedRun(known, created=False)
+            require_room()
+            run = _do_create_run(request, owner)
+            if idempotency_key is not None:
+                IdempotencyKey.objects.create(
+                    owner_id=owner.pk, key=idempotency_key, body_hash=body_hash, run=run
+                )
+            return CreatedRun(run, created=True)
+    except IntegrityError:
+        # Another request won the race for the thread or for the key; its rows are there now.
+        known = _known_key(owner, idempotency_key, body_hash)
+        if known is not None:
+            return CreatedRun(known, created=False)
+        raise Conflict(
+            "The thread was taken by another run at the same moment: try again.",
+            code="thread_busy",
+        ) from None
+
+
+def _hash_of(request: RunRequest) -> str:
+    body: list[Any] = [request.agent, request.message, request.thread, request.key, request.queue]
+    if request.output_schema is not None or request.context:
+        body += [request.output_schema, dict(request.context or {})]
+    body += request.attached
+    return hashlib.sha256(dump(body).encode()).hexdigest()
+
+
+def check_create_run(request: RunRequest) -> None:
+    """Everything about a request that needs no lock."""
+    limit = MessageSettings.now().MESSAGE_BYTES
+    if not request.message.strip():
+        raise InvalidRequest("The message is empty: say what the agent should do.")
+    size = len(request.message.encode("utf-8", "surrogatepass"))
+    if size > limit:
+        raise InvalidRequest(
+            f"The message has {size:,} bytes and may have {limit:,}: "
+            "put long material into a file in the workspace and name the file.",
+            code="message_too_long",
+        )
+    if "\x00" in request.message or any("\ud800" <= char <= "\udfff" for char in request.message):
+        raise InvalidRequest("The message holds a NUL or a lone surrogate: send text in UTF-8.")
+    if request.thread and request.key:
+        raise InvalidRequest("Name a thread by its id or by your own key, not by both.")
+    if request.key is not None and not 0 < len(request.key) <= 200:
+        raise InvalidRequest("The session id must have 1 to 200 characters.")
+    check_context(request.context or {})
+    schema_text(request.output_schema)
+
+
+def _known_key(owner: AbstractBaseUser, key: str | None, body_hash: str) -> Run | None:
+    if key is None:
+        return None
+    row = IdempotencyKey.objects.select_related("run").filter(owner_id=owner.pk, key=key).first()
+    if row is None:
+        return None
+    if row.body_hash != body_hash or row.run is None:
+        raise Conflict(
+            "This idempotency key was used with another body: use a new key.",
+            code="idempotency_mismatch",
+        )
+    return row.run
+
+
+def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
+    agent = agents_for(owner).filter(slug=request.agent).first()
+    if agent is None:
+        raise NotFound(
+            f"There is no agent {request.agent!r} that you may use.", code="unknown_agent"
+        )
+    version = request.version or current_version(agent)
+    found = _thread_to_go_on_with(request, agent, version, owner)
+    thread = found or _new_thread(request, agent, owner)
+    # A thread that was made just now has no runs, and nothing uploaded.
+    busy = (
+        found is not None
+        and Run.objects.filter(
+            thread=thread, parent=None, status__in=[*ACTIVE_RUNS, RunStatus.PENDING]
+        ).exists()
+    )
+    if busy and not request.queue:
+        raise Conflict(
+            "The thread is busy with an earlier message: wait for its end, cancel it, or ask for "
+            "this message to be queued.",
+            code="thread_busy",
+        )
+    check_needed(version.spec, thread)
+    if request.output_schema is not None and version.spec.get("output_schema"):
+        raise InvalidRequest(
+            f"The agent {request.agent!r} answers in a form of its own: leave output_schema out.",
+            code="has_output_schema",
+        )
+    number = 1
+    if found is not None:
+        number += Run.objects.filter(thread=thread).aggregate(last=Max("number"))["last"] or 0
+    run = Run.objects.create(
+        thread=thread,
+        number=number,
+        agent_version=version,
+        owner_id=owner.pk,
+        status=RunStatus.PENDING if busy else RunStatus.QUEUED,
+        executor=request.executor,
+        source=request.source,
+        trigger=request.trigger,
+        resumed_from=request.resumed_from,
+        output_schema=request.output_schema,
+    )
+    RunClock.objects.create(run=run)
+    note_remote_trace(run, request.traceparent)
+    Message.objects.create(
+        run=run,
+        turn=0,
+        author=PERSON,
+        role=MessageRole.USER,
+        content=dump([{"type": "text", "text": request.message}]),
+    )
+    if found is not None and Upload.objects.filter(thread=thread, run=None).update(run=run):
+        Run.objects.filter(pk=run.pk).update(has_uploads=True)
+    if not busy:
+        enqueue_run(run)
+    return run
+
+
+def _refuse_subagents_thread(thread_id: str, owner: AbstractBaseUser) -> None:
+    if Thread.objects.filter(pk=thread_id, owner=owner.pk, root__isnull=False).exists():
+        raise Conflict(
+            "This thread is a subagent's, which answers to its agent: write to the run that "
+            "started it.",
+            code="subagent",
+        )
+
+
+def _thread_to_go_on_with(
+    request: RunRequest, agent: Agent, version: AgentVersion, owner: AbstractBaseUser
+) -> Thread | None:
+    """The thread that is asked for, locked; None where a new one begins."""
+    mine = threads_for(owner).select_for_update()
+    thread = None
+    if request.thread:
+        thread = mine.filter(pk=request.thread).first()
+        if thread is None:
+            _refuse_subagents_thread(request.thread, owner)
+            raise NotFound(f"You have no thread {request.thread!r}.", code="unknown_thread")
+    elif request.key:
+        thread = mine.filter(key=request.key).first()
+    if thread is not None:
+        if thread.agent_id != agent.pk:
+            raise Conflict(
+                f"The thread belongs to the agent {thread.agent.slug!r}: begin a new one.",
+                code="other_agent",
+            )
+        if not request.workspace_is_default:
+            check_working_directory(thread, request.workspace_path)
+        if request.executor != POOL:
+            check_sandbox(thread, bool(version.spec["sandbox"]))
+        if request.skill_directories is not None:
+            _check_directories(request.skill_directories, thread.workspace_path)
+            thread.skill_directories = list(request.skill_directories)
+            thread.save(update_fields=["skill_directories"])
+        if request.workspace_rules is not None:
+            thread.workspace_rules = _stored_rules(request.workspace_rules)
+            thread.save(update_fields=["workspace_rules"])
+        check_same_context(thread, check_context(request.context or {}))
+        if request.executor != POOL:
+            take_home(thread)
+    return thread
+
+
+def _stored_rules(rules: FileRules) -> dict[str, list[str]]:
+    """The JSON of the row; empty for the default."""
+    return {name: list(patterns) for name, patterns in asdict(rules).items() if patterns}
+
+
+def _check_directories(directories: Sequence[str], workspace_path: str) -> None:
+    if not row_hooks.check_directories(directories, workspace_path) and directories:
+        raise InvalidRequest(
+            "skill_directories: no installed feature reads skills. Leave the directories out, or "
+            "install the feature skills_app."
+        )
+
+
+def _new_thread(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> Thread:
+    _check_directories(request.skill_directories or (), request.workspace_path)
+    thread = Thread(
+        agent=agent,
+        owner_id=owner.pk,
+        key=request.key or None,
+        title=Truncator(" ".join(request.message.split())).chars(80),
+        host=home_of_new(request.executor, request.workspace_path),
+        workspace_path=request.workspace_path,
+        workspace_rules=_stored_rules(request.workspace_rules or FileRules()),
+        skill_directories=list(request.skill_directories or ()),
+    )
+    context = check_context(request.context or {})
+    thread.prompt_values = values_at_start(thread, owner, agent, context)
+    thread.save(force_insert=True)
+    return thread

@@ -1,0 +1,330 @@
+"""Agents out to YAML and in again."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+
+from agents.features.databases.models import DatabaseConnection
+from agents.middleware.registry import known_tool_names
+from agents.models import Agent, AgentVersion, AuditEntry, Subagent
+from agents.secret_text import SecretText
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.agent_definitions.files import (
+    InvalidAgentFile,
+    carry_out_import,
+    export_agent,
+    plan_import,
+)
+from agents.services.agent_definitions.rights import RESERVED_SLUGS
+from agents.services.agent_definitions.templates import BUILDER_SLUG
+from agents.services.demo import DEMO_SLUG
+from agents.services.errors import Conflict, NotAllowed
+from tests.agents.admin import rows
+
+pytestmark = pytest.mark.django_db
+
+TOOLS = known_tool_names()
+SMALL = "name: Helper\nslug: helper\n"
+
+
+def shop() -> DatabaseConnection:
+    url = SecretText.seal("sqlite:////nowhere")
+    return DatabaseConnection.objects.create(name="shop", url=url)
+
+
+def full_agent() -> Agent:
+    """One where nothing is as it would be by itself."""
+    groups = [Group.objects.create(name=name) for name in ("team: a", "no")]
+    database = shop()
+    agent = Agent(
+        name="Full: ünïcode",
+        slug="full",
+        description="of everything",
+        is_active=False,
+        system_prompt="You are {{user.name}}'s.\n\n  - indented\n\ttabbed \n",
+        provider="anthropic",
+        model="claude-sonnet-4-5-20250929",
+        fallbacks=[{"provider": "anthropic", "model": "claude-haiku-4-5"}],
+        max_output_tokens=1,
+        thinking="adaptive",
+        effort="high",
+        tools=["ls", "execute"],
+        builtin_skills=False,
+        skill_mode="system_prompt",
+        interrupt_on={"execute": {"allowed_decisions": ["approve"]}, "ls": False},
+        approval_rules=[{"tool": "exec*", "when": {"command": "rm .*"}, "action": "deny"}],
+        approvals_needed=2,
+        self_approval=False,
+        approval_expiry=60,
+        on_stuck="end",
+        tool_retries=[{"tool": "ls", "attempts": 3, "backoff": 0.5}],
+        network="allowlist",
+        allowed_hosts=["*.example.org"],
+        command_timeout=9,
+        integrations=["slack"],
+        general_subagent=False,
+        background_subagents=True,
+        max_concurrent_subagents=7,
+        subagent_depth=2,
+        output_schema={"type": "object", "properties": {"z": {"type": "number"}, "a": {}}},
+        output_repairs=0,
+        max_turns=3,
+        max_tokens=10**12,
+        max_cost=Decimal("0.000001"),
+        max_seconds=1,
+        everyone=True,
+    )
+    helpers = [
+        Subagent(name="zoe", description="last", tools=[], max_cost=Decimal(2)),
+        Subagent(name="ann", description="first", skills=["x"], read_only=True, max_turns=1),
+    ]
+    return save_agent(
+        agent,
+        related={"databases": [database]},
+        subagents=helpers,
+        groups=groups,
+        approver_groups=groups[:1],
+    )
+
+
+def test_a_round_trip_loses_nothing_and_keeps_each_byte():
+    root = rows.superuser()
+    agent = full_agent()
+    version = agent.versions.get().spec
+    text = export_agent(agent, by=root)
+
+    Agent.objects.filter(pk=agent.pk).delete()
+    copy, plan = carry_out_import(text, by=root, known_tools=TOOLS)
+
+    assert (copy.pk != agent.pk, plan.is_new, copy.owner) == (True, True, root)
+    assert copy.versions.get().spec == version
+    assert export_agent(copy, by=root) == text
+    again = plan_import(text, by=root, known_tools=TOOLS)
+    assert (again.changes_something, again.diff) == (False, [])
+    # A change of one line is one line in the file.
+    copy.max_turns = 4
+    lines = set(export_agent(save_agent(copy), by=root).splitlines()) ^ set(text.splitlines())
+    assert lines == {"max_turns: 3", "max_turns: 4"}
+
+
+def test_an_import_is_one_new_version_with_a_name_to_it():
+    root, agent = rows.superuser(), rows.agent("helper", name="Helper")
+    text = SMALL + "max_turns: 7\nsubagents:\n  - name: ann\n    description: helps\n"
+
+    planned = plan_import(text, by=root, known_tools=TOOLS)
+    assert Agent.objects.get(pk=agent.pk).max_turns == 500  # planned, not done
+    assert not AuditEntry.objects.filter(action="agent.changed").exists()
+    carry_out_import(text, by=root, known_tools=TOOLS, base=planned.base)
+
+    versions = AgentVersion.objects.filter(agent=agent).order_by("number")
+    assert [version.created_by for version in versions] == [None, root]
+    assert [line for line in planned.diff if line[:2] in ("+m", "-e")] == [
+        "-everyone: true",
+        "+max_turns: 7",
+    ]
+    entry = AuditEntry.objects.get(action="agent.changed")
+    assert entry.changes["max_turns"] == [500, 7]
+    assert entry.actor == "root"
+
+
+def test_an_import_of_what_was_not_shown_is_refused():
+    root, agent = rows.superuser(), rows.agent("helper", name="Helper")
+    planned = plan_import(SMALL, by=root, known_tools=TOOLS)
+    agent.max_turns = 3
+    save_agent(agent)
+
+    with pytest.raises(Conflict):
+        carry_out_import(SMALL, by=root, known_tools=TOOLS, base=planned.base)
+    assert Agent.objects.get(pk=agent.pk).max_turns == 3
+
+
+def test_names_in_camel_case_and_of_other_harnesses_are_taken():
+    root = rows.superuser()
+    text = (
+        SMALL + "systemPrompt: Be kind.\nmaxTurns: 5\nmodel: {provider: scripted, model: demo}\n"
+        "customAgents:\n  ann:\n    description: helps\n    tools: [ls]\n    maxTurns: 9\n"
+        "    systemPromptAddition: Look.\n"
+    )
+
+    agent, _ = carry_out_import(text, by=root, known_tools=TOOLS)
+
+    assert (agent.system_prompt, agent.max_turns) == ("Be kind.", 5)
+    assert (agent.provider, agent.model) == ("scripted", "demo")
+    ann = agent.subagents.get()
+    assert (ann.name, ann.max_turns, ann.tools, ann.system_prompt) == ("ann", 9, ["ls"], "Look.")
+
+
+@pytest.mark.parametrize(
+    ("more", "line", "said"),
+    [
+        ("sistem_prompt: x", 3, ["sistem_prompt", "did you mean system_prompt"]),
+        ("maxTurns: 0", 3, ["maxTurns", "greater than or equal to 1", "it is 0"]),
+        ("max_turns: '5'", 3, ["max_turns", "integer"]),
+        ("max_turns: 5\nmaxTurns: 6", 4, ["maxTurns", "no such field"]),
+        ("tools:\n  - ls\n  - exceute", 5, ["tools.1", "did you mean execute", "write_todos"]),
+        ("interruptOn:\n  exceute: true", 4, ["interruptOn.exceute", "no tool"]),
+        ("interrupt_on:\n  execute:\n    expiry: 0", 5, ["expiry"]),
+        ("approval_rules:\n  - tool: ls\n    action: maybe", 5, ["'allow', 'ask' or 'deny'"]),
+        ("approval_rules:\n  - tool: lss\n    action: ask", 4, ["did you mean ls"]),
+        (
+            "approval_rules:\n  - tool: execute\n    when:\n      command: '('\n    action: ask",
+            6,
+            ["approval_rules.0.when.command"],
+        ),
+        ("network: some", 3, ["'none', 'allowlist' or 'full'"]),
+        ("allowed_hosts: ['http://x/']", 3, ["allowed_hosts"]),
+        ("toolbox: nowhere", 3, ["no toolbox of this host"]),
+        ("provider: openay", 3, ["no provider"]),
+        ("databases: [shop]", 3, ["databases.0", "there is no 'shop'"]),
+        ("groups:\n- x", 4, ["groups.0", "there is no 'x'"]),
+        ("guardrails: [none-such]", 3, ["guardrails"]),
+        ("output_schema:\n  type: nothing", 3, ["output_schema"]),
+        ("system_prompt: 'of {{user.nmae}}'", 3, ["system_prompt", "user.nmae"]),
+        ("max_cost: -1", 3, ["max_cost"]),
+        ("max_seconds: 9999999999", 3, ["max_seconds"]),
+        ("subagents:\n  - name: ann\n    description: x\n    tool: [ls]", 6, ["tools"]),
+        (
+            "subagents:\n  - name: ann\n    description: x\n    systemPrompt: '{{user.nmae}}'",
+            6,
+            ["subagents.0.systemPrompt", "user.nmae"],
+        ),
+        ("customAgents:\n  ann: {description: x, maxTurns: no}", 4, ["customAgents.ann.maxTurns"]),
+        ("subagents: [{name: Ann!, description: x}]", 3, ["subagents.0.name", "pattern"]),
+    ],
+)
+def test_errors_have_their_line_and_say_what_is_allowed(more: str, line: int, said: list[str]):
+    with pytest.raises(InvalidAgentFile) as error:
+        plan_import(SMALL + more, by=rows.superuser(), known_tools=TOOLS)
+
+    problem = error.value.problems[0]
+    assert problem.line == line, problem
+    assert [word for word in said if word not in str(problem)] == [], problem
+
+
+def test_all_problems_are_told_at_once_in_order():
+    with pytest.raises(InvalidAgentFile) as error:
+        plan_import("x: 1\nname: a\nmax_turns: 0", by=rows.superuser(), known_tools=TOOLS)
+
+    assert [problem.line for problem in error.value.problems] == [1, 1, 3]
+
+
+def test_names_that_an_agent_has_already_stay_though_nobody_knows_them():
+    root, agent = rows.superuser(), rows.agent("helper", name="Helper", tools=["my_own"])
+
+    text = export_agent(agent, by=root)
+
+    assert not plan_import(text, by=root, known_tools=TOOLS).changes_something
+    with pytest.raises(InvalidAgentFile):
+        plan_import(text.replace("my_own", "your_own"), by=root, known_tools=TOOLS)
+
+
+def add_and_change(*more: str) -> Any:
+    return rows.staff("ed", "add_agent", "change_agent", "share_agent", *more)
+
+
+@pytest.mark.parametrize(
+    ("more", "permission"),
+    [
+        ("sandbox: false", "configure_sandbox"),
+        ("network: full", "configure_sandbox"),
+        ("allowed_hosts: [example.org]", "configure_sandbox"),
+        ("command_timeout: 5", "configure_sandbox"),
+        ("interrupt_on: {execute: false}", "configure_approval"),
+        ("approval_rules: [{tool: ls, action: allow}]", "configure_approval"),
+        ("self_approval: false", "configure_approval"),
+        ("approver_groups: [team]", "configure_approval"),
+        ("databases: [shop]", "configure_database"),
+    ],
+)
+@pytest.mark.parametrize("exists", [False, True])
+def test_guarded_fields_need_their_own_permission(more: str, permission: str, exists: bool):
+    Group.objects.create(name="team")
+    shop()
+    if exists:
+        rows.agent("helper", name="Helper")
+    ed = add_and_change()
+
+    with pytest.raises(NotAllowed, match=permission):
+        carry_out_import(SMALL + more, by=ed, known_tools=TOOLS)
+    carry_out_import(SMALL + more, by=_given(ed, permission), known_tools=TOOLS)
+
+
+@pytest.mark.parametrize("more", ["everyone: true", "groups: [team]"])
+def test_letting_others_use_an_agent_needs_a_permission(more: str) -> None:
+    Group.objects.create(name="team")
+    ed = rows.staff("ed", "add_agent", "change_agent")
+    with pytest.raises(NotAllowed, match="share_agent"):
+        carry_out_import(SMALL + more, by=ed, known_tools=TOOLS)
+    carry_out_import(SMALL, by=ed, known_tools=TOOLS)
+    with pytest.raises(NotAllowed, match="share_agent"):
+        carry_out_import(SMALL + more, by=ed, known_tools=TOOLS)
+    carry_out_import(SMALL + more, by=_given(ed, "share_agent"), known_tools=TOOLS)
+    # Taking it away again is a change of it, too.
+    with pytest.raises(NotAllowed, match="share_agent"):
+        carry_out_import(SMALL, by=rows.staff("bo", "change_agent"), known_tools=TOOLS)
+
+
+def test_what_a_file_leaves_out_is_guarded_as_well():
+    """A default is a value: leaving the sandbox's rules out would take them away."""
+    rows.agent("helper", name="Helper", interrupt_on={"execute": True}, network="full")
+
+    with pytest.raises(NotAllowed, match=r"interrupt_on needs .*configure_approval"):
+        carry_out_import(SMALL, by=add_and_change(), known_tools=TOOLS)
+
+
+def test_guarded_fields_that_stay_need_nothing():
+    agent = rows.agent("helper", name="Helper", network="full")
+    text = export_agent(agent, by=rows.superuser())
+
+    carry_out_import(text + "max_turns: 4\n", by=add_and_change(), known_tools=TOOLS)
+
+    assert Agent.objects.get(pk=agent.pk).max_turns == 4
+
+
+def test_who_may_import_and_export():
+    agent = rows.agent("helper", name="Helper", system_prompt="secret plan")
+    ada = rows.user("ada")
+    with pytest.raises(NotAllowed):
+        export_agent(agent, by=ada)
+    with pytest.raises(NotAllowed):
+        plan_import(SMALL, by=ada, known_tools=TOOLS)
+    with pytest.raises(NotAllowed, match="change_agent"):  # and not what it is now
+        plan_import(SMALL, by=rows.staff("adder", "add_agent"), known_tools=TOOLS)
+    changer = rows.staff("changer", "change_agent")
+    with pytest.raises(NotAllowed, match="add_agent"):
+        plan_import("name: N\nslug: n\n", by=changer, known_tools=TOOLS)
+    assert "secret plan" in export_agent(agent, by=changer)
+
+
+def _given(user: Any, permission: str) -> Any:
+    user.user_permissions.add(*rows.staff(f"with-{permission}", permission).user_permissions.all())
+    return type(user).objects.get(pk=user.pk)
+
+
+@pytest.mark.parametrize("slug", sorted(RESERVED_SLUGS))
+def test_nobody_who_only_adds_agents_takes_the_place_of_one_of_vels_own(slug: str) -> None:
+    text = f"name: Helper\nslug: {slug}\neveryone: true\n"
+    with pytest.raises(NotAllowed, match="slug"):
+        carry_out_import(text, by=rows.staff("ada", "add_agent"), known_tools=TOOLS)
+    assert not Agent.objects.filter(slug=slug).exists()
+    operator = rows.staff("bob", "add_agent", "change_agent", "share_agent")
+    assert carry_out_import(text, by=operator, known_tools=TOOLS)[0].slug == slug
+
+
+def test_the_reserved_slugs_are_those_of_vels_own_agents() -> None:
+    assert {BUILDER_SLUG, DEMO_SLUG} == RESERVED_SLUGS
+
+
+def test_who_may_define_nothing_is_not_told_which_slugs_there_are() -> None:
+    rows.agent("hidden")
+    ada = rows.user()
+    told = set()
+    for slug in ("hidden", "free"):
+        with pytest.raises(NotAllowed) as refused:
+            plan_import(f"name: A\nslug: {slug}\n", by=ada, known_tools=TOOLS)
+        told.add(refused.value.message)
+    assert len(told) == 1

@@ -1,0 +1,50 @@
+"""What a run has changed in a user's own directory that runs outside the sandbox."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from agents.events.catalogue.files import WorkspaceRunsOutside
+from agents.models import Run, RunEvent
+from agents.services.files.outside_changes import keep_state_before, unreported_changes
+from agents.services.files.workspaces import workspace_location
+from sandbox.own_directory.rules import FileRules
+from sandbox.own_directory.scan import take_inventory
+from tests.support.runs import make_agent, make_user, start_run
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """A run in a directory in which a Makefile is new."""
+    owner = make_user()
+    make_agent(owner)
+    run = start_run(owner)
+    project = tmp_path / "project"
+    project.mkdir()
+    run.thread.workspace_path = str(project)
+    run.thread.save()
+    keep_state_before(workspace_location(run.thread), take_inventory(project, FileRules()))
+    (project / "Makefile").write_text("all:\n")
+    return run
+
+
+def test_changes_are_told_before_an_event_has_them(run: Run) -> None:
+    found = unreported_changes(run)
+    assert found is not None
+    assert [change.path for change in found.changes] == ["Makefile"]
+
+
+def test_the_event_of_the_end_tells_them_once_even_if_the_state_before_is_still_there(
+    run: Run,
+) -> None:
+    RunEvent.objects.create(
+        run=run, seq=99, type=WorkspaceRunsOutside.type, data="{}", created_at=timezone.now()
+    )
+    assert unreported_changes(run), "a run that was resumed after an earlier report"
+    run.status = "completed"
+    assert unreported_changes(run) is None
