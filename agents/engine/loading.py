@@ -11,26 +11,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.engine.conversation import conversation_of
-from agents.engine.epoch import current_epoch, head_of
-from agents.engine.handle import RunHandle
-from agents.engine.history import (
+from agents.engine.files.workspaces import ThreadFiles
+from agents.engine.model_call import output_format_of
+from agents.engine.process.handle import RunHandle
+from agents.engine.process.resources import Resources
+from agents.engine.prompt.conversation import conversation_of
+from agents.engine.prompt.epoch import current_epoch, head_of
+from agents.engine.prompt.history import (
     history_since,
     last_usage,
     late_notes,
     latest_compaction,
     open_turn,
 )
-from agents.engine.journal import check_fence
-from agents.engine.journal_rows import Call, Writer
-from agents.engine.lease import Claim
-from agents.engine.model_call import output_format_of
-from agents.engine.resources import Resources
+from agents.engine.prompt.token_count import Meter, measured
+from agents.engine.prompt.window import window_of
 from agents.engine.run_context import DrivenRun
 from agents.engine.session import Session
-from agents.engine.token_count import Meter, measured
-from agents.engine.window import window_of
-from agents.engine.workspaces import ThreadFiles
+from agents.engine.storage.journal import check_fence
+from agents.engine.storage.journal_rows import Call, Writer
+from agents.engine.storage.lease import Claim
 from agents.events.append import append_events, dump
 from agents.events.catalogue.messages import StepCompleted, StepReset, StepStarted
 from agents.kernel.window import Window

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from agents.engine.conversation import conversation_of
-from agents.engine.epoch import begin_epoch, head_of
-from agents.engine.history import latest_compaction, thread_history
-from agents.engine.journal import check_fence
-from agents.engine.reply_limits import ReplyLimits, check_reply
+from agents.engine.prompt.conversation import conversation_of
+from agents.engine.prompt.epoch import begin_epoch, head_of
+from agents.engine.prompt.history import latest_compaction, thread_history
+from agents.engine.prompt.reply_limits import ReplyLimits, check_reply
+from agents.engine.prompt.token_count import measured
+from agents.engine.prompt.window import window_of
 from agents.engine.session import Session
 from agents.engine.side_calls import count_side_call
-from agents.engine.token_count import measured
-from agents.engine.window import window_of
+from agents.engine.storage.journal import check_fence
 from agents.events.append import EventDraft, append_events
 from agents.events.catalogue.messages import (
     ReasoningDelta,

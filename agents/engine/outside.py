@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from functools import partial
 
-from agents.engine.journal import write_events
+from agents.engine.files.snapshots import to_its_end
 from agents.engine.session import Session
-from agents.engine.snapshots import to_its_end
+from agents.engine.storage.journal import write_events
 from agents.events.append import EventDraft
 from agents.services.files.outside_changes import forget_state_before, outside_changes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from agents.engine.notes import note_json
+from agents.engine.storage.notes import note_json
 from agents.events.append import EventDraft
 from agents.kernel.middleware import Commit, Ending, ReplyDecision
 from agents.kernel.park import End

@@ -6,12 +6,12 @@ import time
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
-from agents.engine.database import Database
-from agents.engine.deltas import DeltaStream
-from agents.engine.handle import RunHandle
-from agents.engine.journal_rows import Call, Waiting, Writer
-from agents.engine.token_count import Meter
-from agents.engine.workspaces import ThreadFiles
+from agents.engine.files.workspaces import ThreadFiles
+from agents.engine.process.deltas import DeltaStream
+from agents.engine.process.handle import RunHandle
+from agents.engine.prompt.token_count import Meter
+from agents.engine.storage.database import Database
+from agents.engine.storage.journal_rows import Call, Waiting, Writer
 from agents.events.append import EventDraft
 from agents.kernel.chain import Chain
 from agents.kernel.middleware import Leave, ModelHandler, RunContext, ToolHandler

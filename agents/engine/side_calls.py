@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from django.db.models import F
 
-from agents.engine.journal import check_fence
-from agents.engine.outcomes import commit_with
+from agents.engine.calls.outcomes import commit_with
 from agents.engine.session import Session
+from agents.engine.storage.journal import check_fence
 from agents.events.append import EventDraft, dump
 from agents.events.event import Piece
 from agents.kernel.middleware import ModelRequest

@@ -5,25 +5,25 @@ from __future__ import annotations
 from functools import partial
 
 from agents.disk_space import is_used_up
-from agents.engine.admission import check_call, judge_call
+from agents.engine.calls.admission import check_call, judge_call
+from agents.engine.calls.delegation import wait_for_children
+from agents.engine.calls.dispatch import attempt_tool, failed_wrap, run_open_calls
+from agents.engine.calls.family_state import family_state
+from agents.engine.calls.outcomes import commit_with
+from agents.engine.calls.park import park_run, wait_for_people
+from agents.engine.calls.results import called_event
 from agents.engine.crash_points import CrashPoint, reached
-from agents.engine.delegation import wait_for_children
-from agents.engine.dispatch import attempt_tool, failed_wrap, run_open_calls
 from agents.engine.errors import Stopped, StopReason
-from agents.engine.family_state import family_state
-from agents.engine.finish import complete_run, end_run, fail_run
-from agents.engine.history import BAD_ENDINGS, calls_of_turn, results_json
-from agents.engine.journal import write_reply
-from agents.engine.journal_rows import Call, Totals
 from agents.engine.limits import limit_reached
 from agents.engine.model_call import StepRequest, attempt_call, call_model, part_id, renew_prompt
-from agents.engine.notes import insert_note, note_json, write_note
-from agents.engine.outcomes import commit_with
 from agents.engine.outside import report, report_drafts, reported
-from agents.engine.park import park_run, wait_for_people
-from agents.engine.results import called_event
+from agents.engine.prompt.history import BAD_ENDINGS, calls_of_turn, results_json
 from agents.engine.review import review_reply
 from agents.engine.session import Session
+from agents.engine.storage.finish import complete_run, end_run, fail_run
+from agents.engine.storage.journal import write_reply
+from agents.engine.storage.journal_rows import Call, Totals
+from agents.engine.storage.notes import insert_note, note_json, write_note
 from agents.events.append import EventDraft, dump
 from agents.events.catalogue.messages import (
     ReasoningCompleted,

@@ -1,6 +1,6 @@
 """Appending to a run's event log, for everyone who is not the run's driver.
 
-The driver's own appends are in `agents.engine.journal`, where they check its fence.
+The driver's own appends are in `agents.engine.storage.journal`, where they check its fence.
 """
 
 from __future__ import annotations

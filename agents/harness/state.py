@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from agents.engine.history import history_since
+from agents.engine.prompt.history import history_since
 from agents.harness.definition import Definition
 from agents.harness.errors import SetupError
 from agents.harness.family import Family

@@ -1,7 +1,7 @@
 """Rows. Imports run one way: agent → thread → run → message, tool_call, event → approval.
 
 A model holds fields, constraints and properties that need nothing else. What changes rows is in
-`agents.services` and, for the hot path of a driver, in `agents.engine.journal`.
+`agents.services` and, for the hot path of a driver, in `agents.engine.storage.journal`.
 """
 
 from agents.models.agent import Agent, AgentVersion

@@ -22,7 +22,7 @@ from django.test.utils import setup_test_environment  # noqa: E402
 from protocol import serve  # noqa: E402
 from vel_rows import AGENT, database_bytes, make_site, write_notes  # noqa: E402
 
-from agents.engine.lease import orphaned_runs  # noqa: E402
+from agents.engine.storage.lease import orphaned_runs  # noqa: E402
 from agents.engine.worker import Worker  # noqa: E402
 from agents.features.notifications.queue import due_targets  # noqa: E402
 from agents.ids import own_executor  # noqa: E402

@@ -21,13 +21,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from agents.engine.admission import start_call
+from agents.engine.calls.admission import start_call
 from agents.engine.errors import FenceLost
-from agents.engine.finish import cancel_driven_run, complete_run, fail_run
-from agents.engine.history import call_from_row, open_turn
-from agents.engine.journal import write_results
-from agents.engine.journal_rows import Call, Outcome, Writer
-from agents.engine.lease import hand_back
+from agents.engine.prompt.history import call_from_row, open_turn
+from agents.engine.storage.finish import cancel_driven_run, complete_run, fail_run
+from agents.engine.storage.journal import write_results
+from agents.engine.storage.journal_rows import Call, Outcome, Writer
+from agents.engine.storage.lease import hand_back
 from agents.events.catalogue.tool_calls import ToolCompleted
 from agents.models import ApprovalRequest, Run, RunClock, Thread, ToolCall
 from agents.services.approvals.decisions import DecisionRequest, decide_approval

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
-from agents.engine.lease import orphaned_runs
+from agents.engine.storage.lease import orphaned_runs
 from agents.features.notifications.queue import due_targets
 from agents.models import POOL, Run
 from agents.services.approvals.decisions import DecisionRequest, decide_approval

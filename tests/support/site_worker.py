@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from agents.engine import sweeper, worker
+from agents.engine import worker
+from agents.engine.process import sweeper
 from tests.support.hang import HANG
 from tests.support.site import ROOT, Site
 

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from agents.engine.calls.eviction import keep_text
+from agents.engine.calls.results import clean_text
 from agents.engine.crash_points import CrashPoint, reached
-from agents.engine.eviction import keep_text
-from agents.engine.history import Place, text_of
-from agents.engine.result_files import message_place
-from agents.engine.results import clean_text
-from agents.engine.token_count import estimate_tokens, head_tokens
-from agents.engine.window import BYTES_PER_TOKEN, usable_tokens
+from agents.engine.prompt.history import Place, text_of
+from agents.engine.prompt.result_files import message_place
+from agents.engine.prompt.token_count import estimate_tokens, head_tokens
+from agents.engine.prompt.window import BYTES_PER_TOKEN, usable_tokens
 from agents.events.catalogue.messages import StepReset
 from agents.features.compaction.events import ContextCompacted
 from agents.features.compaction.opening import (

@@ -10,9 +10,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.engine.clipping import cut_middle
-from agents.engine.history import Said
-from agents.engine.result_files import call_place, paths_for
+from agents.engine.prompt.clipping import cut_middle
+from agents.engine.prompt.history import Said
+from agents.engine.prompt.result_files import call_place, paths_for
 from agents.features.compaction.plan import Room
 from agents.models import Compaction, CompactionAuthor
 from agents.states import ToolCallStatus

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.engine.clipping import clip_blocks, clip_result
-from agents.engine.history import Place, Said, result_block
-from agents.engine.token_count import estimate_blocks
-from agents.engine.window import BYTES_PER_TOKEN
+from agents.engine.prompt.clipping import clip_blocks, clip_result
+from agents.engine.prompt.history import Place, Said, result_block
+from agents.engine.prompt.token_count import estimate_blocks
+from agents.engine.prompt.window import BYTES_PER_TOKEN
 from agents.settings import ContextSettings
 
 HARDER = 0.6

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agents.engine.attachments import attached_texts
-from agents.engine.epoch import next_turn
-from agents.engine.history import (
+from agents.engine.files.attachments import attached_texts
+from agents.engine.prompt.epoch import next_turn
+from agents.engine.prompt.history import (
     Place,
     Said,
     latest_compaction,

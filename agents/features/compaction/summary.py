@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.engine.clipping import cut_middle
-from agents.engine.history import Said
-from agents.engine.token_count import estimate_tokens
-from agents.engine.window import BYTES_PER_TOKEN, usable_tokens
+from agents.engine.prompt.clipping import cut_middle
+from agents.engine.prompt.history import Said
+from agents.engine.prompt.token_count import estimate_tokens
+from agents.engine.prompt.window import BYTES_PER_TOKEN, usable_tokens
 from agents.features.compaction.opening import transcript_text
 from agents.kernel.middleware import RunContext
 from agents.providers.base import PromptHead, ProviderError

@@ -22,7 +22,7 @@ from agents.custom.hooks import (
     ToolCallInfo,
     overrides,
 )
-from agents.engine.history import history_since, latest_compaction
+from agents.engine.prompt.history import history_since, latest_compaction
 from agents.events.append import dump
 from agents.features.custom_middleware.program import ProgramMiddleware
 from agents.features.custom_middleware.registry import registered

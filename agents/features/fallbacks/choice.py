@@ -6,7 +6,7 @@ The next run of the thread starts with the agent's own model again.
 
 from __future__ import annotations
 
-from agents.engine.epoch import model_of
+from agents.engine.prompt.epoch import model_of
 from agents.features.fallbacks.settings import FallbackSettings
 from agents.models import Epoch, Run
 from agents.providers.base import ProviderError

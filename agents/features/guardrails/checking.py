@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.engine.results import clean_text
+from agents.engine.calls.results import clean_text
 from agents.events.append import EventDraft, dump
 from agents.events.event import OMITTED, Omitted
 from agents.features.guardrails.events import GuardBlocked, GuardReplaced

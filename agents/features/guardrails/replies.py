@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from agents.engine.history import BAD_ENDINGS
+from agents.engine.prompt.history import BAD_ENDINGS
 from agents.engine.review import has_calls
 from agents.events.append import EventDraft
 from agents.events.catalogue.messages import ReasoningDelta, TextDelta

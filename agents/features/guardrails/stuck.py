@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from agents.engine.history import call_from_row
-from agents.engine.result_files import without_paths
+from agents.engine.prompt.history import call_from_row
+from agents.engine.prompt.result_files import without_paths
 from agents.events.append import EventDraft
 from agents.features.guardrails.events import GuardStuck
 from agents.features.guardrails.options import RetryOptions

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from agents.engine.history import BAD_ENDINGS
+from agents.engine.prompt.history import BAD_ENDINGS
 from agents.events.append import dump
 from agents.events.catalogue.runs import RunFailed
 from agents.events.catalogue.structured_output import Mismatch, OutputInvalid

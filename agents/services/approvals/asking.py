@@ -30,7 +30,7 @@ def digest_of(
     family: str = "",
 ) -> str:
     """What a decision is bound to: the call, its input, the workspace it would meet, what a trial
-    of it has shown, and the files that others write, too (`agents.engine.family_state`).
+    of it has shown, and the files that others write, too (`agents.engine.calls.family_state`).
     """
     displayed = [tool, tool_input, workspace_generation]
     displayed += [preview] if preview is not None else []

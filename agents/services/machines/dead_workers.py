@@ -30,7 +30,7 @@ _CLOCK = RunClock._meta.db_table
 def settle_dead(dead: Collection[str], holder: str) -> int:
     """Settle the runs of dead workers in this thread. Return how many leases it has ended.
 
-    For a process that has no engine: see `agents.engine.sweeper` for the other.
+    For a process that has no engine: see `agents.engine.process.sweeper` for the other.
 
     Args:
         dead: Names of dead workers and of dead clusters.

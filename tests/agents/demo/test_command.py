@@ -10,7 +10,7 @@ from django.test import override_settings
 
 from agents.demo.task import PLAIN
 from agents.doors.cli.errors import FAILED, OK
-from agents.engine.workspaces import ThreadFiles
+from agents.engine.files.workspaces import ThreadFiles
 from agents.models import Run
 from agents.services.demo import read_demo_outputs
 from sandbox.errors import SandboxUnavailable

@@ -12,7 +12,7 @@ from django.test import override_settings
 
 from agents.demo.resources import Program, data_bytes, database_path
 from agents.demo.task import DATA_NAME, DATA_PATH, OUTPUTS, PLAIN
-from agents.engine.workspaces import ThreadFiles
+from agents.engine.files.workspaces import ThreadFiles
 from agents.middleware.decisions import decide
 from agents.models import Agent, Message, Run, ToolCall
 from agents.providers.scripts import demo

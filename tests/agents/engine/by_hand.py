@@ -14,12 +14,12 @@ from django.db import connection, transaction
 from django.db.models import F
 from django_q.models import OrmQ
 
-from agents.engine.finish import fail_run
-from agents.engine.journal import write_reply
-from agents.engine.journal_rows import Call, Outcome, Totals, Writer
-from agents.engine.lease import Claim, claim_run
-from agents.engine.park import Question, wait_for_people
-from agents.engine.results import called_event
+from agents.engine.calls.park import Question, wait_for_people
+from agents.engine.calls.results import called_event
+from agents.engine.storage.finish import fail_run
+from agents.engine.storage.journal import write_reply
+from agents.engine.storage.journal_rows import Call, Outcome, Totals, Writer
+from agents.engine.storage.lease import Claim, claim_run
 from agents.events.append import dump
 from agents.events.catalogue.tool_calls import ToolCompleted
 from agents.kernel.park import park as kernel_park

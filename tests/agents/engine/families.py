@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from django.contrib.auth.models import User
 
-from agents.engine.delegation import wait_for_children
-from agents.engine.finish import fail_run
-from agents.engine.journal_rows import Waiting, Writer
+from agents.engine.calls.delegation import wait_for_children
+from agents.engine.storage.finish import fail_run
+from agents.engine.storage.journal_rows import Waiting, Writer
 from agents.kernel.park import park
 from agents.models import Run, ToolCall
 from agents.services.runs.delegation import ChildOrder, start_children

@@ -16,13 +16,13 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from agents.engine.database import Database
-from agents.engine.delegation import _cancel
-from agents.engine.finish import cancel_driven_run, complete_run, fail_run, stop_driving
-from agents.engine.journal import check_fence, write_events
-from agents.engine.journal_rows import Writer
-from agents.engine.lease import claim_run
+from agents.engine.calls.delegation import _cancel
 from agents.engine.loading import load_run
+from agents.engine.storage.database import Database
+from agents.engine.storage.finish import cancel_driven_run, complete_run, fail_run, stop_driving
+from agents.engine.storage.journal import check_fence, write_events
+from agents.engine.storage.journal_rows import Writer
+from agents.engine.storage.lease import claim_run
 from agents.events.catalogue.messages import TextDelta
 from agents.models import POOL, ApprovalRequest, Run, RunClock, ToolCall
 from agents.services.approvals.decisions import DecisionRequest, decide_approval

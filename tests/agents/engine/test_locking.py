@@ -17,13 +17,13 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.db import connection, transaction
 
-from agents.engine.database import Database
 from agents.engine.errors import FenceLost
-from agents.engine.finish import cancel_driven_run, complete_run, fail_run
-from agents.engine.journal import write_events, write_results, write_started
-from agents.engine.journal_rows import Call, Writer
-from agents.engine.lease import claim_run, hand_back, renew_leases
 from agents.engine.loading import load_run
+from agents.engine.storage.database import Database
+from agents.engine.storage.finish import cancel_driven_run, complete_run, fail_run
+from agents.engine.storage.journal import write_events, write_results, write_started
+from agents.engine.storage.journal_rows import Call, Writer
+from agents.engine.storage.lease import claim_run, hand_back, renew_leases
 from agents.events.catalogue.messages import TextDelta
 from agents.models import POOL, ApprovalRequest, Run, RunClock, Thread, ToolCall
 from agents.services.approvals.decisions import DecisionRequest, decide_approval

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agents.engine.finish import cancel_driven_run, fail_run
+from agents.engine.storage.finish import cancel_driven_run, fail_run
 from agents.models import POOL, Run, ToolCall
 from agents.services.errors import Conflict
 from agents.services.runs.control import cancel_run, resume_run

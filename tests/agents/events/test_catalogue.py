@@ -17,7 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 from django.test import override_settings
 
-from agents.engine.journal import write_events
+from agents.engine.storage.journal import write_events
 from agents.events.append import append_events
 from agents.events.catalogue.messages import TextDelta
 from agents.events.catalogue.tool_calls import ToolStarted

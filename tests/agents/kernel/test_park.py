@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agents.engine.finish import fail_run
+from agents.engine.storage.finish import fail_run
 from agents.events.catalogue.tool_calls import ToolDenied
 from agents.kernel.lease import FenceLost, Writer
 from agents.kernel.park import End, Locked, Park, Suspend, park

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.engine.finish import complete_run, fail_run
-from agents.engine.lease import hand_back
+from agents.engine.storage.finish import complete_run, fail_run
+from agents.engine.storage.lease import hand_back
 from agents.kernel.row_hooks import RowHooks, register, unregister
 from agents.models import Run, RunClock, RunEvent
 from agents.services.runs.control import cancel_run, resume_run

@@ -61,7 +61,7 @@ def test_a_host_that_gave_the_thread_away_removes_it_by_itself(
     erase_from_b(machines, ada, run.thread_id)
     assert lying(machines, "a", run.thread_id)
 
-    monkeypatch.setattr("agents.engine.pruner.LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("agents.engine.process.pruner.LOOK_SECONDS", 0.1)
     with machines.on("a"), running_worker():
         wait_until(lambda: not ErasedFiles.objects.filter(host="a").exists())
     assert not lying(machines, "a", run.thread_id)

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django_q.conf import Conf
 from django_q.models import OrmQ
 
-from agents.engine.lease import claim_run, orphaned_runs
+from agents.engine.storage.lease import claim_run, orphaned_runs
 from agents.models import Machine, Run, RunClock, Thread
 from agents.queues import MachineQueue
 from agents.services.errors import Conflict

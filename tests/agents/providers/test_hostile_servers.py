@@ -13,14 +13,14 @@ from typing import Any, cast
 
 import pytest
 
-from agents.engine.reply_limits import (
+from agents.engine.prompt.reply_limits import (
     MOST_BYTES,
     MOST_PARTS,
     MOST_VALUES,
     ReplyLimits,
     check_reply,
 )
-from agents.engine.window import MIN_WINDOW, note_overflow, window_of
+from agents.engine.prompt.window import MIN_WINDOW, note_overflow, window_of
 from agents.providers.anthropic.stream import ReplyBuilder
 from agents.providers.base import (
     ModelLimits,

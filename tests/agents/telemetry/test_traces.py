@@ -264,7 +264,7 @@ def test_a_collector_in_trouble_disturbs_no_run(
     tmp_path: Path, received: Collector, monkeypatch: pytest.MonkeyPatch, trouble: str
 ) -> None:
     monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "4")
-    monkeypatch.setattr("agents.engine.watching.FLUSH_SECONDS", 0.1)
+    monkeypatch.setattr("agents.engine.process.watching.FLUSH_SECONDS", 0.1)
     if trouble == "refuses":
         received.status = 400
     elif trouble == "hangs":

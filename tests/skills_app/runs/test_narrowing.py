@@ -8,7 +8,7 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.engine.admission import judge_call
+from agents.engine.calls.admission import judge_call
 from agents.engine.session import Session
 from agents.middleware.registry import known_tool_names, toolset_for
 from agents.middleware.run_parts import RunParts

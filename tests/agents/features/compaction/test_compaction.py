@@ -17,7 +17,7 @@ from django.test import override_settings
 
 from agents.engine import crash_points
 from agents.engine.crash_points import CrashPoint
-from agents.engine.history import limit_at, thread_turns
+from agents.engine.prompt.history import limit_at, thread_turns
 from agents.features.budgets.models import Allowance
 from agents.models import Compaction, Epoch, Message, Run, RunClock, StateFile, ToolCall
 from agents.selectors.transcript import search_thread

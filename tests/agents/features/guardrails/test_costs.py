@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.db.backends.signals import connection_created
 
-from agents.engine import deltas
+from agents.engine.process import deltas
 from agents.models import EndedRun, Message, RunClock, RunEvent, Thread, ToolCall
 from tests.support.guards import registered
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run

@@ -129,7 +129,7 @@ def test_the_end_of_a_run_is_told_though_its_driver_died_with_it(tmp_path: Path)
     with registered(hooks=("Ends",)):
         run = play(tmp_path, [DONE])
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("agents.engine.run_ends.EndTeller.look", lambda self: None)
+            patch.setattr("agents.engine.process.run_ends.EndTeller.look", lambda self: None)
             drive_to_end(run)
         assert seen == []
         with running_worker():

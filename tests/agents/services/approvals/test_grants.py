@@ -16,7 +16,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
 from django.utils import timezone
 
-from agents.engine.admission import start_call
+from agents.engine.calls.admission import start_call
 from agents.middleware.decisions import decide
 from agents.models import Agent, ApprovalGrant, ApprovalRequest, Run, ToolCall
 from agents.selectors.visible import grants_for

@@ -15,8 +15,8 @@ from django.db import connection
 from django.utils import timezone
 from django_q.models import Task
 
-from agents.engine import pruner as pruner_module
-from agents.engine.pruner import Pruner
+from agents.engine.process import pruner as pruner_module
+from agents.engine.process.pruner import Pruner
 from agents.features.notifications.models import Notification, NotificationTarget
 from agents.models import (
     ApiToken,

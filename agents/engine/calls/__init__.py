@@ -1,0 +1,1 @@
+"""Make tool calls: check, ask, run, and store the results."""

@@ -1,0 +1,87 @@
+"""The engine's side of a tool call: what the session lends the tool."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from agents.engine.calls.delegation import CallSubagents
+from agents.engine.prompt.conversation import takes_images
+from agents.engine.session import Session
+from agents.engine.storage.journal_rows import Call
+from agents.events.catalogue.tool_calls import ToolProgress
+from agents.ids import run_marker
+from agents.middleware.run_parts import Part
+from sandbox.backends.protocol import FileBackend
+from sandbox.base import BaseSandbox
+from sandbox.workspace import Workspace
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+def _log_late_failure(future: asyncio.Future[Any]) -> None:
+    """Nobody awaits a call that was given up, and what it raises, as when its run has ended."""
+    if not future.cancelled() and (error := future.exception()) is not None:
+        logger.info("a call that was given up failed: %s: %s", type(error).__name__, error)
+
+
+class CallContext:
+    """`agents.middleware.context.ToolContext` for one call."""
+
+    def __init__(self, session: Session, call: Call, deadline: float) -> None:
+        self._session = session
+        self._loop = asyncio.get_running_loop()
+        self.run_id = session.writer.run_id
+        self.thread_id = session.writer.thread_id
+        self.agent_id = session.agent_id
+        self.owner_id: int = session.run.owner_id
+        self.call_id = call.call_id
+        self.spec = session.spec
+        self.deadline = deadline
+        self.subagents = CallSubagents(session, call)
+        self.approved = session.approved.get((call.turn, call.position))
+        self.marker = run_marker(self.run_id)
+
+    def part(self, kind: type[Part]) -> Part:
+        return self._session.parts.get(kind)
+
+    def state(self, kind: type[T]) -> T:
+        return self._session.context.state(kind)
+
+    def workspace(self) -> Workspace:
+        return self._session.files.workspace()
+
+    async def takes_images(self) -> bool:
+        return await takes_images(self._session.provider, self._session.spec.model)
+
+    def files(self) -> FileBackend:
+        return self._session.files.backend()
+
+    def sandbox(self, timeout: float) -> BaseSandbox:
+        return self._session.files.sandbox(timeout)
+
+    async def in_thread(
+        self,
+        function: Callable[..., T],
+        *arguments: object,
+        on_cancel: Callable[[], None] | None = None,
+    ) -> T:
+        future = self._loop.run_in_executor(self._session.threads, function, *arguments)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            future.add_done_callback(_log_late_failure)
+            if on_cancel is not None:
+                on_cancel()
+            await asyncio.wait([future])
+            raise
+
+    async def in_database(self, function: Callable[..., T], *arguments: object) -> T:
+        return await self._session.database.run(function, *arguments)
+
+    def progress(self, text: str) -> None:
+        self._loop.call_soon_threadsafe(self._session.stream.add, ToolProgress, self.call_id, text)

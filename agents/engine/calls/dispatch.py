@@ -1,0 +1,375 @@
+"""Running the calls of one turn.
+
+Calls without a question run first, in the model's order. Neighbours that only read run side by
+side, all others alone. The calls that are left then wait for a person.
+Invariant 7: one tool's failure is that tool's result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from django.db import InterfaceError, InternalError, OperationalError
+
+from agents.engine.calls.admission import Ready, prepare_call, start_call
+from agents.engine.calls.context import CallContext
+from agents.engine.calls.delegation import CallSubagents, still_waits
+from agents.engine.calls.error_text import error_content
+from agents.engine.calls.eviction import within_bounds
+from agents.engine.calls.family_state import family_state
+from agents.engine.calls.outcomes import outcome_of, stopped_outcome, store_outcomes
+from agents.engine.calls.park import Question
+from agents.engine.calls.results import finished_event
+from agents.engine.calls.trials import questions_about, still_as_shown
+from agents.engine.crash_points import CrashPoint, reached
+from agents.engine.errors import FenceLost, Stopped, StopReason
+from agents.engine.files.snapshots import add_changes, begin_changes
+from agents.engine.prompt.history import INTERRUPTED
+from agents.engine.session import Session
+from agents.engine.storage.journal import write_attempt, write_events
+from agents.engine.storage.journal_rows import Call, Outcome
+from agents.events.catalogue.tool_calls import ToolStarted
+from agents.kernel.middleware import Leave, Refusal, ToolCallRequest
+from agents.kernel.park import End
+from agents.middleware.base import ToolResult, WaitForRuns
+from agents.middleware.run_parts import FinishedCall
+from agents.models import Effect
+from agents.states import ToolCallStatus
+from agents.telemetry.tool_watch import watched_tool_call
+from sandbox.policy import MAX_TIMEOUT
+
+logger = logging.getLogger(__name__)
+
+BACKSTOP_SECONDS = 15.0
+"""The sandbox ends a command at its time limit; only if it fails to is the call given up."""
+
+
+async def run_open_calls(session: Session, calls: Sequence[Call]) -> list[Question]:
+    """Run what may run, and return the questions about the calls that must wait for a person.
+
+    Calls that wait for other runs are in `session.waits`; while there are any, nobody is asked.
+    """
+    while True:
+        await _close_interrupted(session, calls)
+        ready = [item for call in calls if (item := await prepare_call(session, call)) is not None]
+        if not ready and session.waits:
+            return []
+        if not ready:
+            questions = await questions_about(session, calls)
+            if questions is None:
+                continue  # a call has ended instead
+            return questions
+        for group in _groups(ready):
+            session.handle.check()
+            if not await _run_group(session, group):
+                break  # an approval has become stale: its call waits again
+
+
+def _groups(ready: Sequence[Ready]) -> list[list[Ready]]:
+    groups: list[list[Ready]] = []
+    for item in ready:
+        if groups and _runs_beside_others(item) and _runs_beside_others(groups[-1][0]):
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+    return groups
+
+
+def _runs_beside_others(item: Ready) -> bool:
+    return item.tool.effect == Effect.READ and not item.tool.runs_alone
+
+
+async def _close_interrupted(session: Session, calls: Sequence[Call]) -> None:
+    """Invariant 2: what was started by a lost driver and may have changed something stays so."""
+    lost = [
+        call
+        for call in calls
+        if call.status == ToolCallStatus.STARTED
+        and call.effect != Effect.READ
+        and (call.turn, call.position) not in session.started_here
+    ]
+    if not lost:
+        return
+    outcomes = []
+    for call in lost:
+        outcome = Outcome(
+            call,
+            ToolCallStatus.INTERRUPTED,
+            result=json.dumps(INTERRUPTED),
+            is_error=True,
+            code="interrupted",
+        )
+        outcome.events.append(finished_event(call, INTERRUPTED, is_error=True, code="interrupted"))
+        outcomes.append(outcome)
+    await store_outcomes(session, outcomes)
+
+
+async def _run_group(session: Session, group: Sequence[Ready]) -> bool:
+    """Run calls side by side and store their results as they come. False: one must ask again."""
+    for item in group:
+        goes_on = item.tool.outlives_driver and item.call.status == ToolCallStatus.STARTED
+        if item.tool.trial is not None and not await still_as_shown(session, item):
+            return False
+        if not goes_on and not await _start(session, item.call, item.grant_id):
+            return False
+    tasks = {asyncio.create_task(_run_one(session, item)): item for item in group}
+    pending = set(tasks)
+    try:
+        while pending:
+            with session.handle.interruptible():
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            ended = [task.result() for task in done]
+            outcomes = [outcome for outcome in ended if outcome is not None]
+            reached(CrashPoint.TOOL_DONE)
+            await store_outcomes(session, outcomes, session.drafts())
+            reached(CrashPoint.RESULTS_WRITTEN)
+    finally:
+        if pending:
+            await _stop(session, {task: tasks[task] for task in pending})
+    if session.leaving:
+        leave = session.leaving[0]
+        session.leaving.clear()
+        raise leave
+    return True
+
+
+async def _start(session: Session, call: Call, grant_id: str) -> bool:
+    """Commit `started`, unless the commit of the reply did. False: the permission is stale."""
+    place = (call.turn, call.position)
+    if place in session.started_here:
+        return True
+    family = await family_state(session) if call.status == ToolCallStatus.APPROVED else ""
+    if not await session.database.run(start_call, session.writer, call, grant_id, family):
+        session.stale.add(place)
+        return False
+    reached(CrashPoint.STARTED_WRITTEN)
+    call.status = ToolCallStatus.STARTED
+    call.attempt += 1
+    session.started_here.add(place)
+    return True
+
+
+async def _run_one(session: Session, item: Ready) -> Outcome | None:
+    """Invariant 7: whatever a tool does, it comes to one outcome.
+
+    None: the call goes on later. It waits for other runs, and `session.waits` has it, or its
+    middleware lets go of the run, and `session.leaving` has that. Only a stop, and the loss of the
+    engine's own database or lease, pass through.
+    """
+    call, tool = item.call, item.tool
+    request = _Request(call, tool.effect, item=item, leaves_machine=tool.leaves_machine)
+    result = await _made_with_wraps(session, request)
+    if result is None:
+        return None
+    outcome = outcome_of(call, await within_bounds(session, call, result))
+    outcome.commits = request.commits
+    await add_changes(session.files.snapshots, session.threads, tool.effect, outcome)
+    _finish_parts(session, call, outcome)
+    return outcome
+
+
+@dataclass
+class _Request(ToolCallRequest):
+    """A call with its tool, and the result of its last attempt."""
+
+    item: Ready = field(kw_only=True)
+    attempts: int = 0
+    result: ToolResult | None = None
+
+
+class _Waits(BaseException):
+    """The call waits for other runs: no wrap has a result to look at."""
+
+
+async def _made_with_wraps(session: Session, request: _Request) -> ToolResult | None:
+    """Make the call with all wraps. What one of them raises becomes the result of the call."""
+    item = request.item
+    try:
+        return await session.call_tool(request)
+    except _Waits:
+        return None
+    except Leave as leave:
+        if isinstance(leave.reason, End) or request.effect == Effect.READ:
+            # If the run continues after all, that is another attempt.
+            session.started_here.discard((item.call.turn, item.call.position))
+            session.leaving.append(leave)
+            return None
+        error: Exception = RuntimeError("a call that may change something cannot wait")
+    except Exception as problem:  # noqa: BLE001  # logged below
+        error = problem
+    return failed_wrap(session, request, error, request.result)
+
+
+def failed_wrap(
+    session: Session, request: ToolCallRequest, error: Exception, made: ToolResult | None
+) -> ToolResult:
+    """Return the result of a call around which a middleware failed.
+
+    `made` is the result that the middleware got. Raises `error` if it is not the middleware's.
+    """
+    if isinstance(error, (OperationalError, InterfaceError, InternalError, FenceLost, Stopped)):
+        raise error
+    call = request.row
+    extra = {"run_id": session.writer.run_id, "tool": call.tool}
+    logger.error("a middleware failed around a tool call", exc_info=error, extra=extra)
+    text = f"A middleware failed around {call.tool}: {type(error).__name__}: {error}."
+    if made is None:
+        return _for_model(session, call, ToolResult(text, is_error=True, code="exception"))
+    text += " The call itself was made: check what it did before you repeat it."
+    result = replace(made, content=text, is_error=True, code="exception", blocks=False)
+    return _for_model(session, call, result)
+
+
+async def attempt_tool(session: Session, request: ToolCallRequest) -> ToolResult:
+    """Make one attempt: what wraps have as their handler. The first one is journaled already."""
+    assert isinstance(request, _Request)
+    if request.attempts:
+        refusal = await _begin_again(session, request)
+        if refusal is not None:
+            return ToolResult(refusal.message, is_error=True, code=refusal.code)
+    request.attempts += 1
+    result = await _attempt(session, request.item)
+    if result is None:
+        raise _Waits
+    request.result = result
+    return result
+
+
+async def _begin_again(session: Session, request: _Request) -> Refusal | None:
+    """Commit that a call is made once more, unless a middleware refuses that."""
+    call = request.row
+    if request.effect != Effect.READ:
+        raise RuntimeError(
+            f"{call.tool} may have changed something, so it cannot be called again. Call the "
+            "handler of a tool once unless the effect of the call is `read`."
+        )
+    for item in session.chain.check_call:
+        refusal = await item.check_call(session.context, request)
+        if refusal is not None:
+            await session.database.share(write_events, session.writer, refusal.events)
+            return refusal
+    started = ToolStarted(call_id=call.call_id, attempt=call.attempt + 1)
+    await session.database.share(write_attempt, session.writer, call, [started])
+    call.attempt += 1
+    return None
+
+
+def _finish_parts(session: Session, call: Call, outcome: Outcome) -> None:
+    """Let the commit of `outcome` write what the parts of features record of the call."""
+    finished = FinishedCall(
+        session.writer.run_id,
+        session.writer.thread_id,
+        call.call_id,
+        call.tool,
+        call.edited_input or call.input,
+        outcome.is_error,
+        session.toolset.tools.keys(),
+    )
+    writes = [outcome.commit, *(part.finished(finished) for part in session.parts)]
+    steps = [write for write in writes if write is not None]
+    if len(steps) < 2:
+        outcome.commit = steps[0] if steps else None
+        return
+
+    def commit() -> None:
+        for write in steps:
+            write()
+
+    outcome.commit = commit
+
+
+async def _attempt(session: Session, item: Ready) -> ToolResult | None:
+    """Make the call once. None: it waits for other runs."""
+    call = item.call
+    place = (call.turn, call.position)
+    given = call.edited_input or call.input
+    with watched_tool_call(call.tool, call.call_id, place, call.attempt, given) as watch:
+        watch.waits = item.tool.outlives_driver
+        result = await _made(session, item)
+        if result is not None and result.is_error:
+            result = _for_model(session, call, result)
+        if result is not None:
+            watch.result = result.content
+            watch.error = (result.code or "error") if result.is_error else ""
+        return result
+
+
+def _for_model(session: Session, call: Call, result: ToolResult) -> ToolResult:
+    """The error as the model may read it. What is left out goes to the log."""
+    content = error_content(result.content, session.files.location, blocks=result.blocks)
+    if content == result.content:
+        return result
+    logger.warning(
+        "the error of a tool has details of this host: %s",
+        result.content,
+        extra={"run_id": session.writer.run_id, "tool": call.tool},
+    )
+    return replace(result, content=content)
+
+
+async def _made(session: Session, item: Ready) -> ToolResult | None:
+    call, tool = item.call, item.tool
+    limit = tool.time_limit
+    if tool.has_timeout_field:
+        asked = getattr(item.given, "timeout", None)
+        limit = min(asked or session.spec.command_timeout or limit, MAX_TIMEOUT)
+    context = CallContext(session, call, limit)
+    try:
+        async with asyncio.timeout(limit + BACKSTOP_SECONDS):
+            await begin_changes(session.files.snapshots, context, tool.effect)
+            return await _result(session, call, await tool.run(context, item.given))
+    except TimeoutError:
+        return ToolResult(
+            f"{call.tool} took longer than {limit:g} s and was stopped.",
+            is_error=True,
+            code="timeout",
+        )
+    except (OperationalError, InterfaceError, InternalError, FenceLost):
+        # Not the tool's failure but this driver's: the database is away, or the run another's.
+        raise
+    except Exception as error:  # a tool is somebody else's code
+        logger.exception(
+            "a tool failed", extra={"run_id": session.writer.run_id, "tool": call.tool}
+        )
+        code = "connection" if isinstance(error, ConnectionError) else "exception"
+        return ToolResult(
+            f"{call.tool} failed: {type(error).__name__}: {error}", is_error=True, code=code
+        )
+
+
+async def _result(
+    session: Session, call: Call, given: ToolResult | WaitForRuns
+) -> ToolResult | None:
+    """The result of a call, or None when it waits for other runs."""
+    if isinstance(given, ToolResult):
+        return given
+    waiting = await still_waits(session, call, given)
+    if waiting is None:
+        return given.answer(await CallSubagents(session, call).report(given.run_ids))
+    session.waits[call.turn, call.position] = waiting
+    return None
+
+
+async def _stop(session: Session, tasks: dict[asyncio.Task[Outcome | None], Ready]) -> None:
+    """End calls whose run is being stopped, and store what is known of them, if that is allowed."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    reason = session.handle.stopping
+    if reason is None or reason is StopReason.LEASE_LOST:
+        return
+    outcomes = []
+    for task, item in tasks.items():
+        if not task.cancelled() and task.exception() is None:
+            if (ended := task.result()) is not None:
+                outcomes.append(ended)  # by itself, in the same moment
+        elif reason is StopReason.DRAIN and item.tool.effect == Effect.READ:
+            continue  # it runs again in another process
+        else:
+            outcomes.append(stopped_outcome(item.call, reason))
+    if outcomes:
+        await store_outcomes(session, outcomes)

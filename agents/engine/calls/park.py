@@ -1,0 +1,170 @@
+"""Asking people about calls, and seeing whether what they approved still holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.utils import timezone
+
+from agents.engine.session import Session
+from agents.engine.storage.finish import fail_run
+from agents.engine.storage.journal import check_fence
+from agents.engine.storage.journal_rows import Call, Writer
+from agents.events.append import EventDraft, append_events, dump
+from agents.events.catalogue.tool_calls import ToolFailed
+from agents.events.preview import preview
+from agents.kernel.park import Locked, Park, Suspend, park
+from agents.kernel.proposals import Proposed
+from agents.middleware.context import Preview
+from agents.models import ApprovalRequest, Run, Thread, ToolCall
+from agents.policy import Verdict
+from agents.services.approvals.asking import CHANGED, ask_about_call, ask_about_proposal, digest_of
+from agents.services.errors import InvalidRequest
+from agents.states import (
+    TOOL_CALL_TRANSITIONS,
+    ApprovalStatus,
+    ToolCallStatus,
+    WaitReason,
+    check_transition,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A call that needs a person. `proposed` is what it proposes, if it does.
+
+    `preview` is what a trial of it has shown.
+    """
+
+    call: Call
+    verdict: Verdict
+    proposed: Proposed | None = None
+    preview: Preview | None = None
+
+
+def _calls_of(questions: Sequence[Question]) -> list[dict[str, Any]]:
+    """Return the calls as middleware gets them."""
+    return [
+        {
+            "call_id": question.call.call_id,
+            "tool": question.call.tool,
+            "input": json.loads(question.call.edited_input or question.call.input),
+        }
+        for question in questions
+    ]
+
+
+def wait_for_people(questions: Sequence[Question], family: str = "") -> Park:
+    """Ask a person about each call.
+
+    Invariant 4: the digest is taken here, after every call of the turn that needs nobody has
+    finished, over the call, its input, the workspace generation and `family`, the state of what
+    the run shares with others.
+    """
+    settle = partial(_ask_all, questions, family)
+    return Park(WaitReason.APPROVAL, settle, calls=_calls_of(questions))
+
+
+def _ask_all(questions: Sequence[Question], family: str, locked: Locked) -> Suspend | None:
+    run = locked.run
+    rows = {
+        (row.turn, row.position): row
+        for row in ToolCall.objects.filter(run=run, turn=questions[0].call.turn)
+    }
+    drafts: list[EventDraft] = []
+    for question in questions:
+        row = rows[question.call.turn, question.call.position]
+        if not row.approvals.filter(status=ApprovalStatus.PENDING).exists():
+            drafts.append(_ask(run, row, question, family))
+    asked = list(
+        ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING).values_list(
+            "id", flat=True
+        )
+    )
+    if asked:
+        return Suspend({"approval_ids": asked}, drafts)
+    # What a proposal builds on changed a moment ago, and no question is left.
+    append_events(run.pk, drafts)
+    return None
+
+
+def _ask(run: Run, row: ToolCall, question: Question, family: str) -> EventDraft:
+    verdict = question.verdict
+    earlier = row.approvals.exclude(decided_by=None).exists()
+    prompt = CHANGED if earlier else verdict.reason
+    proposed = question.proposed
+    if proposed is None:
+        generations = Thread.objects.values_list("workspace_generation", flat=True)
+        draft = ask_about_call(
+            run, row, verdict.terms, prompt=prompt, generation=generations.get(pk=run.thread_id),
+            preview=question.preview, family=family,
+        )  # fmt: skip
+    else:
+        try:
+            proposal = proposed.kind.propose(run.agent_version.agent_id, proposed.change)
+        except InvalidRequest as problem:
+            return _refuse(row, problem.message, proposed.kind.refused)
+        draft = ask_about_proposal(run, row, proposed.kind, proposal, verdict.terms, prompt=prompt)
+    if row.status != ToolCallStatus.WAITING:
+        check_transition(TOOL_CALL_TRANSITIONS, row.status, ToolCallStatus.WAITING)
+        row.status = ToolCallStatus.WAITING
+        row.save(update_fields=["status"])
+    return draft
+
+
+def _refuse(row: ToolCall, message: str, code: str) -> EventDraft:
+    check_transition(TOOL_CALL_TRANSITIONS, row.status, ToolCallStatus.INVALID)
+    row.status = ToolCallStatus.INVALID
+    row.is_error = True
+    row.code = code
+    row.result = dump(message)
+    row.finished_at = timezone.now()
+    row.save()
+    return ToolFailed(call_id=row.call_id, message=preview(message), code=row.code)
+
+
+def approval_is_stale(writer: Writer, call: Call, family: str) -> bool:
+    """Whether what a person approved is no longer what would happen. Supersedes the approval then.
+
+    Runs in the transaction that would commit `started`.
+    """
+    check_fence(writer)
+    request = (
+        ApprovalRequest.objects.filter(
+            tool_call__run_id=writer.run_id,
+            tool_call__turn=call.turn,
+            tool_call__position=call.position,
+            status=ApprovalStatus.DECIDED,
+        )
+        .order_by("-created_at")
+        .first()
+    )
+    if request is None:
+        return True
+    # The thread's row is locked: a sibling or another run of the thread waits, or was first.
+    generation = (
+        Thread.objects.select_for_update(no_key=True)
+        .values_list("workspace_generation", flat=True)
+        .get(pk=writer.thread_id)
+    )
+    now = digest_of(request.tool, request.input, generation, request.preview, family)
+    if now == request.digest:
+        return False
+    request.status = ApprovalStatus.SUPERSEDED
+    request.save(update_fields=["status"])
+    return True
+
+
+async def park_run(session: Session, parking: Park) -> bool:
+    """Whether the driver has let go of the run. False: there is nothing to wait for."""
+    for item in session.chain.on_park:
+        await item.on_park(session.context, parking)
+    active_ms = session.active_ms()
+    if await session.database.run(park, session.writer, parking, active_ms, fail_run):
+        return True
+    session.keep_active(active_ms)
+    return False

@@ -1,0 +1,207 @@
+"""Which files a call has changed: a snapshot after it, whose row commits with its result."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from agents.disk_space import is_short
+from agents.engine.storage.journal import check_fence
+from agents.engine.storage.journal_rows import Call, Outcome, Writer
+from agents.middleware.context import ToolContext
+from agents.models import Effect, SnapshotCause
+from agents.services.files.snapshots import (
+    forget_old_snapshots,
+    latest_manifest,
+    publish,
+    record_snapshot,
+    snapshot_store,
+    watched_areas,
+)
+from agents.services.files.stored_snapshots import StorageFailed, StoredSnapshots
+from agents.settings import SnapshotSettings
+from sandbox.errors import SandboxError
+from sandbox.file_lock import LockTimeout
+from sandbox.snapshots import SnapshotLost, SnapshotStore, count_changes
+from sandbox.workspace import Workspace
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+PRUNE_EVERY = 50
+"""Snapshots after which a long run looks whether some are over the policy."""
+PRUNE_SHARE = 4
+"""It looks as well when it has stored the fourth part of what a thread may."""
+
+
+class WorkspaceBusy(SandboxError):
+    """Somebody restores the workspace at this moment."""
+
+
+class CallSnapshots:
+    """The snapshots of one driver's calls. All methods are for tool threads: they block.
+
+    A store that fails, such as a full disk, costs the history of changes and no call.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        open_workspace: Callable[[], Workspace],
+        call: Callable[..., Any],
+        *,
+        is_on: bool,
+    ) -> None:
+        self.is_on = is_on and SnapshotSettings.now().SNAPSHOT_TURNS > 0
+        self.has_begun = False
+        self._writer = writer
+        self._open_workspace = open_workspace
+        self._call = call
+        self._store: SnapshotStore | None = None
+        self._lock = threading.Lock()
+        self._taken = 0
+        self._stored = 0
+
+    def begin(self) -> None:
+        """Before this driver's first call that may change files: keep what is there already.
+
+        Waits for a restore to end. Raises `WorkspaceBusy` when that takes too long.
+        """
+        with self._lock:
+            if self.has_begun:
+                return
+            thread_id = self._writer.thread_id
+            store = self._store = snapshot_store(thread_id)
+            if self._has_no_room():
+                return
+            try:
+                taken = store.take(watched_areas(self._open_workspace()))
+                last = self._call(latest_manifest, thread_id)
+                if last is None:
+                    publish(store, taken.manifest)  # what the first change is compared with
+                if last is not None and last != taken.manifest:
+                    # A person, an upload, or a call whose result was lost with its driver.
+                    changes = count_changes(store.load(last), store.load(taken.manifest))
+                    outside = replace(taken, base=last, changes=changes)
+                    self._call(self._record_outside, outside, publish(store, taken.manifest))
+                self._prune()
+            except LockTimeout:
+                raise WorkspaceBusy(
+                    "The files are being restored by a person. Try again in a moment."
+                ) from None
+            except SnapshotLost as error:
+                logger.warning("%s", error, extra={"run_id": self._writer.run_id})
+            except (OSError, SandboxError):
+                # A workspace that cannot be opened is told by the tool itself.
+                self._failed()
+                return
+            self.has_begun = True
+
+    def after(self, call: Call) -> Callable[[], object] | None:
+        """What to commit with the result of `call`; None when it has changed nothing."""
+        with self._lock:
+            if not self.has_begun or self._store is None or self._has_no_room():
+                return None
+            try:
+                taken = self._store.take(watched_areas(self._open_workspace()))
+                self._taken += taken.has_changed
+                self._stored += taken.stored_bytes
+                enough = self._stored * PRUNE_SHARE > SnapshotSettings.now().SNAPSHOT_BYTES
+                if enough or self._taken >= PRUNE_EVERY:
+                    self._prune()
+            except (OSError, SandboxError, LockTimeout):
+                self._failed()
+                return None
+            if not taken.has_changed or not taken.base:
+                return None
+            is_stored = publish(self._store, taken.manifest)
+        return partial(
+            record_snapshot,
+            self._writer.thread_id,
+            taken,
+            SnapshotCause.CALL,
+            run_id=self._writer.run_id,
+            turn=call.turn,
+            position=call.position,
+            is_stored=is_stored,
+        )
+
+    def _record_outside(self, taken: Any, is_stored: bool) -> None:
+        check_fence(self._writer)
+        thread_id = self._writer.thread_id
+        record_snapshot(thread_id, taken, SnapshotCause.OUTSIDE, is_stored=is_stored)
+
+    def _prune(self) -> None:
+        assert self._store is not None
+        self._taken = self._stored = 0
+        kept = self._call(self._forget)
+        if kept is not None:
+            self._store.prune(kept)
+            if isinstance(self._store, StoredSnapshots):
+                self._forget_published(self._store, kept)
+
+    def _forget_published(self, store: StoredSnapshots, kept: set[str]) -> None:
+        confirm = partial(self._call, check_fence, self._writer)
+        try:
+            store.forget_published(kept, confirm)
+        except StorageFailed as error:
+            logger.warning("old snapshots stay: %s", error, extra={"run_id": self._writer.run_id})
+
+    def _forget(self) -> set[str] | None:
+        check_fence(self._writer)
+        return forget_old_snapshots(self._writer.thread_id)
+
+    def _has_no_room(self) -> bool:
+        """Copies of files are not worth the room that is reserved for what runs have to store."""
+        if not is_short():
+            return False
+        logger.warning(
+            "no snapshot was taken: the disk is full", extra={"run_id": self._writer.run_id}
+        )
+        return True
+
+    def _failed(self) -> None:
+        logger.exception("no snapshot was taken", extra={"run_id": self._writer.run_id})
+
+
+async def begin_changes(snapshots: CallSnapshots, context: ToolContext, effect: str) -> None:
+    """Before a call of this effect runs. Costs nothing but for the first that may write."""
+    if effect == Effect.WRITE and snapshots.is_on and not snapshots.has_begun:
+        await context.in_thread(snapshots.begin)
+
+
+async def add_changes(
+    snapshots: CallSnapshots, threads: Executor, effect: str, outcome: Outcome
+) -> None:
+    """After a call: let its outcome commit what it has changed."""
+    if effect != Effect.WRITE or not snapshots.is_on:
+        return
+    record = await to_its_end(threads, partial(snapshots.after, outcome.call))
+    if record is None:
+        return
+    own = outcome.commit
+
+    def commit() -> None:
+        if own is not None:
+            own()
+        record()
+
+    outcome.commit = commit
+
+
+async def to_its_end(threads: Executor, function: Callable[[], T]) -> T:
+    """Even if the call is cancelled meanwhile: this is bounded, and a call that has ended keeps
+    its outcome."""
+    future = asyncio.get_running_loop().run_in_executor(threads, function)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        await asyncio.wait([future])
+        return future.result()

@@ -1,0 +1,201 @@
+"""The files of one thread for the driver's tools."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from agents.disk_space import is_short, shortage
+from agents.engine.files.mounts import SeenOutsideMounts, with_mounts
+from agents.engine.files.snapshots import CallSnapshots
+from agents.engine.storage.database import Database
+from agents.engine.storage.journal import check_fence
+from agents.engine.storage.journal_rows import Writer
+from agents.middleware.run_parts import RunParts
+from agents.services.files.outside_changes import keep_state_before
+from agents.services.files.seen_files import DatabaseSeenFiles, used_by_other_subagents
+from agents.services.files.snapshots import write_lock
+from agents.services.files.state_files import DatabaseFileStore
+from agents.services.files.workspaces import (
+    READ_ONLY_ADVICE,
+    WorkspaceLocation,
+    open_workspace,
+    sandbox_limits,
+    workspace_backend,
+)
+from agents.settings import DataSettings
+from agents.spec import AgentSpec
+from sandbox.backends import (
+    CompositeBackend,
+    ReadOnly,
+    RememberingBackend,
+    StateFilesystemBackend,
+    TreeBackend,
+)
+from sandbox.backends.protocol import FileBackend
+from sandbox.base import BaseSandbox
+from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.errors import SandboxSetupError, SandboxUnavailable
+from sandbox.own_directory.guard import DirectoryGuard
+from sandbox.own_directory.inventory import Inventory
+from sandbox.paths import FAMILY_AREAS, SANDBOX_ROOT, is_within
+from sandbox.policy import Network
+from sandbox.toolbox import Toolbox
+from sandbox.toolbox_find import HeldToolbox, hold_toolbox
+from sandbox.workspace import Workspace
+
+
+class ThreadFiles:
+    """Opened when the first tool asks for it. All methods are for tool threads: they block."""
+
+    def __init__(
+        self,
+        location: WorkspaceLocation,
+        agent_id: str,
+        spec: AgentSpec,
+        parts: RunParts,
+        writer: Writer,
+        database: Database,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self.location = location
+        self._agent_id = agent_id
+        self._spec = spec
+        self._parts = parts
+        self._writer = writer
+        self._database = database
+        self._loop = loop
+        self._lock = threading.Lock()
+        self._backend: FileBackend | None = None
+        self._workspace: Workspace | None = None
+        self._guard: DirectoryGuard | None = None
+        self.snapshots = CallSnapshots(
+            writer,
+            self.workspace,
+            self._call,
+            is_on=spec.sandbox and not spec.read_only and not _is_parents(location),
+        )
+        self._toolbox: HeldToolbox | None = None
+
+    def backend(self) -> FileBackend:
+        """The file tools' backend: rows without a sandbox, else the workspace's directories.
+
+        In both the mounts of features are at their places.
+        """
+        with self._lock:
+            if self._backend is None:
+                family = self.location.family or self.location.thread_id
+                check = partial(check_fence, self._writer)
+                files: FileBackend
+                if self._spec.sandbox:
+                    files = workspace_backend(self._open(), self._guard)
+                else:
+                    files = StateFilesystemBackend(DatabaseFileStore(family, self._call, check))
+                    if areas := self._areas():
+                        files = CompositeBackend(files, _mounted(areas))
+                    if self.location.read_only:
+                        files = ReadOnly(files, READ_ONLY_ADVICE)
+                thread_id = self._writer.thread_id
+                seen = DatabaseSeenFiles(thread_id, self._writer.run_id, self._call, check)
+                self._backend = RememberingBackend(
+                    with_mounts(files, self._agent_id, self._call),
+                    SeenOutsideMounts(seen),
+                    write_lock(family),
+                    self._used_by_others if self.location.family else None,
+                )
+            return self._backend
+
+    def _used_by_others(self, path: str) -> bool:
+        """Whether another subagent uses this file, which it shares, at the same time."""
+        has_own_workspace = self._spec.sandbox and self.location.own_directory is None
+        shared = [f"{SANDBOX_ROOT}/{area}" for area in FAMILY_AREAS]
+        if has_own_workspace and not any(is_within(path, area) for area in shared):
+            return False
+        family, run_id = self.location.family, self._writer.run_id
+        return bool(self._call(used_by_other_subagents, family, run_id, path))
+
+    def sandbox(self, timeout: float) -> BaseSandbox:
+        """A sandbox over the workspace. Raises `SandboxError`, as for a missing toolbox."""
+        if not self._spec.sandbox:
+            raise SandboxUnavailable("This agent has no sandbox: nothing can be executed.")
+        if is_short():
+            # A command can write for a moment before it is killed, and so use the reserve.
+            raise SandboxSetupError(
+                f"The command did not start: {shortage()}. Commands run again when a person has "
+                "made room."
+            )
+        with self._lock:
+            workspace = self._open()
+            guard = self._guard
+            toolbox = self._hold_toolbox()
+        network = Network(self._spec.network)
+        limits = sandbox_limits()
+        policy = workspace.policy(timeout=timeout, network=network, toolbox=toolbox, limits=limits)
+        policy = replace(policy, allowed_hosts=self._spec.allowed_hosts)
+        return BubblewrapSandbox(policy, guard=guard)
+
+    def _hold_toolbox(self) -> Toolbox | None:
+        """The same generation for all commands of this driver; it goes when this object goes."""
+        if not self._spec.toolbox:
+            return None
+        if self._toolbox is None:
+            self._toolbox = hold_toolbox(DataSettings.now().toolboxes, self._spec.toolbox)
+        return self._toolbox.toolbox
+
+    def workspace(self) -> Workspace:
+        """The directories, opened or made. Raises `SandboxError`.
+
+        What changes a user's own directory afterwards is in the report at the end of the run.
+        """
+        with self._lock:
+            workspace = self._open()
+            guard = self._guard
+        if guard is not None:
+            guard.found()
+        return workspace
+
+    def _open(self) -> Workspace:
+        if self._workspace is None:
+            workspace = open_workspace(self.location)
+            areas: dict[str, Any] = self._areas()
+            self._workspace = replace(workspace, **areas)
+            self._guard = self._workspace.guard(self._keep_state_before)
+        return self._workspace
+
+    def _keep_state_before(self, found: Inventory) -> None:
+        try:
+            keep_state_before(self.location, found)
+        except OSError as error:
+            raise SandboxSetupError(
+                f"The state of {self.location.own_directory} before the run cannot be stored: "
+                f"{error.strerror}. Nothing was changed."
+            ) from error
+
+    def _areas(self) -> dict[str, Path]:
+        """The directories on this host that parts of features have for areas of the sandbox."""
+        found = {part.area: part.directory(self._call) for part in self._parts if part.area}
+        return {area: directory for area, directory in found.items() if directory is not None}
+
+    def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """From a tool thread through the loop's one door to the database."""
+        job = self._database.run(function, *arguments)
+        return asyncio.run_coroutine_threadsafe(job, self._loop).result()
+
+
+def _is_parents(location: WorkspaceLocation) -> bool:
+    """Whether a subagent works in the caller's own directory: its changes are the parent's."""
+    return bool(location.family) and location.own_directory is not None
+
+
+def _mounted(areas: Mapping[str, Path]) -> dict[str, FileBackend]:
+    """The areas as files, each also by its short path."""
+    return {
+        f"{root}/{area}": ReadOnly(TreeBackend(directory))
+        for area, directory in areas.items()
+        for root in (SANDBOX_ROOT, "")
+    }

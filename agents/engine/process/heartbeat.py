@@ -1,0 +1,112 @@
+"""Keeping leases alive, and hearing of cancellations, whatever the drivers do.
+
+Invariant 1: a driver that cannot renew stops itself, and kills what it started, before its lease
+runs out and another driver may begin. Renewing has a thread of its own and may wait for the
+database for ever; whether a lease is overdue is seen on the loop, which waits for nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+
+from django.db import DatabaseError, close_old_connections, connection
+
+from agents.engine.errors import StopReason
+from agents.engine.process.handle import RunHandle
+from agents.engine.storage.database import use_long_lived_connection
+from agents.engine.storage.lease import cancelled_among, renew_leases
+from agents.settings import WorkerSettings
+
+logger = logging.getLogger(__name__)
+
+CANCEL_POLL_SECONDS = 0.25
+OVERDUE_POLL_SECONDS = 0.25
+MARGIN = 1 / 6
+"""The part of a lease before whose end a driver gives up: the last 5 of 30 seconds."""
+
+
+class Heartbeat:
+    """Renews the leases of the watched runs and stops their drivers when it must.
+
+    To be used on its loop.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._watched: dict[str, RunHandle] = {}
+        self._renewed: dict[str, float] = {}
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._overdue_timer: asyncio.TimerHandle | None = None
+        self._thread = threading.Thread(target=self._work, name="vel-heartbeat", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+        self._give_up_overdue()
+
+    def stop(self) -> None:
+        if self._overdue_timer is not None:
+            self._overdue_timer.cancel()
+        self._stop.set()
+        self._thread.join()
+
+    def watch(self, handle: RunHandle, since: float) -> None:
+        """Begin with a run whose lease began at `since` on the monotonic clock."""
+        with self._lock:
+            self._watched[handle.run_id] = handle
+            self._renewed[handle.run_id] = since
+
+    def forget(self, handle: RunHandle) -> None:
+        with self._lock:
+            if self._watched.get(handle.run_id) is handle:
+                del self._watched[handle.run_id]
+                del self._renewed[handle.run_id]
+
+    def _work(self) -> None:
+        use_long_lived_connection()
+        settings = WorkerSettings.now()
+        last = time.monotonic()
+        while not self._stop.wait(CANCEL_POLL_SECONDS):
+            with self._lock:
+                watched = dict(self._watched)
+            try:
+                if watched:
+                    for run_id in cancelled_among(list(watched)):
+                        self._tell(watched[run_id], StopReason.CANCEL)
+                if time.monotonic() - last >= settings.HEARTBEAT_SECONDS:
+                    last = time.monotonic()
+                    self._renew(watched)
+            except DatabaseError as error:
+                logger.warning(
+                    "the heartbeat failed, next try in %g s: %s", CANCEL_POLL_SECONDS, error
+                )
+                close_old_connections()
+        connection.close()
+
+    def _renew(self, watched: dict[str, RunHandle]) -> None:
+        asked = time.monotonic()
+        held = renew_leases({run_id: handle.fence for run_id, handle in watched.items()})
+        with self._lock:
+            for run_id, handle in watched.items():
+                if self._watched.get(run_id) is not handle:
+                    continue
+                if run_id in held:
+                    self._renewed[run_id] = asked
+                else:
+                    self._tell(handle, StopReason.LEASE_LOST)
+
+    def _give_up_overdue(self) -> None:
+        limit = time.monotonic() - WorkerSettings.now().LEASE_SECONDS * (1 - MARGIN)
+        with self._lock:
+            overdue = [
+                self._watched[run_id] for run_id, when in self._renewed.items() if when < limit
+            ]
+        for handle in overdue:
+            handle.stop(StopReason.LEASE_LOST)
+        self._overdue_timer = self._loop.call_later(OVERDUE_POLL_SECONDS, self._give_up_overdue)
+
+    def _tell(self, handle: RunHandle, reason: StopReason) -> None:
+        self._loop.call_soon_threadsafe(handle.stop, reason)

@@ -1,0 +1,122 @@
+"""A process's part in one of several hosts: it joins, says that it lives, and hears of its end.
+
+A process whose host was declared dead drives nothing more under that right: it stops what it has
+begun, with its sandboxes, and joins anew. A host that is drained hands its runs back and gives its
+threads away, one after the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from django.db import DatabaseError
+
+from agents.engine.storage.database import Database
+from agents.services.machines.actions import declare_silent_machines
+from agents.services.machines.membership import MachineRefused, join_machine, machine_heartbeat
+from agents.services.placement import Member
+from agents.services.thread_transfer.receiving import discard
+from agents.services.thread_transfer.sending import ThreadToSend, next_thread_to_send, send_thread
+from agents.settings import MachineSettings
+from sandbox.errors import SandboxError
+from sandbox.file_lock import LockTimeout
+
+logger = logging.getLogger(__name__)
+
+
+class Membership:
+    """To be used on the loop. `member` is None as long as this process may claim nothing."""
+
+    def __init__(self, database: Database, in_thread: Callable[..., Awaitable[Any]]) -> None:
+        self.member: Member | None = None
+        self.is_draining = False
+        self._database = database
+        self._in_thread = in_thread
+        self._loop = asyncio.get_running_loop()
+        self._next = 0.0
+        self._lives_since = time.monotonic()
+        self._giving: asyncio.Task[None] | None = None
+
+    async def look(self, stop_all: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Say that the host lives, if that is due; `stop_all` ends what the process drives."""
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + MachineSettings.now().HOST_HEARTBEAT_SECONDS
+        try:
+            await self._heartbeat(stop_all)
+        except DatabaseError as error:
+            self._lives_since = time.monotonic() + MachineSettings.now().HOST_HEARTBEAT_SECONDS
+            logger.warning("the host could not say that it lives: %s", error)
+        except MachineRefused as refusal:
+            logger.error("%s", refusal)
+
+    async def _heartbeat(self, stop_all: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        sign = None
+        if self.member is not None:
+            sign = await self._database.run(machine_heartbeat, self.member)
+        if sign is None:
+            if self.member is not None:
+                logger.error("this host was declared dead: its runs are others' now")
+                self.member = None
+            await stop_all()
+            self.member = await self._database.run(join_machine)
+            self._lives_since = time.monotonic()
+            logger.info("this process drives runs of the host %s", self.member.name)
+            return
+        self.is_draining = sign.is_draining
+        await self._declare_silent()
+
+    async def _declare_silent(self) -> None:
+        """Only what was silent while this process was heard: the database may have been away."""
+        seconds = MachineSettings.now().HOST_DEAD_AFTER
+        if not seconds or time.monotonic() - self._lives_since < seconds:
+            return
+        for name in await self._database.run(declare_silent_machines, seconds):
+            logger.error("the host %s was silent for %g s and counts as dead now", name, seconds)
+
+    def give_away(self) -> None:
+        """Let the threads of a drained host go, in the background. Returns at once."""
+        if self.is_draining and (self._giving is None or self._giving.done()):
+            self._giving = self._loop.create_task(self._give_away())
+
+    async def close(self) -> None:
+        """Wait for the thread that is on its way."""
+        self.is_draining = False
+        if self._giving is not None:
+            await asyncio.gather(self._giving, return_exceptions=True)
+
+    async def _give_away(self) -> None:
+        """All of them once, by id. What cannot go is tried again in the next round."""
+        after = ""
+        while self.is_draining and self.member is not None:
+            try:
+                to_send: ThreadToSend | None = await self._database.run(
+                    next_thread_to_send, self.member, after
+                )
+                if to_send is None:
+                    return
+                after = to_send.first
+                if await self._in_thread(self._send_thread, to_send, self.member):
+                    logger.info("thread %s may go on elsewhere", after)
+            except DatabaseError as error:
+                logger.warning("giving threads away failed: %s", error)
+                return
+            except (SandboxError, LockTimeout, OSError) as error:
+                logger.error("thread %s cannot leave this host: %s", after, error)
+
+    def _send_thread(self, to_send: ThreadToSend, member: Member) -> bool:
+        """In a tool thread."""
+        gone = send_thread(to_send, member, self._call)
+        if gone:
+            for place in to_send.places:
+                discard(place.thread_id)
+        return gone
+
+    def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """From a tool thread through the loop's one door to the database."""
+        job = self._database.run(function, *arguments)
+        return asyncio.run_coroutine_threadsafe(job, self._loop).result()

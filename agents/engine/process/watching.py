@@ -1,0 +1,86 @@
+"""The engine's side of telemetry: where a run's trace is, and what is told of its end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from django.db import DatabaseError
+
+from agents.engine.storage.database import Database
+from agents.engine.storage.lease import Claim
+from agents.middleware.subagents import BACKGROUND, PARALLEL_TASKS, TASK
+from agents.models import Run
+from agents.telemetry.log_context import logged_about
+from agents.telemetry.process import Instruments, instruments
+from agents.telemetry.run_spans import spans_of_ended_run, trace_of
+from agents.telemetry.watch import quietly, watched_claim
+
+logger = logging.getLogger(__name__)
+
+FLUSH_SECONDS = 3.0
+"""What a process that ends gives its last spans."""
+OUTLIVING = frozenset(
+    tool.name for tool in (TASK, PARALLEL_TASKS, *BACKGROUND) if tool.outlives_driver
+)
+"""Tools whose calls begin in one claim and end in another."""
+
+
+@asynccontextmanager
+async def watched(database: Database, process: str, claim: Claim) -> AsyncIterator[None]:
+    """The stretch in which a claim is driven. Nothing where nobody watches."""
+    run = claim.run
+    with logged_about(run_id=run.pk, thread_id=run.thread_id, user_id=run.owner_id):
+        tools = instruments()
+        if tools is None:
+            yield
+            return
+        async with _instrumented(database, process, claim, tools):
+            yield
+
+
+@asynccontextmanager
+async def _instrumented(
+    database: Database, process: str, claim: Claim, tools: Instruments
+) -> AsyncIterator[None]:
+    trace = None
+    if tools.spans is not None:
+        trace = await database.run(trace_of, claim.run, tools.spans)
+        trace = trace if trace.sampled else None
+    with watched_claim(tools, trace, claim.run, claim.fence, process, recovered=claim.recovered):
+        yield
+
+
+async def tell_spans(database: Database, run: Run) -> None:
+    """Send what is made of the rows of an ended run. Raises `DatabaseError`: it is due again.
+
+    Rows of which nothing can be made lose their spans, and keep nobody from hearing of the end.
+    """
+    tools = instruments()
+    if tools is None or tools.spans is None:
+        return
+    try:
+        spans = await database.run(spans_of_ended_run, run, tools.spans, OUTLIVING, tools.content)
+    except DatabaseError:
+        raise
+    except Exception:  # watching must never end what is watched
+        logger.exception("telemetry failed", extra={"run_id": run.pk})
+        return
+    with quietly():
+        for span in spans:
+            tools.spans.put(span)
+
+
+def count_found(number: int) -> None:
+    """Runs that the sweeper found, and nobody drove."""
+    tools = instruments()
+    if number and tools is not None and tools.counters is not None:
+        tools.counters.add("vel_sweeper_found_total", amount=number)
+
+
+def flush_spans() -> None:
+    """Give the spans of this process a moment to leave. Blocks."""
+    tools = instruments()
+    if tools is not None and tools.spans is not None:
+        tools.spans.flush(FLUSH_SECONDS)

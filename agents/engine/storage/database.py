@@ -1,0 +1,221 @@
+"""The one door from the event loop to the database.
+
+A single thread runs all transactions of the loop. Writes of drivers that wait together share one
+transaction: with many runs in a process that saves most of the commits, and with them most of the
+waiting for SQLite's one writer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import groupby
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from django.db import OperationalError, connection, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+BATCH = 16
+"""Jobs that share a transaction at most; more would make the first wait for the last."""
+BUSY_SECONDS = 3
+"""How long the engine's threads wait for SQLite's writer lock in one try."""
+IDLE_SECONDS = 15
+"""How long PostgreSQL lets a process that was frozen in a transaction keep its locks: others wait
+for them, and must get them before the lease of its runs has ended."""
+SHARED_LOCK_MS = 250
+"""How long a shared transaction waits for a lock. PostgreSQL looks for deadlocks after 1 s."""
+LOCK_TRIES = 6
+RECHECK_SECONDS = 2.0
+"""How often an idle connection is checked for having gone away."""
+
+
+@dataclass(slots=True)
+class _Job:
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    future: asyncio.Future[Any]
+    shared: bool
+    result: Any = None
+    error: BaseException | None = None
+
+
+_thread = threading.local()
+
+
+def use_long_lived_connection() -> None:
+    """Let this thread's connection live as long as the thread does, and wait for no one for long.
+
+    To be called before it is opened. It is none of a pool's, where the project has one.
+    """
+    given = connection.settings_dict
+    options = {key: value for key, value in given["OPTIONS"].items() if key != "pool"}
+    connection.settings_dict = {**given, "OPTIONS": options, "CONN_MAX_AGE": None}
+    _thread.is_engine = True
+
+
+def _set_patience(*, connection: BaseDatabaseWrapper, **kwargs: object) -> None:
+    """For every connection of such a thread: Django opens one by itself when a rollback fails."""
+    if not getattr(_thread, "is_engine", False):
+        return
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
+        else:
+            cursor.execute(f"SET idle_in_transaction_session_timeout = {IDLE_SECONDS * 1000}")
+
+
+connection_created.connect(_set_patience, dispatch_uid="agents.engine.storage.database")
+
+
+def is_lock_error(error: BaseException) -> bool:
+    """Whether SQLite gave up waiting for a lock: nothing was written, and it may be tried again."""
+    if connection.vendor != "sqlite" or not isinstance(error, OperationalError):
+        return False
+    return "locked" in str(error) or "busy" in str(error)
+
+
+class Database:
+    """Runs functions in transactions on a thread of its own, in the order of their calls."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._checked = 0.0
+        self._thread = threading.Thread(target=self._work, name="vel-database", daemon=True)
+        self._thread.start()
+
+    async def run(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Run `function(*arguments)` in a transaction of its own and return what it returns.
+
+        Not cancellable: a transaction that has been asked for is carried out, and the caller who
+        is cancelled meanwhile still waits for it.
+        """
+        return await self._ask(function, arguments, shared=False)
+
+    async def share(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Like `run`, perhaps in one transaction with what others share.
+
+        Only for functions that lock nothing but the clock of their run. Whoever locks runs or
+        threads (invariant 3: run before clock before thread) would do so with the clocks of
+        others already locked, and on PostgreSQL meet somebody who comes the right way.
+        When one function fails, all of the transaction run again, each by itself.
+        """
+        return await self._ask(function, arguments, shared=True)
+
+    def submit(self, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
+        """Like `share`, without waiting: nothing that is asked for later comes before it."""
+        return self._submit(function, arguments, shared=True)
+
+    def _submit(
+        self, function: Callable[..., T], arguments: tuple[Any, ...], *, shared: bool
+    ) -> asyncio.Future[T]:
+        job = _Job(function, arguments, self._loop.create_future(), shared)
+        self._jobs.put(job)
+        return job.future
+
+    async def _ask(
+        self, function: Callable[..., T], arguments: tuple[Any, ...], *, shared: bool
+    ) -> T:
+        future = self._submit(function, arguments, shared=shared)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            await asyncio.wait([future])
+            if (error := future.exception()) is not None:
+                logger.warning("a transaction failed whose caller is gone: %s", error)
+            raise
+
+    def close(self) -> None:
+        """Finish the jobs that were asked for and close the connection."""
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        use_long_lived_connection()
+        closing = False
+        while not closing:
+            jobs: list[_Job] = []
+            item = self._jobs.get()
+            while True:
+                if item is None:
+                    closing = True
+                    break
+                jobs.append(item)
+                if len(jobs) == BATCH:
+                    break
+                try:
+                    item = self._jobs.get_nowait()
+                except Empty:
+                    break
+            for shared, neighbours in groupby(jobs, key=lambda job: job.shared):
+                part = list(neighbours)
+                if not shared or len(part) == 1 or not self._try_together(part):
+                    for job in part:
+                        self._alone(job)
+                self._loop.call_soon_threadsafe(_deliver, part)
+        connection.close()
+
+    def _try_together(self, jobs: list[_Job]) -> bool:
+        try:
+            self._check_connection()
+            with transaction.atomic():
+                _give_way()
+                for job in jobs:
+                    job.result = job.function(*job.arguments)
+        except Exception:  # noqa: BLE001  # each job meets its own error when it runs alone
+            self._checked = 0.0
+            for job in jobs:
+                job.result = None
+            return False
+        return True
+
+    def _alone(self, job: _Job) -> None:
+        for attempt in range(1, LOCK_TRIES + 1):
+            try:
+                self._check_connection()
+                with transaction.atomic():
+                    job.result = job.function(*job.arguments)
+                job.error = None
+                return
+            except BaseException as error:  # noqa: BLE001  # goes to the job's caller
+                self._checked = 0.0
+                job.error = error
+                if attempt == LOCK_TRIES or not is_lock_error(error):
+                    return
+                logger.warning("the database is locked; trying again", extra={"attempt": attempt})
+
+    def _check_connection(self) -> None:
+        now = time.monotonic()
+        if now - self._checked >= RECHECK_SECONDS:
+            connection.close_if_unusable_or_obsolete()
+            self._checked = now
+
+
+def _give_way() -> None:
+    """Let this transaction fail soon, and its jobs run alone, instead of in a deadlock.
+
+    It holds clocks of several runs in the order of its jobs; whoever cancels a family, too.
+    """
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL lock_timeout = {SHARED_LOCK_MS}")
+
+
+def _deliver(jobs: list[_Job]) -> None:
+    for job in jobs:
+        if job.future.cancelled():
+            continue
+        if job.error is not None:
+            job.future.set_exception(job.error)
+        else:
+            job.future.set_result(job.result)

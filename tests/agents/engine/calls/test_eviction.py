@@ -1,0 +1,227 @@
+"""Long results of tools: whole in a file, head and tail for the model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+
+from agents.engine.calls.eviction import _write, readable_text
+from agents.engine.crash_points import CrashPoint
+from agents.engine.prompt.clipping import cut_middle
+from agents.engine.prompt.result_files import DIRECTORY, file_name, paths_for
+from agents.models import Run, StateFile, ToolCall
+from agents.services.files import state_files
+from agents.settings import ContextSettings
+from sandbox.backends import ReadOnly, StateFilesystemBackend
+from tests.agents.engine.test_recovery import crash_once
+from tests.support.long_results import long_results
+from tests.support.runs import drive_to_end, events, make_agent, make_user, script_file, start_run
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+BIG = 1_000_000
+
+
+@pytest.fixture(autouse=True)
+def _with_long_results() -> Iterator[None]:
+    with long_results():
+        yield
+
+
+def fetch(size: int = BIG, mark: str = "m") -> dict[str, Any]:
+    return {"name": "fetch", "input": {"size": size, "mark": mark}}
+
+
+def a_run(directory: Path, *calls: dict[str, Any], **fields: Any) -> Run:
+    """A run that makes these calls, each in a turn of its own."""
+    user = make_user()
+    turns = [{"tool_calls": [call]} for call in calls]
+    make_agent(user, model=script_file(directory, [*turns, {"text": "Done."}]), **fields)
+    return start_run(user)
+
+
+def results(run: Run) -> list[Any]:
+    return [call.result_content for call in ToolCall.objects.filter(run=run).order_by("turn")]
+
+
+def path_in(result: str) -> str:
+    return result.split("The whole is in ")[1].split(" ")[0]
+
+
+def test_the_whole_is_in_a_file_and_head_and_tail_go_to_the_model(tmp_path: Path) -> None:
+    run = drive_to_end(a_run(tmp_path, fetch()))
+    assert run.status == "completed", run.error_message
+    (result,) = results(run)
+    assert len(result.encode()) < ContextSettings.now().EVICT_BYTES
+    path = path_in(result)
+    assert path == f"{DIRECTORY}/{file_name('fetch', f'{run.pk}:1:0')}"
+    whole = bytes(StateFile.objects.get(thread=run.thread, path=path).content).decode()
+    assert len(whole) > BIG
+    assert "NEEDLE-m" in whole
+    shown = result.split("\n", 1)[1]
+    head, _, tail = shown.partition("\n[… ")
+    assert whole.startswith(head)
+    assert whole.endswith(tail.split("]\n", 1)[1])
+    assert "read_file (path, offset, limit)" in result
+    assert f"{len(whole):,} bytes" in result
+    assert len(events(run, "tool.completed")[0]["output"]) < 5_000
+
+
+def test_a_short_result_stays_as_it_is(tmp_path: Path) -> None:
+    run = drive_to_end(a_run(tmp_path, fetch(50_000)))
+    assert "NEEDLE-m" in results(run)[0]
+    assert not StateFile.objects.exists()
+
+
+def test_names_are_not_to_be_guessed_and_stay_the_same() -> None:
+    one, again = file_name("fetch", "run:1:0"), file_name("fetch", "run:1:0")
+    assert one == again != file_name("fetch", "run:1:1")
+    with override_settings(SECRET_KEY="another key of the same installation, for this test"):
+        assert file_name("fetch", "run:1:0") != one
+    assert file_name("../Odd tool\n", "x").startswith("___odd_tool_-")
+
+
+@pytest.mark.parametrize("point", [CrashPoint.TOOL_DONE, CrashPoint.RESULTS_WRITTEN])
+def test_a_crash_leaves_one_file_and_one_result(tmp_path: Path, point: CrashPoint) -> None:
+    run = a_run(tmp_path, fetch())
+    crash_once(run, point)
+    # The file is there before its result is.
+    assert StateFile.objects.count() == 1
+    run = drive_to_end(run)
+    assert run.status == "completed"
+    (result,) = results(run)
+    assert StateFile.objects.get().path == path_in(result)
+
+
+def test_reading_the_file_makes_no_other_one(tmp_path: Path) -> None:
+    run = a_run(tmp_path, fetch())
+    path = f"{DIRECTORY}/{file_name('fetch', f'{run.pk}:1:0')}"
+    turns = [
+        {"tool_calls": [fetch()]},
+        {"tool_calls": [{"name": "read_file", "input": {"path": path, "limit": 10_000}}]},
+        {"tool_calls": [{"name": "grep", "input": {"pattern": "words", "path": path}}]},
+        {"tool_calls": [{"name": "grep", "input": {"pattern": "NEEDLE", "path": path}}]},
+        {"text": "Done."},
+    ]
+    script_file(tmp_path, turns)
+    with override_settings(VEL={**settings.VEL, "EVICT_BYTES": 20_000}):
+        run = drive_to_end(run)
+    assert run.status == "completed", run.error_message
+    _, read, grep, needle = results(run)
+    page = json.loads(read)
+    assert page["has_more"] is True
+    assert (
+        page["note"] == f"cut to fit the conversation: go on with offset={page['lines_returned']}"
+    )
+    assert page["content"].count("\n") + 1 == page["lines_returned"] > 100
+    assert len(read.encode()) <= 20_000
+    assert len(grep.encode()) <= 20_000
+    assert "NEEDLE-m" in needle
+    assert StateFile.objects.count() == 1
+
+
+def test_a_result_larger_than_a_file_may_be_is_cut_with_a_word(tmp_path: Path) -> None:
+    with override_settings(VEL={**settings.VEL, "RESULT_BYTES": 200_000}):
+        run = drive_to_end(a_run(tmp_path, fetch()))
+    (result,) = results(run)
+    assert "bytes in the middle were too many for a file" in result
+    assert len(bytes(StateFile.objects.get().content)) <= 200_100
+
+
+def test_without_room_for_the_file_the_result_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_files, "MAX_BYTES", 1_500_000)
+    run = drive_to_end(a_run(tmp_path, fetch(mark="a"), fetch(mark="b")))
+    assert run.status == "completed", run.error_message
+    first, second = results(run)
+    assert "The whole is in" in first
+    assert "The rest was not kept" in second
+    assert "no room left" in second
+    assert len(second.encode()) < ContextSettings.now().EVICT_BYTES
+    assert ToolCall.objects.filter(status="succeeded").count() == 2
+
+
+def test_something_else_in_the_place_of_the_directory(tmp_path: Path) -> None:
+    planted = {"name": "write_file", "input": {"path": DIRECTORY, "content": "mine"}}
+    run = drive_to_end(a_run(tmp_path, planted, fetch()))
+    path = path_in(results(run)[1])
+    assert path.startswith("/sandbox/shared/result-")
+    assert len(bytes(StateFile.objects.get(path=path).content)) > BIG
+
+
+def test_errors_and_other_languages(tmp_path: Path) -> None:
+    call = fetch(mark="数豆子")
+    call["input"]["error"] = True
+    run = drive_to_end(a_run(tmp_path, call))
+    (result,) = results(run)
+    assert len(result.encode()) < ContextSettings.now().EVICT_BYTES
+    assert ToolCall.objects.get().is_error
+    assert "NEEDLE-数豆子" in bytes(StateFile.objects.get().content).decode()
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.parametrize("profile", ["full", "sandbox_only"])
+def test_in_a_sandbox_commands_find_the_file(tmp_path: Path, profile: str) -> None:
+    tool = "execute" if profile == "full" else "execute_in_sandbox"
+    command = "grep -c NEEDLE /sandbox/shared/results/*"
+    calls = [fetch(), {"name": tool, "input": {"command": command}}]
+    run = drive_to_end(a_run(tmp_path, *calls, sandbox=True, profile=profile))
+    assert run.status == "completed", run.error_message
+    first, second = results(run)
+    how = "read_file (path" if profile == "full" else "execute_in_sandbox, as in: sed -n"
+    assert how in first
+    counted = json.loads(second)["stdout"] if profile == "full" else second
+    assert counted.strip() == "1"
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.parametrize(
+    "plant",
+    [
+        "ln -s /etc /sandbox/shared/results",
+        "ln -s ../outputs /sandbox/shared/results",
+        "mkfifo /sandbox/shared/results",
+        "mkdir -m 0 /sandbox/shared/results",
+    ],
+)
+def test_what_an_agent_plants_in_the_place_of_the_directory(tmp_path: Path, plant: str) -> None:
+    planting = {"name": "execute", "input": {"command": plant}}
+    looking = {"name": "execute", "input": {"command": "cat /sandbox/shared/result-*.txt | wc -c"}}
+    run = drive_to_end(a_run(tmp_path, planting, fetch(), looking, sandbox=True))
+    assert run.status == "completed", run.error_message
+    _, result, count = results(run)
+    path = path_in(result)
+    if path.startswith("/sandbox/shared/result-"):
+        assert int(json.loads(count)["stdout"]) > BIG
+    else:  # as root the closed directory was opened
+        assert "mkdir" in plant
+    assert not list(Path("/etc").glob("fetch-*"))
+
+
+def test_objects_become_texts_with_lines() -> None:
+    assert readable_text({"exit_code": 0, "stdout": "a\nb\n" * 100}).startswith(
+        '{"exit_code":0}\n\nstdout:\na\nb\n'
+    )
+    assert readable_text({"rows": [[1, 2], [3, 4]]}).count("\n") > 5
+    assert readable_text("as it is") == "as it is"
+
+
+def test_cutting_never_makes_broken_text() -> None:
+    for limit in range(10, 60):
+        cut = cut_middle("数豆子🫘" * 30, limit)
+        assert "�" not in cut
+        cut.encode()
+
+
+def test_an_agent_that_may_change_no_file_gets_none() -> None:
+    files = ReadOnly(StateFilesystemBackend(), "read-only for this subagent.")
+    path, problem = _write(lambda: files, paths_for("fetch", "x"), b"whole")
+    assert path == ""
+    assert "read-only for this subagent" in problem

@@ -1,0 +1,106 @@
+"""Invariant 1, the driver's side: it keeps its lease, and stops before it has lost it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from django.db import connection, transaction
+
+from agents.engine.storage.sql import CLOCK
+from agents.models import Run, RunClock
+from agents.models.database_clock import now_sql
+from tests.agents.engine.test_model_faults import served
+from tests.support.messages_api import MessagesServer
+from tests.support.messages_script import Fault, Turn
+from tests.support.runs import (
+    event_types,
+    make_agent,
+    make_user,
+    running_worker,
+    start_run,
+    wait_until,
+)
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
+
+ENDLESS = Turn(text="Never ending", fault=Fault("hang_mid_stream"))
+
+
+@contextmanager
+def a_driven_run(lease: float) -> Iterator[tuple[Run, MessagesServer]]:
+    """A run that waits for its model, driven by a host in this process."""
+    user = make_user()
+    times = {"LEASE_SECONDS": lease, "HEARTBEAT_SECONDS": lease / 12}
+    with served([ENDLESS] * 5, **times) as server:
+        make_agent(user, provider="anthropic", model="claude-sonnet-5-5")
+        run = start_run(user)
+        with running_worker() as running:
+            running.submit(run.id)
+            assert server.wait_for(requests=1)
+            # Nothing is left to be written but the lease.
+            wait_until(lambda: "text.delta" in event_types(run), "what the model said")
+            yield run, server
+            running.stop(grace=0)
+
+
+def lease_until(run: Run) -> float:
+    until = RunClock.objects.values_list("lease_until", flat=True).get(run=run)
+    assert until is not None
+    return until
+
+
+def database_time() -> float:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {now_sql()}")
+        return float(cursor.fetchone()[0])
+
+
+@contextmanager
+def lease_that_cannot_be_renewed(run: Run) -> Iterator[None]:
+    """Another connection holds what the heartbeat wants to write, and keeps it."""
+    held, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute(f'UPDATE "{CLOCK}" SET seq = seq WHERE run_id = %s', [run.id])
+            held.set()
+            release.wait(60)
+        connection.close()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(60)
+    try:
+        yield
+    finally:
+        release.set()
+        thread.join()
+
+
+def test_a_lease_is_renewed_for_as_long_as_the_driver_waits() -> None:
+    with a_driven_run(lease=2) as (run, server):
+        first = lease_until(run)
+        wait_until(lambda: lease_until(run) > first + 2 * 2, "two leases")
+        assert RunClock.objects.get(run=run).fence == 1
+        assert server.gone == 0
+
+
+def test_a_driver_that_cannot_renew_stops_before_its_lease_ends() -> None:
+    """However long the heartbeat itself waits for the database."""
+    with a_driven_run(lease=4) as (run, server):
+        with lease_that_cannot_be_renewed(run):
+            assert server.wait_for(gone=1)
+            assert database_time() < lease_until(run)
+        # Nobody holds it any more: it is claimed again when the lease has run out.
+        assert server.wait_for(requests=2)
+        assert RunClock.objects.get(run=run).fence == 2
+
+
+def test_a_driver_whose_run_was_taken_stops() -> None:
+    with a_driven_run(lease=4) as (run, server):
+        RunClock.objects.filter(run=run).update(fence=7)
+        assert server.wait_for(gone=1)
