@@ -9,7 +9,7 @@ from typing import Any
 
 from agents.custom.base_middleware import BaseMiddleware
 from agents.custom.tool_spec import ToolSpec
-from agents.harness.config import DeepAgentConfig
+from agents.sdk.config import DeepAgentConfig
 from skills_app.library.registry import SkillRegistry
 
 

@@ -77,7 +77,7 @@ def _missing(marker: str) -> str:
 
 LONG = (
     *("tests/browser", "tests/velproject/test_up.py", "tests/chaos"),
-    *("tests/velproject", "tests/sandbox/interop", "tests/agents/harness"),
+    *("tests/velproject", "tests/sandbox/interop", "tests/agents/sdk"),
     *("tests/benchmarks", "tests/foreign_project", "tests/attacks", "tests/skills_app"),
     *("tests/agents/demo", "tests/sandbox"),
 )

@@ -57,7 +57,7 @@ GROUPS = {
     "python": (
         *("PYTEST", "-m", "not storm", *UNIT_TESTS),
         *("tests/chaos/test_cluster_death.py", "tests/chaos/test_worker_death.py"),
-        *("tests/agents/engine/test_recovery.py", "tests/agents/harness/test_scripts.py"),
+        *("tests/agents/engine/test_recovery.py", "tests/agents/sdk/test_scripts.py"),
     ),
     "root": (*POSTGRES, "--aside", "PYTEST", "-m", "(root or control_groups) and not storm"),
     "root-postgres": (

@@ -8,7 +8,12 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.harness.places import data_dir, make_private_directory, secret_key, sqlite_database
+from agents.sdk.environment.places import (
+    data_dir,
+    make_private_directory,
+    secret_key,
+    sqlite_database,
+)
 
 __all__ = [
     "data_dir",

@@ -12,11 +12,11 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from agents.agent_files.shape import agent_schema, ambiguous_options
-from agents.harness.config import DeepAgentConfig
-from agents.harness.definition import Definition
 from agents.kernel.options import AgentOptions
 from agents.middleware.custom.toolkit import Toolkit
 from agents.models import Agent
+from agents.sdk.config import DeepAgentConfig
+from agents.sdk.rows.definition import Definition
 from agents.services.agent_definitions.actions import current_version, save_agent
 from agents.services.agent_definitions.files import InvalidAgentFile, carry_out_import, export_agent
 from agents.spec import AgentSpec

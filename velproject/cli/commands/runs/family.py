@@ -7,7 +7,7 @@ from typing import Any
 
 from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
 from agents.events.read import read_events
-from agents.harness.family import Family
+from agents.sdk.rows.family import Family
 
 __all__ = ["Family", "replay"]
 

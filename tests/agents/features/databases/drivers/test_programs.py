@@ -15,7 +15,7 @@ from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.pools import close_idle
 from agents.features.databases.drivers.target import DatabaseTarget
 from agents.features.databases.drivers.write import write_now
-from agents.harness.databases import QueryResult
+from agents.sdk.components.databases import QueryResult
 from sandbox.cancellation import Cancellation
 from tests.agents.features.databases.drivers.shop import NOBODYS, ask, make_sqlite
 from vel import DatabaseBackend

@@ -1,0 +1,95 @@
+"""Types of agents that work can be delegated to, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from agents.sdk.config import SubagentConfig
+from agents.sdk.errors import SetupError
+from agents.spec import SubagentSpec
+from agents.subagent_types import ALIASES, BUILT_IN_NAMES, EXPLORE_TYPE, GENERAL, PLAN_TYPE
+
+
+@dataclass
+class AgentConfig:
+    """`tools` are names of tools, or functions; empty: those of the agent that delegates.
+
+    With `read_only` it can change no file, neither with tools nor with commands.
+    """
+
+    tools: list[str] = field(default_factory=list)
+    max_turns: int = 50
+    description: str = ""
+    system_prompt_addition: str | None = None
+    read_only: bool = False
+
+
+def _defaults() -> dict[str, AgentConfig]:
+    return {
+        "default": AgentConfig(
+            [
+                "execute",
+                "read_file",
+                "write_file",
+                "edit_file",
+                "ls",
+                "glob",
+                "grep",
+                "write_todos",
+            ],
+            50,
+            "Works on a task of several steps",
+        ),
+        **{one.name: _as_config(one) for one in (EXPLORE_TYPE, PLAN_TYPE)},
+    }
+
+
+def _as_config(built_in: SubagentSpec) -> AgentConfig:
+    return AgentConfig(
+        list(built_in.tools or ()),
+        built_in.max_turns,
+        built_in.description,
+        built_in.system_prompt,
+        built_in.read_only,
+    )
+
+
+class AgentRegistry:
+    """default, explore and plan, and those that a program adds."""
+
+    def __init__(self, custom_agents: Mapping[str, AgentConfig] | None = None) -> None:
+        self._agents = {**_defaults(), **(custom_agents or {})}
+
+    def get(self, agent_id: str) -> AgentConfig | None:
+        return self._agents.get(agent_id)
+
+    def register(self, agent_id: str, config: AgentConfig) -> None:
+        self._agents[agent_id] = config
+
+    def list(self) -> list[str]:
+        return [*self._agents]
+
+    def get_descriptions(self) -> str:
+        """One line for each."""
+        return "\n".join(f"- {name}: {one.description}" for name, one in self._agents.items())
+
+
+def as_subagent(agent_id: str, config: AgentConfig, prompt: str) -> SubagentConfig:
+    """The type as a subagent of an agent whose own prompt is `prompt`. Raises `SetupError`.
+
+    One that is called default takes the place of the general subagent; explore and plan, which can
+    change no file, stay as they are.
+    """
+    name = ALIASES.get(agent_id, agent_id)
+    if name in BUILT_IN_NAMES and name != GENERAL:
+        raise SetupError(f"{agent_id!r} is a type of Vel's own: give yours another name.")
+    told = [part for part in (prompt, config.system_prompt_addition) if part]
+    return SubagentConfig(
+        name=name,
+        description=config.description or f"The agent type {agent_id}",
+        system_prompt="\n\n".join(told) if config.system_prompt_addition else None,
+        tools=[*config.tools],
+        max_turns=config.max_turns,
+        read_only=config.read_only,
+    )

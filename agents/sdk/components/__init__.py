@@ -1,0 +1,1 @@
+"""Components that programs use with or without an agent."""

@@ -1,0 +1,26 @@
+"""Which calls wait for a person, as a component."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from agents.custom.base_middleware import BaseMiddleware
+from agents.sdk.config import DeepAgentConfig
+
+
+class HumanInTheLoopMiddleware(BaseMiddleware):
+    """`interrupt_on` names tools: True asks, False never does, a rule says how (docs/policy.md)."""
+
+    name = "human_in_the_loop"
+
+    def __init__(self, interrupt_on: Mapping[str, Any] | None = None) -> None:
+        self.interrupt_on = dict(interrupt_on or {})
+
+    def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
+        return replace(config, interrupt_on={**self.interrupt_on, **config.interrupt_on})
+
+    def should_interrupt(self, tool_name: str) -> bool:
+        """Whether a call of this tool waits for a person by what is said here."""
+        return bool(self.interrupt_on.get(tool_name, False))

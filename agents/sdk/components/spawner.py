@@ -1,0 +1,188 @@
+"""Starting agents of a registry's types from a program, beside each other."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from agents.sdk.agent_registry import AgentConfig, AgentRegistry
+from agents.sdk.config import DeepAgentConfig, function_names, functions
+from agents.sdk.deep_agent import DeepAgent
+from agents.sdk.errors import AgentError, RunCancelled, SetupError
+
+logger = logging.getLogger(__name__)
+
+WAIT_SECONDS = 300.0
+
+
+class SubagentStatus(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass
+class SubagentResult:
+    """One task. `messages` are its conversation, times are in UTC."""
+
+    id: str
+    task: str
+    agent_type: str
+    status: SubagentStatus = SubagentStatus.PENDING
+    result: str | None = None
+    error: str | None = None
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    messages: list[dict[str, Any]] = field(default_factory=list)
+
+
+class SubagentSpawner:
+    """At most `max_concurrent` tasks work at once; more wait for their turn.
+
+    `options` are fields of `DeepAgentConfig` that all have, such as `sandbox_working_dir`. A type's
+    own prompt follows `system_prompt`, and a read-only type is read-only whatever they say.
+    """
+
+    def __init__(
+        self,
+        registry: AgentRegistry | None = None,
+        model: Any = None,
+        max_concurrent: int = 5,
+        **options: Any,
+    ) -> None:
+        self.registry = registry or AgentRegistry()
+        self._model = model
+        self._options = options
+        if type(max_concurrent) is not int or max_concurrent < 1:
+            raise SetupError(
+                f"max_concurrent must be a whole number of at least 1, got {max_concurrent!r}."
+            )
+        self._room = asyncio.Semaphore(max_concurrent)
+        self._agents: list[tuple[str, AgentConfig, DeepAgent]] = []
+        self._tasks: dict[str, asyncio.Task[SubagentResult]] = {}
+        self.results: dict[str, SubagentResult] = {}
+
+    async def spawn(self, task: str, agent_type: str = "default") -> SubagentResult:
+        """Carry out a task and return its result. When the caller is cancelled, so is the task.
+
+        Raises `ValueError` for an unknown type.
+        """
+        id = self.start(task, agent_type)
+        try:
+            return await self.wait(id, timeout=None)
+        except asyncio.CancelledError:
+            self.cancel(id)
+            raise
+
+    def start(self, task: str, agent_type: str = "default") -> str:
+        """Begin a task and return its id at once, for `wait` and `cancel`."""
+        config = self.registry.get(agent_type)
+        if config is None:
+            known = ", ".join(self.registry.list())
+            raise ValueError(f"Unknown agent type: {agent_type}. There are: {known}.")
+        result = SubagentResult(uuid.uuid4().hex, task, agent_type)
+        self.results[result.id] = result
+        work = asyncio.create_task(self._work(result, config))
+        self._tasks[result.id] = work
+        work.add_done_callback(lambda done: self._ended(result, done))
+        return result.id
+
+    def _ended(self, result: SubagentResult, work: asyncio.Task[SubagentResult]) -> None:
+        del self._tasks[result.id]
+        if work.cancelled():  # before it began
+            result.status, result.error = SubagentStatus.CANCELLED, "It was cancelled."
+
+    async def wait(
+        self,
+        id: str,
+        timeout: float | None = WAIT_SECONDS,  # noqa: ASYNC109  # as it is specified
+    ) -> SubagentResult:
+        """Wait for a task's end, `timeout` seconds at most (`TimeoutError`)."""
+        if id not in self.results:
+            raise ValueError(f"There is no subagent {id!r}.")
+        if (work := self._tasks.get(id)) is not None:
+            async with asyncio.timeout(timeout):
+                await asyncio.wait([work])
+            await asyncio.sleep(0)  # its result is settled by what comes after its end
+        return self.results[id]
+
+    def cancel(self, id: str) -> bool:
+        """Whether the task was still going on; it ends now."""
+        work = self._tasks.get(id)
+        return work is not None and work.cancel()
+
+    async def close(self) -> None:
+        """End all tasks and their agents."""
+        works = list(self._tasks.values())
+        for work in works:
+            work.cancel()
+        await asyncio.gather(*works, return_exceptions=True)
+        for _, _, agent in self._agents:
+            await agent.aclose()
+        self._agents.clear()
+
+    async def _work(self, result: SubagentResult, config: AgentConfig) -> SubagentResult:
+        session = result.id
+        try:
+            async with self._room:
+                result.status, result.started_at = SubagentStatus.RUNNING, datetime.now(UTC)
+                agent = self._agent(result.agent_type, config)
+                waits_for: list[str] = []
+                async for values in agent.run_stream(result.task, session, mode="values"):
+                    result.messages = values["messages"]
+                    result.result = values["response"]
+                    waits_for = [item["tool_name"] for item in values["interrupts"]]
+                if result.result is not None:
+                    result.status = SubagentStatus.COMPLETED
+                else:
+                    await self._reject(agent, result, waits_for)
+        except (asyncio.CancelledError, RunCancelled):
+            result.status, result.error = SubagentStatus.CANCELLED, "It was cancelled."
+        except Exception as error:
+            if not isinstance(error, AgentError):
+                logger.warning("The subagent %s failed: %s", result.id, error, exc_info=True)
+            result.status, result.error = SubagentStatus.FAILED, str(error)
+        result.completed_at = datetime.now(UTC)
+        return result
+
+    async def _reject(self, agent: DeepAgent, result: SubagentResult, tools: list[str]) -> None:
+        """End a run that asks a person: nobody can answer it here."""
+        result.status = SubagentStatus.FAILED
+        result.error = (
+            f"It needs the approval of a person for {', '.join(tools) or 'a call'}, and a spawned "
+            "task cannot wait for one. The call was rejected and the run was cancelled. To allow "
+            "the tool without approval, pass interrupt_on={tool: False}."
+        )
+        async for _ in agent.reject(result.id, "No person can decide about a spawned task."):
+            pass
+
+    def _agent(self, agent_type: str, config: AgentConfig) -> DeepAgent:
+        """The agent of a type as it is registered now."""
+        for name, known, agent in self._agents:
+            if (name, known) == (agent_type, config):
+                return agent
+        agent = DeepAgent(self._config(agent_type, config))
+        # A copy: a program may change its own later.
+        self._agents.append((agent_type, replace(config, tools=[*config.tools]), agent))
+        return agent
+
+    def _config(self, agent_type: str, config: AgentConfig) -> DeepAgentConfig:
+        given = {
+            "name": f"subagent-{agent_type}"[:60],
+            "model": self._model,
+            "tools": functions(config.tools),
+            "only_tools": function_names(config.tools) or None,
+            "max_steps": config.max_turns,
+            **self._options,
+        }
+        prompts = (self._options.get("system_prompt"), config.system_prompt_addition)
+        given["system_prompt"] = "\n\n".join(prompt for prompt in prompts if prompt)
+        given["read_only"] = config.read_only or self._options.get("read_only", False)
+        return DeepAgentConfig(**given)

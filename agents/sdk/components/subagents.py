@@ -1,0 +1,132 @@
+"""Delegation as a component: for an agent its subagents, on its own tools that start them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from agents.custom.base_middleware import BaseMiddleware
+from agents.custom.tool_spec import ToolSpec
+from agents.sdk.agent_registry import AgentConfig, AgentRegistry
+from agents.sdk.components.spawner import SubagentSpawner, SubagentStatus
+from agents.sdk.config import DeepAgentConfig, SubagentConfig
+from agents.sdk.errors import SetupError
+
+
+class SubagentMiddleware(BaseMiddleware):
+    """`subagents` beside the general one; `options` as for `SubagentSpawner`."""
+
+    name = "subagents"
+
+    def __init__(
+        self,
+        default_model: Any = None,
+        default_tools: list[Any] | None = None,
+        subagents: list[SubagentConfig] | None = None,
+        max_concurrent: int = 5,
+        **options: Any,
+    ) -> None:
+        self.default_model = default_model
+        self.default_tools = list(default_tools or ())
+        self.max_concurrent = max_concurrent
+        self.subagents = {item.name: item for item in subagents or ()}
+        self._own = dict(self.subagents)
+        if "general" not in self.subagents:
+            text = "General-purpose subagent with the tools of its agent"
+            self.subagents["general"] = SubagentConfig("general", text)
+        self._options = options
+        self._spawners: dict[str, SubagentSpawner] = {}
+
+    def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
+        return replace(
+            config,
+            subagents=[*config.subagents, *map(self._with_defaults, self._own.values())],
+            max_concurrent_subagents=self.max_concurrent,
+        )
+
+    def _with_defaults(self, item: SubagentConfig) -> SubagentConfig:
+        return replace(
+            item,
+            model=item.model or self.default_model,
+            tools=[*(item.tools or self.default_tools)],
+        )
+
+    def get_tools(self) -> Sequence[ToolSpec]:
+        return (
+            ToolSpec.from_function(self.task, timeout=600),
+            ToolSpec.from_function(self.parallel_tasks, timeout=600),
+        )
+
+    async def task(self, subagent: str, task: str, context: str | None = None) -> dict[str, Any]:
+        """Let a subagent work on a task by itself and return what it found."""
+        config = self.subagents.get(subagent)
+        if config is None:
+            known = ", ".join(self.subagents)
+            return {"error": f"There is no subagent {subagent!r}. There are: {known}."}
+        message = f"{task}\n\nContext:\n{context}" if context else task
+        done = await self._spawner(config).spawn(message, config.name)
+        if done.status != SubagentStatus.COMPLETED:
+            return {"subagent": subagent, "task": task, "error": done.error}
+        return {"subagent": subagent, "task": task, "result": done.result}
+
+    async def parallel_tasks(self, tasks: list[dict[str, Any]]) -> dict[str, Any]:
+        """Let subagents work on several tasks at once.
+
+        Args:
+            tasks: Each as {"subagent", "task", "context"}
+        """
+        room = asyncio.Semaphore(self.max_concurrent)
+
+        async def one(given: dict[str, Any]) -> dict[str, Any]:
+            async with room:
+                return await self.task(
+                    given.get("subagent", "general"), given["task"], given.get("context")
+                )
+
+        results = await asyncio.gather(*(one(given) for given in tasks))
+        errors = [result["error"] for result in results if "error" in result]
+        return {
+            "results": list(results),
+            "errors": errors or None,
+            "task_count": len(tasks),
+            "success_count": len(results) - len(errors),
+        }
+
+    def get_system_prompt_segment(self) -> str:
+        listed = "\n".join(f"- {name}: {one.description}" for name, one in self.subagents.items())
+        return (
+            f"## Subagents\nDelegate with `task`, several at once with `parallel_tasks`:\n{listed}"
+        )
+
+    async def close(self) -> None:
+        """End what was delegated."""
+        for spawner in self._spawners.values():
+            await spawner.close()
+        self._spawners.clear()
+
+    def _spawner(self, config: SubagentConfig) -> SubagentSpawner:
+        if config.name not in self._spawners:
+            if config.skills:
+                raise SetupError(
+                    f"The subagent {config.name}: skills need an agent. Give the middleware to "
+                    "create_deep_agent, or the skills to `options`, as skill_dirs."
+                )
+            kind = AgentConfig(
+                tools=list(config.tools or self.default_tools),
+                max_turns=config.max_turns,
+                description=config.description,
+                system_prompt_addition=config.system_prompt,
+                read_only=config.read_only,
+            )
+            self._spawners[config.name] = SubagentSpawner(
+                AgentRegistry({config.name: kind}),
+                config.model or self.default_model,
+                self.max_concurrent,
+                **self._options,
+            )
+        return self._spawners[config.name]
+
+
+SubagentsMiddleware = SubagentMiddleware

@@ -1,0 +1,194 @@
+"""How a program describes an agent."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from agents.custom.hooks import HOOKS, overrides
+from agents.sdk.errors import SetupError
+from agents.sdk.feature_options import checked
+from agents.spec import AgentSpec
+
+Model = Mapping[str, Any] | str | None
+"""`{"provider", "model"}`, a model's name, or None for the default. Also `api_key`, `max_tokens`,
+`thinking` and `effort`."""
+
+
+class DefaultDirectory(str):
+    """A working directory that the caller has not named: only a new session gets it."""
+
+    __slots__ = ()
+
+
+DEFAULT_SKILLS = "./skills"
+DEFAULT_WORKSPACE = DefaultDirectory("./workspace")
+CHECKPOINTS = 5
+COMMAND_SECONDS = 30
+OF_EVERY_AGENT = AgentSpec(name="", slug="")
+"""The defaults of options."""
+MODEL_KEYS = frozenset({"provider", "model", "api_key", "max_tokens", "thinking", "effort"})
+SUBAGENT_MODEL_KEYS = frozenset({"provider", "model"})
+
+
+@dataclass
+class SubagentConfig:
+    """Somebody that the agent can delegate to.
+
+    `tools` are functions, tools or names of tools; empty: those of the agent. `model` overrides the
+    agent's: a name or `{"provider", "model"}`, without the other options of a model. `skills` are
+    loaded when it begins, and are the only ones then. With `read_only` it sees the agent's files
+    and can change none, neither with tools nor with commands.
+    """
+
+    name: str
+    description: str
+    system_prompt: str | None = None
+    tools: list[Any] = field(default_factory=list)
+    model: Model = None
+    skills: list[str] = field(default_factory=list)
+    max_turns: int = 50
+    read_only: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "description": self.description, "skills": list(self.skills)}
+
+
+@dataclass
+class DeepAgentConfig:
+    """What `create_deep_agent` takes. Times are seconds.
+
+    `tools` are functions, `ToolSpec`s, or names of tools that are registered in the settings
+    (`VEL_TOOLS`); `middleware` are instances of `BaseMiddleware`. With
+    `sandbox_enabled` False files live in the database and nothing is executed. A
+    `sandbox_working_dir` of None is a directory that Vel keeps for each session. A session keeps
+    its directory: if you name another one, its next run is refused. `sandbox_timeout`
+    30 leaves each tool its own limit. `interrupt_on` names tools that wait for a person: True,
+    False, or a rule (docs/policy.md). `persistence_path` is a SQLite file; None is the project's
+    database or, in a script, one that is thrown away.
+
+    `checkpoint_interval` and `auto_load_skills` are accepted and change nothing: every step is
+    stored, and skills that fit a message are named to the model beside it.
+    """
+
+    model: Model = field(default=None, repr=False)
+    tools: list[Any] = field(default_factory=list)
+    skill_dirs: list[str] | None = None
+    include_builtin_skills: bool = OF_EVERY_AGENT.builtin_skills
+    auto_load_skills: bool = True
+    sandbox_enabled: bool = True
+    sandbox_working_dir: str | None = DEFAULT_WORKSPACE
+    sandbox_network: bool = False
+    sandbox_timeout: int = COMMAND_SECONDS
+    databases: dict[str, str] = field(default_factory=dict, repr=False)
+    database_read_only: bool = True
+    subagents: list[SubagentConfig] = field(default_factory=list)
+    max_concurrent_subagents: int = OF_EVERY_AGENT.max_concurrent_subagents
+    interrupt_on: Mapping[str, Any] = field(default_factory=dict)
+    persistence_path: str | Path | None = None
+    max_steps: int = 50
+    checkpoint_interval: int = CHECKPOINTS
+
+    name: str = "deep-agent"
+    """Sessions belong to the agent of this name: keep it when the program is started again."""
+    system_prompt: str = OF_EVERY_AGENT.system_prompt
+    middleware: list[Any] = field(default_factory=list)
+    only_tools: list[str] | None = None
+    """Of Vel's own tools it has these only. None: all that fit the rest."""
+    read_only: bool = OF_EVERY_AGENT.read_only
+    """Whether it can change no file, neither with tools nor with commands, and write to no
+    database. Its subagents cannot either."""
+    planning: bool = True
+    memory: bool = False
+    """Whether it has the memory tools (docs/memory.md)."""
+    skill_mode: str = OF_EVERY_AGENT.skill_mode
+    """Where the instructions of a loaded skill stand; or system_prompt."""
+    background_subagents: bool = OF_EVERY_AGENT.background_subagents
+    toolbox: str = OF_EVERY_AGENT.toolbox
+    output_schema: Mapping[str, Any] | None = None
+    """The form of its answers, as JSON Schema; `run` returns JSON text then."""
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    max_seconds: int | None = None
+    fallbacks: list[Mapping[str, str]] = field(default_factory=list)
+    """`{"provider", "model"}` each: up to three that go on while its own model is down
+    (docs/fallbacks.md). Their keys are those of the environment."""
+    guardrails: list[Any] = field(default_factory=list)
+    """What checks it (docs/guards.md): `Guardrail` classes or instances, and names of guardrails
+    that come with Vel or are registered in the settings."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of an agent's definition by name, as in its file (docs/agent-files.md), and
+    options of features."""
+    hooks: list[Any] = field(default_factory=list)
+    """`Hooks` classes or instances, which are told what its runs do."""
+    tool_retries: list[Mapping[str, Any]] = field(default_factory=list)
+    """`{"tool", "attempts", "backoff"}` each: which calls that only read are made again after a
+    time-out or a lost connection."""
+    user: Any = None
+    """In whose name it works: a user of the project, or a user's name."""
+    outputs_dir: str | Path | None = None
+    """Files that it leaves in /sandbox/outputs are copied to a directory below this one at the end
+    of each run. None: ./outputs in a script; a project keeps them in its data directory."""
+    sandbox_allow_write: Sequence[str] = ()
+    """Protected files of the working directory that it may change, as .github
+    (docs/own-directory.md)."""
+    sandbox_protect: Sequence[str] = ()
+    """Files of the working directory that it must not change, in addition."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not 0 < len(self.name.strip()) <= 60:
+            raise SetupError("The name of an agent has 1 to 60 characters.")
+        if isinstance(self.model, Mapping) and (unknown := set(self.model) - MODEL_KEYS):
+            raise SetupError(
+                f"model has unknown keys {', '.join(sorted(unknown))}; known are "
+                f"{', '.join(sorted(MODEL_KEYS))}."
+            )
+        given = self.model.get("max_tokens") if isinstance(self.model, Mapping) else None
+        _check_positive("model: max_tokens", given, whole=True)
+        _check_positive("max_tokens", self.max_tokens, whole=True)
+        _check_positive("max_cost", self.max_cost)
+        _check_positive("max_seconds", self.max_seconds, whole=True)
+        hooked = [item for item in self.middleware if any(overrides(item, hook) for hook in HOOKS)]
+        checked("middleware", hooked)
+        for name in ("guardrails", "hooks", "tool_retries"):
+            setattr(self, name, checked(name, getattr(self, name)))
+        if self.checkpoint_interval != CHECKPOINTS:
+            warnings.warn("checkpoint_interval does nothing: every step is stored.", stacklevel=4)
+        if not self.auto_load_skills:
+            warnings.warn(
+                "auto_load_skills=False does nothing: no skill is loaded by itself.", stacklevel=4
+            )
+
+    def skill_directories(self) -> tuple[str, ...]:
+        """Absolute paths. The default is used where it is there; one that was named must be."""
+        if self.skill_dirs is None:
+            place = Path(DEFAULT_SKILLS).resolve()
+            return (str(place),) if place.is_dir() else ()
+        places = [Path(given).expanduser().resolve() for given in self.skill_dirs]
+        for given, place in zip(self.skill_dirs, places, strict=True):
+            is_default = str(given) == DEFAULT_SKILLS
+            if not place.is_dir() and not is_default:
+                raise SetupError(f"skill_dirs: {given} is no directory.")
+        return tuple(dict.fromkeys(str(place) for place in places if place.is_dir()))
+
+
+def _check_positive(name: str, value: Any, *, whole: bool = False) -> None:
+    """None is no limit."""
+    kinds = int if whole else (int, float, Decimal)
+    if value is None or (isinstance(value, kinds) and value is not True and value > 0):
+        return
+    kind = "whole number" if whole else "number"
+    raise SetupError(f"{name} must be a {kind} above 0, or None, got {value!r}.")
+
+
+def function_names(tools: Sequence[Any]) -> list[str]:
+    """The names among a subagent's tools; the rest are functions and tools."""
+    return [item for item in tools if isinstance(item, str)]
+
+
+def functions(tools: Sequence[Any]) -> list[Callable[..., Any]]:
+    return [item for item in tools if not isinstance(item, str)]

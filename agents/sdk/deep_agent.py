@@ -1,0 +1,231 @@
+"""An agent in a program."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from agents.kernel.lazy_modules import lazy_modules
+from agents.sdk.config import DEFAULT_WORKSPACE, DeepAgentConfig, SubagentConfig
+from agents.sdk.environment.process import engine
+from agents.sdk.environment.threads import in_thread
+from agents.sdk.parts import settled
+from agents.sdk.runner import Runner
+from agents.sdk.streaming.agent_file import AgentFile
+from agents.sdk.streaming.stream import StreamEvent, StreamMode
+
+with lazy_modules:
+    # They need Django's apps.
+    from agents.sdk.rows import sessions
+    from agents.sdk.rows import state as session_state
+
+
+class DeepAgent:
+    """Plans, works with files, runs code in a sandbox, queries databases, delegates, and asks.
+
+    Sessions of one agent may be at work at the same time, and agents of one process beside each
+    other, from any event loop. Nothing is stored before the first use. `close` an agent that is not
+    needed any more; at the end of the process that is done by itself.
+    """
+
+    def __init__(self, config: DeepAgentConfig | None = None) -> None:
+        self.config = settled(config or DeepAgentConfig())
+        self._runner = Runner(self.config)
+
+    async def run(
+        self,
+        message: str,
+        session_id: str | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Work on `message` to the end and return the final answer.
+
+        `session_id` is a name of your own: it goes on with that session or begins it; without one a
+        new session begins. `context` are the values of `{{context.NAME}}` in the prompt. Raises
+        `RunInterrupted` when a person has to decide first, `RunFailed`, and `RunCancelled`. When
+        the caller is cancelled, so is the run.
+        """
+        session_id = self._runner.session(session_id)
+        place = await self._runner.begin(message, session_id, context)
+        return await self._runner.answer(place, session_id)
+
+    async def run_stream(
+        self,
+        message: str,
+        session_id: str | None = None,
+        mode: StreamMode | str = StreamMode.EVENTS,
+        context: Mapping[str, Any] | None = None,
+    ) -> AsyncGenerator[Any, None]:
+        """`run`, telling what happens as it happens, in the form of `mode`.
+
+        Ends when the run has ended or waits for a person (after its `interrupt` events): then go on
+        with `resume` or `reject`. Leaving the stream at another place cancels the run. A run that
+        fails ends with an `error` event and raises `RunFailed`.
+        """
+        mode = StreamMode(mode)
+        session_id = self._runner.session(session_id)
+        place = await self._runner.begin(message, session_id, context)
+        async with aclosing(self._runner.told(place, session_id, mode)) as items:
+            async for item in items:
+                yield item
+
+    async def resume(
+        self,
+        session_id: str | None = None,
+        modified_state: Any = None,
+        mode: StreamMode | str = StreamMode.EVENTS,
+    ) -> AsyncGenerator[Any, None]:
+        """Decide what the session waits for and continue, also after a restart of the program.
+
+        Without `modified_state` the request that waits is approved. `True` or `"approve"` approves,
+        `False` or `"reject"` rejects, any other text rejects and is the reason. A dictionary
+        changes fields of the input, and the changed input runs. With several requests, pass True or
+        False for all, or `{approval_id: decision}`; a request that is not named continues to wait.
+        Only requests that the program has seen as an `interrupt` are decided, or all if it has seen
+        none, as after a restart.
+
+        A failed run continues after its last step.
+
+        Raises:
+            InvalidRequest: If the value is not clear. Nothing is decided then.
+            Conflict: If it concerns a request that does not wait, or if the session works in
+                another directory than the one that you named.
+        """
+        mode = StreamMode(mode)
+        session_id = self._runner.known_session(session_id)
+        definition, owner = await self._runner.ready()
+        place = await engine.call(sessions.place_of, definition, owner, session_id)
+        await engine.call(sessions.check_directory, place, self._runner.named_directory)
+        displayed = list(self._runner.shown.get(session_id, ()))
+        try:
+            decided, left = await engine.call(
+                sessions.decide, owner, place.run_id, displayed, modified_state
+            )
+            await self._runner.go_on(place)
+        except asyncio.CancelledError:
+            self._runner.leave(place)  # the decisions are made all the same
+            raise
+        repeats = left > 0 or (place.status == "waiting" and not decided)
+        told = self._runner.told(place, session_id, mode, repeats_interrupts=repeats)
+        async with aclosing(told) as items:
+            async for item in items:
+                yield item
+
+    async def reject(
+        self,
+        session_id: str | None = None,
+        reason: str = "",
+        mode: StreamMode | str = StreamMode.EVENTS,
+    ) -> AsyncGenerator[Any, None]:
+        """Reject what waits and end the run. `reason` is stored with both."""
+        mode = StreamMode(mode)
+        session_id = self._runner.known_session(session_id)
+        definition, owner = await self._runner.ready()
+        place = await engine.call(sessions.place_of, definition, owner, session_id)
+        await engine.call(sessions.reject, owner, place.run_id, reason)
+        async with aclosing(self._runner.told(place, session_id, mode, raises=False)) as items:
+            async for item in items:
+                yield item
+
+    async def pending(self, session_id: str | None = None) -> list[StreamEvent]:
+        """What the session waits for, as `interrupt` events. They count as shown."""
+        session_id = self._runner.known_session(session_id)
+        definition, owner = await self._runner.ready()
+        place = await engine.call(sessions.place_of, definition, owner, session_id)
+        if place.status != "waiting":
+            return []
+        events = self._runner.events(replace(place, seen={}), session_id, keeps=True)
+        async with aclosing(events) as found:
+            return [item async for _, read in found for item in read if item.type == "interrupt"]
+
+    async def files(self, session_id: str | None = None) -> list[AgentFile]:
+        """The files that the session's agent has left for you in /sandbox/outputs.
+
+        They are copied to `outputs_dir` first, as at the end of each run. Without a sandbox: all
+        files of the session, which are in the database. Raises `NotFound` for no such session.
+        """
+        session_id = self._runner.known_session(session_id)
+        definition, owner = await self._runner.ready()
+        place = await engine.call(sessions.place_of, definition, owner, session_id)
+        return (await self._runner.files(place.thread_id)).files
+
+    @property
+    def last_session_id(self) -> str | None:
+        """The session of the last message."""
+        return self._runner.last_session_id
+
+    def get_state(self, session_id: str | None = None) -> dict[str, Any]:
+        """The session's to-do list, its middleware's states and, without a sandbox, its files.
+
+        JSON. Blocks for a moment.
+        """
+        session_id = session_id or self._runner.last_session_id
+        if session_id is None:
+            return {"session_id": None, **self._runner.to_load}
+        definition, owner = self._runner.ready_now()
+        return engine.ask(session_state.read_session, definition, owner, session_id).result()
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Give the session what `get_state` has told; a new one gets it when it begins."""
+        definition, owner = self._runner.ready_now()
+        given = session_state.check_state(state)
+        session_id = given.pop("session_id", None) or self._runner.last_session_id
+        self._runner.last_session_id = session_id
+        if (
+            session_id is None
+            or not engine.ask(
+                session_state.write_session, definition, owner, session_id, given
+            ).result()
+        ):
+            self._runner.to_load = given
+
+    def register_subagent(self, config: SubagentConfig) -> None:
+        """Another one to delegate to, from the next message on; it replaces one of its name."""
+        self._runner.extra[config.name] = config
+        self._runner.changed()
+
+    def close(self) -> None:
+        """Let go of the engine, which ends with its last agent. Blocks until it has."""
+        self._runner.close()
+
+    async def aclose(self) -> None:
+        """`close`, without blocking the event loop."""
+        await in_thread(self.close)
+
+    async def __aenter__(self) -> DeepAgent:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
+
+
+def create_deep_agent(
+    model: Any = None,
+    tools: list[Any] | None = None,
+    skill_dirs: list[str] | None = None,
+    sandbox: bool = True,
+    sandbox_working_dir: str | None = DEFAULT_WORKSPACE,
+    databases: dict[str, str] | None = None,
+    subagents: list[SubagentConfig] | None = None,
+    interrupt_on: Mapping[str, Any] | None = None,
+    persistence_path: str | None = None,
+    **options: Any,
+) -> DeepAgent:
+    """An agent with all that Vel offers. `options` are further fields of `DeepAgentConfig`."""
+    return DeepAgent(
+        DeepAgentConfig(
+            model=model,
+            tools=list(tools or ()),
+            skill_dirs=skill_dirs,
+            sandbox_enabled=sandbox,
+            sandbox_working_dir=sandbox_working_dir,
+            databases=dict(databases or {}),
+            subagents=list(subagents or ()),
+            interrupt_on=dict(interrupt_on or {}),
+            persistence_path=persistence_path,
+            **options,
+        )
+    )

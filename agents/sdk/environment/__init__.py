@@ -1,0 +1,1 @@
+"""The Django project, the database and the engine of a program."""

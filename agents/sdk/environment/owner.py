@@ -1,0 +1,44 @@
+"""In whose name a program's runs work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+
+from agents.doors.cli.local_user import account_name
+from agents.sdk.environment.project import is_own
+from agents.sdk.errors import SetupError
+
+
+def owner_of(user: Any) -> Any:
+    """The row of `user` (a user, or a user's name), or the local account's, made on first use.
+
+    In a project nobody becomes somebody who signs in there without being named: `SetupError`.
+    """
+    users = get_user_model()
+    field = users.USERNAME_FIELD
+    if user is not None:
+        by = {"pk": user.pk} if hasattr(user, "pk") else {field: str(user)}
+        found = users.objects.filter(**by).first()
+        if found is None:
+            raise SetupError(f"There is no user {user!s}: give one that is stored.")
+    else:
+        found = _local(users, field)
+    if not found.is_active:
+        raise SetupError(f"The account {found.get_username()!r} is switched off.")
+    return found
+
+
+def _local(users: Any, field: str) -> Any:
+    name = account_name()
+    found = users.objects.filter(**{field: name}).first()
+    if found is None:
+        found = users(**{field: name})
+        found.set_unusable_password()
+        found.save()
+    elif not is_own() and found.has_usable_password():
+        raise SetupError(
+            f"In whose name should it work? {name!r} is a person of this project: pass user=…."
+        )
+    return found

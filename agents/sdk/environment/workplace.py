@@ -1,0 +1,62 @@
+"""The caller's own directory as a workspace."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from agents.sdk.config import DEFAULT_WORKSPACE, DeepAgentConfig
+from agents.sdk.environment.project import is_own
+from agents.sdk.errors import SetupError
+from sandbox.errors import SandboxSetupError
+from sandbox.host_paths import writable_directory
+from sandbox.own_directory.rules import FileRules
+from sandbox.workspace import own_directory_account
+
+NOBODY = 65534
+DEFAULT_OUTPUTS = "./outputs"
+
+
+def file_rules(config: DeepAgentConfig) -> FileRules:
+    """What of the directory the agent may change. Raises `SetupError`."""
+    try:
+        return FileRules(tuple(config.sandbox_allow_write), tuple(config.sandbox_protect))
+    except SandboxSetupError as error:
+        raise SetupError(f"sandbox_allow_write, sandbox_protect: {error}") from error
+
+
+def outputs_directory(given: str | Path | None) -> Path | None:
+    """The absolute path of the directory for the files that agents leave; it is made when there are
+    some. None: they stay where they are. Raises `SetupError`."""
+    if given is None:
+        if not is_own():
+            return None
+        given = DEFAULT_OUTPUTS
+    place = Path(os.path.abspath(Path(given).expanduser()))
+    if place.exists() and not place.is_dir():
+        raise SetupError(f"outputs_dir: {place} is not a directory. Name another one.")
+    return place
+
+
+def workspace_directory(given: str | Path) -> Path:
+    """The absolute path of the directory, which must exist. Raises `SetupError`.
+
+    Only the default directory is made. If root makes it, it belongs to an account without rights,
+    since commands never run as root. A directory in which commands cannot or must not work is
+    refused here, before a model is asked.
+    """
+    place = Path(given).expanduser().resolve()
+    try:
+        writable_directory(place)
+        if not place.exists():
+            if str(given) != DEFAULT_WORKSPACE:
+                raise SetupError(
+                    f"The working directory {place} does not exist. Make it, or name another one."
+                )
+            place.mkdir()
+            if os.geteuid() == 0:
+                os.chown(place, NOBODY, NOBODY)
+        own_directory_account(place)
+    except (SandboxSetupError, OSError) as error:
+        raise SetupError(f"The working directory {given}: {error}") from error
+    return place

@@ -1,0 +1,19 @@
+"""Components of Vel's own among an agent's middleware: they configure what the agent has anyway."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agents.sdk.config import DeepAgentConfig
+
+
+def settled(config: DeepAgentConfig) -> DeepAgentConfig:
+    """The config with what such components say; the others stay middleware."""
+    own = []
+    for item in config.middleware:
+        configure = getattr(item, "configure", None)
+        if configure is None:
+            own.append(item)
+        else:
+            config = configure(config)
+    return replace(config, middleware=own) if own != config.middleware else config

@@ -1,0 +1,1 @@
+"""The rows of a program's agents and sessions."""

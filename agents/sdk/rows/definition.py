@@ -1,0 +1,279 @@
+"""The row behind a program's agent: its owner's own, saved with each run as the program says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from django.utils.text import slugify
+from pydantic import ValidationError
+
+from agents.kernel.options import checked_options, option_classes, option_default, option_fields
+from agents.kernel.relations import AgentRelation, relation_named, relations
+from agents.middleware.custom.registered import registered_tools
+from agents.middleware.custom.toolkit import Toolkit
+from agents.middleware.registry import built_in_tools, known_tool_names
+from agents.models import Agent, Subagent
+from agents.sdk.config import (
+    COMMAND_SECONDS,
+    SUBAGENT_MODEL_KEYS,
+    DeepAgentConfig,
+    SubagentConfig,
+    function_names,
+)
+from agents.sdk.errors import SetupError
+from agents.sdk.feature_options import stored_options
+from agents.sdk.models import ModelChoice, checked, checked_fallbacks, choice_of
+from agents.services.agent_definitions.actions import save_agent
+from agents.services.errors import InvalidRequest
+from agents.spec import OPTIONS
+
+_PLANNING = frozenset({"write_todos", "read_todos"})
+_MEMORY = frozenset({"write_memory", "read_memory", "list_memory"})
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A config that has been checked. URLs of databases are encrypted in it."""
+
+    config: DeepAgentConfig
+    choice: ModelChoice
+    fallbacks: Sequence[Mapping[str, str]]
+    toolkit: Toolkit
+    subagents: tuple[SubagentConfig, ...]
+    interrupt_on: Mapping[str, Any]
+    databases: Mapping[str, Any] = field(repr=False, default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, config: DeepAgentConfig, toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]
+    ) -> Definition:
+        """Raises `SetupError` for what no run could use."""
+        check_names(toolkit, subagents)
+        known = known_tool_names() | {tool.name for tool in toolkit.all_tools}
+        if unknown := sorted(set(config.interrupt_on) - known):
+            raise SetupError(f"interrupt_on: there is no tool {unknown[0]!r}.")
+        if config.memory and not built_in_tools().keys() >= _MEMORY:
+            raise SetupError("memory: the app memory is not installed: leave the option out.")
+        registered = registered_tools().keys()
+        if wrong := sorted(set(function_names(config.tools)) - registered):
+            raise SetupError(
+                f"tools: no tool {wrong[0]!r} is registered in the settings (VEL_TOOLS): give a "
+                "function, or for Vel's own tools only_tools."
+            )
+        if wrong := sorted(set(config.only_tools or ()) - built_in_tools().keys() - registered):
+            raise SetupError(f"only_tools: there is no tool {wrong[0]!r}.")
+        of_features = stored_options(config)
+        for item in subagents:
+            _check_model(item)
+            if wrong := sorted(set(function_names(item.tools)) - known):
+                raise SetupError(f"The subagent {item.name}: there is no tool {wrong[0]!r}.")
+        return cls(
+            config=config,
+            choice=checked(choice_of(config.model)),
+            fallbacks=checked_fallbacks(config.fallbacks),
+            toolkit=toolkit,
+            subagents=subagents,
+            interrupt_on={**_own_rules(toolkit), **config.interrupt_on},
+            databases=_sealed(config.databases),
+            options={**_checked_options(config.options), **of_features},
+        )
+
+    def slug(self, owner: Any) -> str:
+        return f"python-{slugify(str(owner.pk))}-{slugify(self.config.name) or 'agent'}"[:100]
+
+    def tool_names(self) -> list[str]:
+        left_out = frozenset() if self.config.planning else _PLANNING
+        left_out |= frozenset() if self.config.memory else _MEMORY
+        own = [tool.name for tool in self.toolkit.main_tools]
+        names = built_in_tools().keys() - left_out
+        registered = set(function_names(self.config.tools))
+        if self.config.only_tools is not None:
+            only = set(self.config.only_tools)
+            names &= only
+            registered |= only & registered_tools().keys()
+        return [*sorted(names), *sorted(registered), *own]
+
+    def values(self) -> dict[str, Any]:
+        """Return the options of the agent that the program decides about.
+
+        Others of every agent stay as they are; those of features have their defaults.
+        """
+        config, choice = self.config, self.choice
+        of_features = [kind for kind in option_classes() if kind not in OPTIONS]
+        return {
+            # What has the same name in both.
+            **{name: getattr(config, name) for name in option_fields() if hasattr(config, name)},
+            **{name: option_default(name) for kind in of_features for name in kind.model_fields},
+            **self.options,
+            "provider": choice.provider,
+            "model": choice.model,
+            "thinking": choice.thinking,
+            "effort": choice.effort,
+            "max_output_tokens": choice.max_tokens or option_default("max_output_tokens"),
+            "fallbacks": [dict(item) for item in self.fallbacks],
+            "tools": self.tool_names(),
+            "interrupt_on": dict(self.interrupt_on),
+            "builtin_skills": config.include_builtin_skills,
+            "sandbox": config.sandbox_enabled,
+            "network": "full" if config.sandbox_network else "none",
+            "command_timeout": None
+            if config.sandbox_timeout == COMMAND_SECONDS
+            else config.sandbox_timeout,
+            "output_schema": dict(config.output_schema) if config.output_schema else None,
+            "max_turns": config.max_steps,
+            "max_cost": None if config.max_cost is None else Decimal(str(config.max_cost)),
+        }
+
+    def save(self, owner: Any) -> Agent:
+        """Store it, as a new version if it has changed. In the transaction of the run's start."""
+        config = self.config
+        slug = self.slug(owner)
+        agent = Agent.objects.select_for_update().filter(slug=slug).first()
+        if agent is None:
+            agent = Agent(slug=slug, owner=owner)
+        if agent.owner_id != owner.pk:
+            raise SetupError(f"The agent {slug!r} belongs to somebody else: give another name.")
+        agent.name = config.name[:100]
+        for name, value in self.values().items():
+            setattr(agent, name, value)
+        agent.toolkit = self.toolkit.fingerprint
+        agent.everyone, agent.is_active = False, True
+        if agent._state.adding and self.databases:
+            agent.save()  # they refer to it; its first version comes with them, right below
+        rows = [self._row(agent, item) for item in self.subagents]
+        return save_agent(agent, by_id=owner.pk, subagents=rows, related=self._related(agent))
+
+    def _related(self, agent: Agent) -> dict[str, list[Any]]:
+        """The agent's own rows of features. It has those of its last start no more."""
+        related: dict[str, list[Any]] = {relation.name: [] for relation in relations()}
+        if self.databases:
+            relation = _databases()
+            related[relation.name] = [
+                relation.own_row(agent, name, url, writable=not self.config.database_read_only)
+                for name, url in self.databases.items()
+            ]
+        return related
+
+    def _row(self, agent: Agent, item: SubagentConfig) -> Subagent:
+        choice = choice_of(item.model)
+        own = [tool.name for tool in self.toolkit.of_subagents.get(item.name, ())]
+        names = [*function_names(item.tools), *own]
+        return Subagent(
+            agent=agent,
+            name=item.name,
+            description=item.description,
+            system_prompt=item.system_prompt or "",
+            provider=choice.provider,
+            model=choice.model,
+            tools=names or None,
+            skills=list(item.skills),
+            max_turns=item.max_turns,
+            read_only=item.read_only,
+        )
+
+
+def check_names(toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]) -> None:
+    """Every tool once, and none by the name of one of Vel's."""
+    seen: set[str] = set()
+    for tool in toolkit.main_tools:
+        if tool.name in known_tool_names():
+            raise SetupError(f"The tool {tool.name!r} has the name of one of Vel's: rename it.")
+        if tool.name in seen:
+            raise SetupError(f"Two tools are called {tool.name!r}: rename one.")
+        seen.add(tool.name)
+    for item in subagents:
+        for tool in toolkit.of_subagents.get(item.name, ()):
+            if tool.name in known_tool_names():
+                raise SetupError(f"The tool {tool.name!r} has the name of one of Vel's: rename it.")
+    names = [member.name for member in toolkit.members]
+    if twice := sorted({name for name in names if names.count(name) > 1 or len(name) > 100}):
+        raise SetupError(f"Two middleware are called {twice[0]!r}: give each a short name.")
+
+
+def _check_model(item: SubagentConfig) -> None:
+    """Raise `SetupError` for what a subagent's model cannot have of its own."""
+    given = item.model
+    if given is None or isinstance(given, str):
+        return
+    if not isinstance(given, Mapping):
+        raise SetupError(
+            f'The subagent {item.name}: model must be {{"provider": …, "model": …}}, a name or '
+            f"None, got {given!r}."
+        )
+    if wrong := sorted(set(given) - SUBAGENT_MODEL_KEYS):
+        raise SetupError(
+            f"The subagent {item.name}: model has {', '.join(wrong)}. A subagent can have only a "
+            "provider and a model of its own: give the rest to the agent."
+        )
+
+
+_ARGUMENTS = {
+    "provider": "model",
+    "thinking": "model",
+    "effort": "model",
+    "max_output_tokens": "model",
+    "builtin_skills": "include_builtin_skills",
+    "sandbox": "sandbox_enabled",
+    "network": "sandbox_network",
+    "command_timeout": "sandbox_timeout",
+    "max_turns": "max_steps",
+}
+"""The options that an argument of another name decides."""
+
+
+def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are no argument. Raises `SetupError`."""
+    arguments = {field.name: field.name for field in fields(DeepAgentConfig)} | _ARGUMENTS
+    for name in options:
+        if name in arguments:
+            raise SetupError(f"options: {name}: give the argument {arguments[name]} instead.")
+    try:
+        return checked_options(options)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(str(part) for part in first["loc"])
+        known = ", ".join(option_fields().keys() - arguments.keys()) or "none"
+        message = (
+            f"there is no such option here; there are: {known}."
+            if first["type"] == "extra_forbidden"
+            else f"{first['msg']}."
+        )
+        raise SetupError(f"options: {name}: {message}") from None
+
+
+def _own_rules(toolkit: Toolkit) -> dict[str, bool]:
+    """The developer has decided that these may be called, unless the tool says otherwise."""
+    return {tool.name: bool(tool.requires_approval) for tool in toolkit.all_tools}
+
+
+def _databases() -> AgentRelation:
+    """Raises `SetupError` if the feature is not installed."""
+    relation = relation_named("databases")
+    if relation is None:
+        raise SetupError("databases: the feature `databases` is not installed here.")
+    return relation
+
+
+def _sealed(databases: Mapping[str, str]) -> dict[str, Any]:
+    sealed = {}
+    for name, url in databases.items():
+        try:
+            sealed[name] = _databases().seal(name, _from_here(url))
+        except InvalidRequest as error:
+            reason = error.message.removeprefix("url: ")
+            raise SetupError(f"databases: {name}: {reason}") from None
+    return sealed
+
+
+def _from_here(url: str) -> str:
+    """A file's relative path as an absolute one: a run can be resumed from elsewhere."""
+    for kind in ("sqlite", "duckdb"):
+        path = url.removeprefix(f"{kind}:///")
+        if path != url and path and not path.startswith(("/", ":")):
+            return f"{kind}:///{Path.cwd() / path}"
+    return url

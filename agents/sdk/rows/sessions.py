@@ -1,0 +1,191 @@
+"""The rows of a program's sessions: beginning runs, finding them again, deciding.
+
+All of this runs on the engine's database thread.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents import toolkits
+from agents.events.append import dump
+from agents.middleware import decisions
+from agents.models import ApprovalRequest, Run, Thread, ToolCall
+from agents.sdk.errors import SetupError
+from agents.sdk.rows.answers import answers_to
+from agents.sdk.rows.definition import Definition
+from agents.sdk.rows.family import Family
+from agents.sdk.rows.state import give
+from agents.selectors.visible import approvals_for
+from agents.services.approvals.decisions import DecisionRequest
+from agents.services.errors import Conflict, NotFound
+from agents.services.runs.control import cancel_run
+from agents.services.runs.delegation import answer_of
+from agents.services.runs.resume_orphaned import resume_orphaned_family
+from agents.services.runs.session_files import check_working_directory
+from agents.services.runs.start import RunRequest, create_run
+from agents.services.runs.toolkits import must_have_tools
+from agents.states import OPEN_CALLS, ApprovalStatus, RunStatus, WaitReason
+from sandbox.probe import check_host
+
+SOURCE = "python"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run is: `seen` are the last events of it and its subagents."""
+
+    run_id: str
+    thread_id: str
+    status: str
+    seen: Mapping[str, int]
+    tools: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """The names of calls that were told of before, by run and call."""
+
+
+def begin(
+    definition: Definition,
+    owner: Any,
+    request: dict[str, Any],
+    executor: str,
+    loaded: Mapping[str, Any],
+) -> Place:
+    """Store the agent as it is now and a run of it, bound to the agent's own tools.
+
+    A session that begins is given the state `loaded`.
+    """
+    agent = definition.save(owner)
+    run = create_run(
+        RunRequest(agent=agent.slug, executor=executor, source=SOURCE, **request), owner=owner
+    ).run
+    _bind(definition, run.thread_id)
+    if loaded and run.number == 1:
+        give(definition, run.thread, loaded)
+    return Place(run.pk, run.thread_id, run.status, {})
+
+
+def _bind(definition: Definition, thread_id: str) -> None:
+    toolkits.bind(thread_id, definition.toolkit)
+    for keeper in definition.toolkit.keepers():
+        keeper.forget(thread_id)
+
+
+def last_run(definition: Definition, owner: Any, session_id: str) -> Run:
+    """The newest run of a session. Raises `NotFound`."""
+    runs = Run.objects.filter(thread__owner=owner, thread__key=session_id, parent=None)
+    run = runs.select_related("thread__agent", "agent_version").order_by("-number").first()
+    if run is None:
+        raise NotFound(f"There is no session {session_id!r} of {owner.get_username()}.")
+    if run.thread.agent.slug != definition.slug(owner):
+        raise Conflict(
+            f"The session {session_id!r} belongs to the agent {run.thread.agent.name!r}: use that "
+            "one's name.",
+            code="other_agent",
+        )
+    _bind(definition, run.thread_id)
+    return run
+
+
+def place_of(definition: Definition, owner: Any, session_id: str) -> Place:
+    run = last_run(definition, owner, session_id)
+    family = Family(run.pk)
+    calls = ToolCall.objects.filter(run__in=[member.pk for member in family.members()])
+    open_calls = calls.filter(status__in=OPEN_CALLS).values_list("run_id", "call_id", "tool")
+    tools = {(run_id, call_id): tool for run_id, call_id, tool in open_calls}
+    return Place(run.pk, run.thread_id, run.status, family.positions(), tools)
+
+
+def check_directory(place: Place, named: str) -> None:
+    """Raise `Conflict` if the session works in another directory than the `named` one."""
+    check_working_directory(Thread.objects.get(pk=place.thread_id), named)
+
+
+def pending(owner: Any, run_id: str) -> list[ApprovalRequest]:
+    """What of a run and its subagents waits, and may be seen by its owner."""
+    ids = [request.pk for request in Family(run_id).pending_requests()]
+    return list(approvals_for(owner).filter(pk__in=ids).order_by("pk"))
+
+
+def is_pending(approval_id: str) -> bool:
+    return ApprovalRequest.objects.filter(pk=approval_id, status=ApprovalStatus.PENDING).exists()
+
+
+def decide(owner: Any, run_id: str, displayed: Collection[str], value: Any) -> tuple[int, int]:
+    """Decide what waits, as the `value` that a program passes to `resume` says: see `answers_to`.
+
+    Return the number of decisions and the number of requests that wait still.
+    """
+    must_have_tools(Run.objects.select_related("thread", "agent_version").get(pk=run_id))
+    answers = answers_to(pending(owner, run_id), displayed, value)
+    decisions.decide_all(answers, by=owner)
+    return len(answers), len(pending(owner, run_id))
+
+
+def reject(owner: Any, run_id: str, reason: str) -> None:
+    """Reject what waits, then cancel the run: the reason is kept with both."""
+    for request in pending(owner, run_id):
+        if "reject" in request.allowed_decisions:
+            answer = DecisionRequest("reject", request.digest, reason=reason)
+            decisions.decide(request.pk, answer, by=owner)
+    cancel_run(run_id, by=owner.get_username(), reason=reason or "rejected")
+
+
+def cancel(owner: Any, run_id: str, reason: str) -> None:
+    run = Run.objects.get(pk=run_id)
+    if not run.has_ended:
+        cancel_run(run_id, by=owner.get_username(), reason=reason)
+
+
+def go_on(run_id: str, executor: str) -> bool:
+    """Make the run this process's, so that it goes on here. False while a lost process's lease
+    still runs: try again. Raises `Conflict`."""
+    run = Run.objects.get(pk=run_id)
+    if run.executor == executor and run.status != RunStatus.FAILED:
+        return True
+    if run.status == RunStatus.WAITING and run.wait_reason != WaitReason.CHILDREN:
+        return True  # more has to be decided first
+    try:
+        resume_orphaned_family(run_id, executor=executor)
+    except Conflict as error:
+        if error.code != "driven":
+            raise
+        return not _is_orphan(run)
+    return True
+
+
+def _is_orphan(run: Run) -> bool:
+    """Whether its process, of this machine, is gone."""
+    machine, _, rest = run.executor.partition(":")
+    if machine != socket.gethostname()[:40]:
+        return False
+    try:
+        os.kill(int(rest.partition(":")[0]), 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, ValueError):
+        return False
+    return False
+
+
+def outcome(run_id: str) -> tuple[str, str, str, str]:
+    """(status, answer, code, message) of a run."""
+    run = Run.objects.select_related("clock").get(pk=run_id)
+    if run.status == RunStatus.COMPLETED and run.structured_output is not None:
+        return run.status, dump(run.structured_output), "", ""
+    answer = answer_of(run) if run.status == RunStatus.COMPLETED else ""
+    message = run.error_message or run.clock.cancel_reason
+    return run.status, answer, run.error_code, message
+
+
+def require_sandbox() -> None:
+    """Raise `SetupError` where this machine cannot sandbox: nothing ever runs without."""
+    report = check_host()
+    if not report.usable:
+        raise SetupError(
+            f"No sandbox on this machine: {report.problems[0]} Give sandbox=False to go without "
+            "commands, with files in the database."
+        )

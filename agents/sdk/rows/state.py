@@ -1,0 +1,111 @@
+"""A session's state as JSON: what a program may keep and give back."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from agents.engine.prompt.history import history_since
+from agents.models import Message, MessageRole, Run, StateFile, Thread
+from agents.sdk.errors import SetupError
+from agents.sdk.rows.definition import Definition
+from agents.sdk.rows.family import Family
+from agents.services.files.state_files import DatabaseFileStore
+from agents.services.runs.middleware_states import states_of, store_state
+from agents.services.runs.todos import (
+    TodoDraft,
+    check_todos,
+    read_todos,
+    store_todos,
+    todos_as_data,
+)
+from agents.states import ACTIVE_RUNS, RunStatus
+
+KEYS = frozenset({"session_id", "planning", "filesystem", "middleware"})
+
+
+def check_state(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy, if it is what `read_session` tells. Raises `SetupError`."""
+    if unknown := sorted(set(state) - KEYS):
+        raise SetupError(f"load_state: {unknown[0]!r} is no part of a state from get_state.")
+    return dict(json.loads(json.dumps(dict(state))))
+
+
+def thread_of(owner: Any, session_id: str) -> Thread | None:
+    return Thread.objects.filter(owner=owner, key=session_id, root=None).first()
+
+
+def read_session(definition: Definition, owner: Any, session_id: str) -> dict[str, Any]:
+    """`session_id`, `planning`, `middleware` and, of an agent without a sandbox, `filesystem`."""
+    thread = thread_of(owner, session_id)
+    if thread is None:
+        return {"session_id": session_id}
+    state: dict[str, Any] = {
+        "session_id": session_id,
+        "planning": {"todos": todos_as_data(read_todos(thread.pk))},
+        "middleware": states_of(thread.pk),
+    }
+    if not definition.config.sandbox_enabled:
+        rows = StateFile.objects.filter(thread=thread).values_list("path", "content")
+        state["filesystem"] = {
+            "files": {path: base64.b64encode(bytes(content)).decode() for path, content in rows}
+        }
+    return state
+
+
+def write_session(
+    definition: Definition, owner: Any, session_id: str, state: Mapping[str, Any]
+) -> bool:
+    """Give a session what `read_session` has told. False where there is no such session yet."""
+    thread = thread_of(owner, session_id)
+    if thread is None:
+        return False
+    if Run.objects.filter(thread=thread, status__in=ACTIVE_RUNS).exists():
+        raise SetupError(f"load_state: the session {session_id!r} is at work; wait for its end.")
+    give(definition, thread, state)
+    return True
+
+
+def give(definition: Definition, thread: Thread, state: Mapping[str, Any]) -> None:
+    """Write a state into a thread that nobody drives."""
+    if "planning" in state:
+        drafts = [
+            TodoDraft(item["content"], item["status"], item["active_form"], item["note"])
+            for item in state["planning"]["todos"]
+        ]
+        store_todos(thread.pk, check_todos(drafts))
+    for name, value in state.get("middleware", {}).items():
+        store_state(thread.pk, name, value)
+    for keeper in definition.toolkit.keepers():
+        keeper.forget(thread.pk)
+    store = DatabaseFileStore(thread.pk, lambda call, *given: call(*given), lambda: None)
+    for path, content in state.get("filesystem", {}).get("files", {}).items():
+        store[path] = base64.b64decode(content)
+
+
+def values_of(run_id: str, session_id: str) -> dict[str, Any]:
+    """Return the state of a run's session, in the form of the stream mode `values`.
+
+    `messages` is the whole conversation: it has the results of tools, as blocks of messages with
+    the role `user`.
+    """
+    run = Run.objects.select_related("thread").get(pk=run_id)
+    messages = [
+        {"role": role, "content": json.loads(blocks)} for role, blocks in history_since(None, run)
+    ]
+    waiting = Family(run_id).pending_requests()
+    answer = Message.objects.filter(run=run, role=MessageRole.ASSISTANT).last()
+    return {
+        "session_id": session_id,
+        "run_id": run_id,
+        "status": run.status,
+        "messages": messages,
+        "todos": todos_as_data(read_todos(run.thread_id)),
+        "interrupts": [
+            {"approval_id": request.pk, "tool_name": request.tool, "kind": request.kind}
+            for request in waiting
+        ],
+        "response": answer.text if answer and run.status == RunStatus.COMPLETED else None,
+    }

@@ -1,0 +1,309 @@
+"""What is behind a `DeepAgent`: getting ready, beginning runs, and telling what they do."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import uuid
+import weakref
+from collections.abc import AsyncGenerator, Collection, Mapping
+from concurrent.futures import Future, wait
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from agents.kernel.lazy_modules import lazy_modules
+from agents.sdk.config import DeepAgentConfig, DefaultDirectory, SubagentConfig
+from agents.sdk.environment.process import engine
+from agents.sdk.environment.project import prepare
+from agents.sdk.environment.threads import begin_in_thread
+from agents.sdk.errors import RunCancelled, RunFailed, RunInterrupted
+from agents.sdk.models import choice_of, key_of
+from agents.sdk.streaming.agent_file import AgentFile
+from agents.sdk.streaming.stream import EventReader, LogEvent, StreamEvent, StreamMode
+
+with lazy_modules:
+    # They need Django's apps.
+    from agents.sdk import toolkits
+    from agents.sdk.environment import owner as owners
+    from agents.sdk.environment import workplace
+    from agents.sdk.rows import definition as definitions
+    from agents.sdk.rows import sessions
+    from agents.sdk.streaming import follow, modes, outputs
+    from agents.services import disk_reserve
+    from sandbox.own_directory import rules
+
+
+T = TypeVar("T")
+
+POLL_SECONDS = 0.5
+LEFT = "its caller went away"
+
+
+class Runner:
+    """One agent's runs. Django is imported when the first of them begins."""
+
+    def __init__(self, config: DeepAgentConfig) -> None:
+        self.config = config
+        self.extra: dict[str, SubagentConfig] = {}
+        self.to_load: dict[str, Any] = {}
+        self.last_session_id: str | None = None
+        self.shown: dict[str, set[str]] = {}
+        self._definition: definitions.Definition | None = None
+        self._toolkit: Any = None
+        self._owner: Any = None
+        self._workspace = ""
+        self._rules: rules.FileRules | None = None
+        self._outputs: Path | None = None
+        self._collected: dict[str, outputs.Known] = {}
+        self._lock = threading.Lock()
+        self._token = object()
+        self._forget: weakref.finalize[Any, Any] | None = None
+        self._unfinished: set[Future[Any]] = set()
+        """Work that goes on after its caller was cancelled. `close` waits for it."""
+
+    # Getting ready ----------------------------------------------------------------------------
+
+    def changed(self) -> None:
+        """The next run begins with a definition made anew."""
+        self._definition = None
+
+    async def ready(self) -> tuple[definitions.Definition, Any]:
+        """The checked definition, and who owns its runs. Raises `SetupError`."""
+        preparing = self._finished_before_close(begin_in_thread(self._prepare))
+        definition, owner = await asyncio.wrap_future(preparing)
+        definition.toolkit.loop = asyncio.get_running_loop()
+        return definition, owner
+
+    def ready_now(self) -> tuple[definitions.Definition, Any]:
+        """`ready` for callers without an event loop. Blocks."""
+        return self._finished_before_close(begin_in_thread(self._prepare)).result()
+
+    def _prepare(self) -> tuple[definitions.Definition, Any]:
+        prepare(
+            self.config.persistence_path,
+            api_key=key_of(self.config.model),
+            provider=choice_of(self.config.model).provider,
+        )
+        with self._lock:
+            return self._prepared()
+
+    def _prepared(self) -> tuple[definitions.Definition, Any]:
+        config = self.config
+        if self._definition is None:
+            subagents = tuple(
+                {**{one.name: one for one in config.subagents}, **self.extra}.values()
+            )
+            toolkit = toolkits.toolkit_of(config, subagents, self._toolkit)
+            self._definition = definitions.Definition.of(config, toolkit, subagents)
+            self._toolkit = toolkit
+        engine.join(self._token)
+        if self._owner is None:
+            if config.sandbox_enabled:
+                sessions.require_sandbox()
+                self._outputs = workplace.outputs_directory(config.outputs_dir)
+                if config.sandbox_working_dir is not None:
+                    self._workspace = str(workplace.workspace_directory(config.sandbox_working_dir))
+                    self._rules = workplace.file_rules(config)
+            self._owner = engine.ask(owners.owner_of, config.user).result()
+            self._forget = weakref.finalize(self, toolkits.forget, self._toolkit, self._token)
+        return self._definition, self._owner
+
+    @property
+    def named_directory(self) -> str:
+        """The absolute path of the working directory that the caller has named; empty for none."""
+        is_default = isinstance(self.config.sandbox_working_dir, DefaultDirectory)
+        return "" if is_default else self._workspace
+
+    def close(self) -> None:
+        """Give back what `ready` has taken, once nothing takes more. Blocks."""
+        while self._unfinished:
+            wait(list(self._unfinished))
+        if self._forget is not None:
+            if self._toolkit.wants_ends and engine.is_running:
+                engine.worker.tell_ends()  # its code is gone afterwards
+            self._forget()
+            self._forget, self._owner = None, None
+        engine.leave(self._token)
+
+    # Running ----------------------------------------------------------------------------------
+
+    def session(self, given: str | None) -> str:
+        self.last_session_id = given if given is not None else uuid.uuid4().hex
+        return self.last_session_id
+
+    def known_session(self, given: str | None) -> str:
+        known = given or self.last_session_id
+        if known is None:
+            raise ValueError("Which session? This agent has begun none: give its session_id.")
+        return known
+
+    async def begin(
+        self, message: str, session_id: str, context: Mapping[str, Any] | None
+    ) -> sessions.Place:
+        """Store the message and begin to work on it. Raises `NoSpace` on a full disk."""
+        with disk_reserve.disk_full_refused():
+            return await self._begin(message, session_id, context)
+
+    async def _begin(
+        self, message: str, session_id: str, context: Mapping[str, Any] | None
+    ) -> sessions.Place:
+        definition, owner = await self.ready()
+        request = {
+            "message": message,
+            "key": session_id,
+            "context": context,
+            "workspace_path": self._workspace,
+            "workspace_is_default": not self.named_directory,
+            "workspace_rules": self._rules,
+            "skill_directories": self.config.skill_directories() or None,
+        }
+        loaded, self.to_load = self.to_load, {}
+        executor = engine.worker.executor
+        begun = engine.ask(sessions.begin, definition, owner, request, executor, loaded)
+        try:
+            return await asyncio.shield(asyncio.wrap_future(begun))
+        except asyncio.CancelledError:
+            # It is stored all the same, a moment later.
+            self._finished_before_close(begin_in_thread(self._leave_begun, begun))
+            raise
+
+    def _leave_begun(self, begun: Future[sessions.Place]) -> None:
+        if begun.exception() is None:
+            self.leave(begun.result())
+
+    def leave(self, place: sessions.Place) -> None:
+        """End a run that nobody awaits any more."""
+        if engine.is_running:
+            self._finished_before_close(
+                engine.ask(sessions.cancel, self._owner, place.run_id, LEFT)
+            )
+
+    def _finished_before_close(self, work: Future[T]) -> Future[T]:
+        self._unfinished.add(work)
+        work.add_done_callback(self._unfinished.discard)
+        return work
+
+    async def files(self, thread_id: str) -> outputs.Collected:
+        """The files that a session's agent has left, copied to where the program wants them."""
+        place = await engine.call(outputs.place_of_outputs, thread_id)
+        if place is None:
+            return outputs.Collected(await engine.call(outputs.files_in_rows, thread_id), [])
+        known = self._collected.setdefault(thread_id, {})
+        collecting = begin_in_thread(outputs.collect, place, self._outputs, known)
+        return await asyncio.wrap_future(self._finished_before_close(collecting))
+
+    async def go_on(self, place: sessions.Place) -> None:
+        """Let the run be driven here, when a lost process's lease has run out at the latest."""
+        executor = engine.worker.executor
+        while not await engine.call(sessions.go_on, place.run_id, executor):  # noqa: ASYNC110
+            await asyncio.sleep(POLL_SECONDS)  # a lease says nothing when it ends
+        engine.worker.submit(place.run_id)
+
+    async def told(
+        self,
+        place: sessions.Place,
+        session_id: str,
+        mode: StreamMode | str,
+        *,
+        repeats_interrupts: bool = False,
+        raises: bool = True,
+    ) -> AsyncGenerator[Any, None]:
+        """The run in the form of `mode`, until it ends or waits for a person.
+
+        With `repeats_interrupts` all that the run waits for at the end is told, also what was told
+        before.
+        """
+        teller = modes.Teller(engine, StreamMode(mode), place, session_id)
+        failure: Exception | None = None
+        told: set[str] = set()
+        async with aclosing(self.events(place, session_id)) as found:
+            async for event, read in found:
+                async for item in teller.tell(event, read):
+                    yield item
+                told |= _interrupts(read)
+                failure = failure or _failure(read, session_id)
+        if repeats_interrupts and failure is None:
+            stored = self.events(replace(place, seen={}), session_id, keeps=True)
+            async with aclosing(stored) as found:
+                async for event, read in found:
+                    if _interrupts(read) - told:
+                        async for item in teller.tell(event, read):
+                            yield item
+        for item in teller.finish():
+            yield item
+        if failure is not None and raises:
+            raise failure
+
+    async def events(
+        self, place: sessions.Place, session_id: str, *, keeps: bool = False
+    ) -> AsyncGenerator[tuple[LogEvent, list[StreamEvent]], None]:
+        """Rows of the log with what they mean. Whoever leaves early, except after an interrupt,
+        cancels the run. With `keeps` only what is stored, and nothing is cancelled."""
+        reader = EventReader(place.run_id, session_id, place.tools)
+        done = keeps
+        try:
+            async with aclosing(
+                follow.follow(engine, place.run_id, place.seen, waits=not keeps)
+            ) as found:
+                async for event in found:
+                    read = []
+                    for item in reader.read(event):
+                        if item.type == "interrupt":
+                            asked = item.metadata["approval_id"]
+                            if not await engine.call(sessions.is_pending, asked):
+                                continue  # it was decided meanwhile
+                            self.shown.setdefault(session_id, set()).add(asked)
+                        elif item.type == "end":
+                            _, answer, _, _ = await engine.call(sessions.outcome, place.run_id)
+                            item = replace(item, content=answer)
+                        if item.type in _ENDS and not keeps:
+                            read += _artifacts((await self.files(place.thread_id)).new)
+                        read.append(item)
+                    done = keeps or any(item.type in _MAY_LEAVE for item in read)
+                    yield event, read
+            done = True
+        finally:
+            if not done:
+                self.leave(place)
+
+    async def answer(self, place: sessions.Place, session_id: str) -> str:
+        """Wait for the end of the run. Raises what `DeepAgent.run` says."""
+        interrupts: dict[str, StreamEvent] = {}
+        failure: Exception | None = None
+        async with aclosing(self.events(place, session_id)) as found:
+            async for _, read in found:
+                for item in read:
+                    if item.type == "interrupt":
+                        interrupts[item.metadata["approval_id"]] = item
+                    elif item.type == "decision":
+                        interrupts.pop(item.metadata.get("approval_id", ""), None)
+                    elif item.type == "end":
+                        return item.content
+                failure = failure or _failure(read, session_id)
+        if failure is not None:
+            raise failure
+        raise RunInterrupted(session_id, list(interrupts.values()))
+
+
+_ENDS = frozenset({"end", "error", "cancelled"})
+_MAY_LEAVE: Collection[str] = _ENDS | {"interrupt"}
+
+
+def _artifacts(files: Collection[AgentFile]) -> list[StreamEvent]:
+    return [StreamEvent("artifact", file.name, file.to_dict()) for file in files]
+
+
+def _interrupts(read: Collection[StreamEvent]) -> set[str]:
+    return {item.metadata["approval_id"] for item in read if item.type == "interrupt"}
+
+
+def _failure(read: Collection[StreamEvent], session_id: str) -> Exception | None:
+    for item in read:
+        if item.type == "error":
+            code = str(item.metadata.get("code", ""))
+            return RunFailed(item.content, code=code, session_id=session_id)
+        if item.type == "cancelled":
+            return RunCancelled(f"The run was cancelled: {item.content}", session_id=session_id)
+    return None

@@ -1,0 +1,1 @@
+"""Runs as a program sees them: events, modes and output files."""

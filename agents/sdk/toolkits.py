@@ -1,0 +1,37 @@
+"""The toolkit of an agent: its functions and middleware, made once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from agents import toolkits
+from agents.middleware.custom.toolkit import Member, Toolkit, as_tools
+from agents.sdk.config import DeepAgentConfig, SubagentConfig, functions
+from agents.sdk.environment.process import engine
+from agents.sdk.errors import SetupError
+from agents.sdk.feature_options import parts_of
+
+
+def toolkit_of(
+    config: DeepAgentConfig, subagents: Sequence[SubagentConfig], earlier: Toolkit | None
+) -> Toolkit:
+    """`earlier` is that of the agent before a subagent came: its middleware goes on."""
+    try:
+        own = {item.name: as_tools(functions(item.tools)) for item in subagents}
+        if earlier is not None:
+            return replace(earlier, of_subagents=own, loop=None)
+        return Toolkit(
+            as_tools(functions(config.tools)),
+            tuple(Member.of(item) for item in config.middleware),
+            own,
+            parts_of(config),
+        )
+    except (TypeError, ValueError) as error:
+        raise SetupError(str(error)) from error
+
+
+def forget(toolkit: Toolkit, token: object) -> None:
+    """An agent is closed, or nobody has it any more."""
+    toolkits.unbind(toolkit)
+    engine.discard(token)

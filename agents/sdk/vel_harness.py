@@ -1,0 +1,219 @@
+"""`VelHarness`: an agent with the stream of the Vercel AI SDK, and agent types by name."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from agents.sdk.agent_registry import AgentConfig, AgentRegistry, as_subagent
+from agents.sdk.config import DeepAgentConfig, DefaultDirectory
+from agents.sdk.deep_agent import DeepAgent
+from agents.sdk.errors import SetupError
+from agents.sdk.streaming.agent_file import AgentFile
+from agents.sdk.streaming.stream import StreamMode
+
+RESEARCH_PROMPT = """\
+You research a question until you can answer it: say first what has to be found out, look for it \
+in several places, delegate what can be looked at side by side, note each finding with where it \
+comes from, and tell what is certain from what is not. End with a report."""
+CODING_PROMPT = """\
+You work on the code in your working directory: look at what is there before you change it, make \
+small changes that fit it, run its tests, and say what you changed and how you checked it."""
+
+
+@dataclass
+class HarnessConfig:
+    """What a `VelHarness` has; `options` are further fields of `DeepAgentConfig`.
+
+    A session keeps its directory: if you name another `working_directory`, its next run is refused.
+    None: a session continues in its own directory, and a new session gets the current one. With
+    `sandbox` False there is no directory.
+    """
+
+    model: Any = field(default=None, repr=False)
+    skill_dirs: list[str] | None = None
+    custom_agents: dict[str, AgentConfig] = field(default_factory=dict)
+    system_prompt: str | None = None
+    max_turns: int = 100
+    working_directory: str | Path | None = None
+    sandbox: bool = True
+    database: bool = False
+    planning: bool = True
+    memory: bool = False
+    databases: dict[str, str] = field(default_factory=dict, repr=False)
+    guardrails: list[Any] = field(default_factory=list)
+    hooks: list[Any] = field(default_factory=list)
+    tool_retries: list[Mapping[str, Any]] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> HarnessConfig:
+        """Of a configuration file. Raises `SetupError` for a name that means nothing."""
+        known = {one.name for one in fields(cls)}
+        if unknown := sorted(set(given) - known):
+            raise SetupError(f"There is no setting {unknown[0]!r}; {', '.join(sorted(known))} are.")
+        custom = {
+            name: one if isinstance(one, AgentConfig) else AgentConfig(**one)
+            for name, one in given.get("custom_agents", {}).items()
+        }
+        return cls(**{**given, "custom_agents": custom})
+
+    def agent_config(self) -> DeepAgentConfig:
+        if self.database and not self.databases:
+            raise SetupError("database=True: say which, as databases={name: url}.")
+        return DeepAgentConfig(
+            **{
+                "name": "vel-harness",
+                "model": self.model,
+                "skill_dirs": self.skill_dirs,
+                "system_prompt": self.system_prompt or "",
+                "max_steps": self.max_turns,
+                "sandbox_enabled": self.sandbox,
+                "sandbox_working_dir": self._directory(),
+                "planning": self.planning,
+                "memory": self.memory,
+                "databases": self.databases,
+                "guardrails": self.guardrails,
+                "hooks": self.hooks,
+                "tool_retries": self.tool_retries,
+                **self.options,
+            }
+        )
+
+    def _directory(self) -> str:
+        if self.working_directory is None:
+            return DefaultDirectory(Path.cwd())
+        return str(Path(self.working_directory).expanduser().absolute())
+
+
+class VelHarness:
+    """An agent whose stream is the AI SDK's. `agent` is the `DeepAgent` behind it."""
+
+    def __init__(self, config: HarnessConfig | None = None) -> None:
+        self.config = config or HarnessConfig()
+        self.agents = AgentRegistry(self.config.custom_agents)
+        self.agent = DeepAgent(self.config.agent_config())
+        for agent_id, one in self.config.custom_agents.items():
+            self._offer(agent_id, one)
+
+    async def run(
+        self,
+        message: str,
+        session_id: str | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> str:
+        """`DeepAgent.run`."""
+        return await self.agent.run(message, session_id, context)
+
+    async def run_stream(
+        self,
+        message: str,
+        session_id: str | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """The parts of the AI SDK's UI message stream, version 5: `{"type": "text-delta", "id",
+        "delta"}` and so on. Ends as `DeepAgent.run_stream` does; a failure is a part as well as an
+        exception."""
+        events = self.agent.run_stream(message, session_id, StreamMode.UI_PARTS, context)
+        async with aclosing(events) as parts:
+            async for part in parts:
+                yield part
+
+    async def resume(
+        self, session_id: str | None = None, modified_state: Any = None
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """`DeepAgent.resume`, in the parts of `run_stream`."""
+        events = self.agent.resume(session_id, modified_state, StreamMode.UI_PARTS)
+        async with aclosing(events) as parts:
+            async for part in parts:
+                yield part
+
+    async def reject(
+        self, session_id: str | None = None, reason: str = ""
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """`DeepAgent.reject`, in the parts of `run_stream`."""
+        events = self.agent.reject(session_id, reason, StreamMode.UI_PARTS)
+        async with aclosing(events) as parts:
+            async for part in parts:
+                yield part
+
+    async def files(self, session_id: str | None = None) -> list[AgentFile]:
+        """`DeepAgent.files`."""
+        return await self.agent.files(session_id)
+
+    def register_agent(self, agent_id: str, config: AgentConfig) -> None:
+        """Another type to delegate to, from the next message on."""
+        self._offer(agent_id, config)
+        self.agents.register(agent_id, config)
+
+    def list_agent_types(self) -> list[str]:
+        return self.agents.list()
+
+    def get_state(self, session_id: str | None = None) -> dict[str, Any]:
+        """`DeepAgent.get_state`."""
+        return self.agent.get_state(session_id)
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """`DeepAgent.load_state`."""
+        self.agent.load_state(state)
+
+    def close(self) -> None:
+        """`DeepAgent.close`."""
+        self.agent.close()
+
+    async def aclose(self) -> None:
+        await self.agent.aclose()
+
+    async def __aenter__(self) -> VelHarness:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
+
+    def _offer(self, agent_id: str, config: AgentConfig) -> None:
+        prompt = self.config.system_prompt or ""
+        self.agent.register_subagent(as_subagent(agent_id, config, prompt))
+
+
+def create_harness(
+    config: HarnessConfig | Mapping[str, Any] | None = None, **given: Any
+) -> VelHarness:
+    """A harness of a config, with the fields `given` in place of its own."""
+    base = config if isinstance(config, HarnessConfig) else None
+    values = {one.name: getattr(base, one.name) for one in fields(HarnessConfig)} if base else {}
+    values |= dict(config) if isinstance(config, Mapping) else {}
+    return VelHarness(HarnessConfig.from_dict({**values, **given}))
+
+
+def create_coding_harness(
+    working_directory: str | Path | None = None,
+    config: HarnessConfig | Mapping[str, Any] | None = None,
+    **given: Any,
+) -> VelHarness:
+    """For code in a directory: a sandbox over it, and a plan."""
+    preset = {"sandbox": True, "planning": True, "system_prompt": CODING_PROMPT}
+    if working_directory is not None:
+        given["working_directory"] = working_directory
+    return create_harness(_over(preset, config), **given)
+
+
+def create_research_harness(
+    config: HarnessConfig | Mapping[str, Any] | None = None, **given: Any
+) -> VelHarness:
+    """For questions that take looking around: a prompt for that, a sandbox, and a plan."""
+    preset = {"sandbox": True, "planning": True, "system_prompt": RESEARCH_PROMPT}
+    return create_harness(_over(preset, config), **given)
+
+
+def _over(
+    preset: Mapping[str, Any], config: HarnessConfig | Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """`preset` with what a config says itself: what it leaves as it is by default says nothing."""
+    if isinstance(config, HarnessConfig):
+        usual = HarnessConfig()
+        given = {one.name: getattr(config, one.name) for one in fields(config)}
+        config = {name: value for name, value in given.items() if value != getattr(usual, name)}
+    return {**preset, **(config or {})}

@@ -1,0 +1,46 @@
+"""Each example runs offline, in this process and its database."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agents.sdk.scripts import ROOT, place
+
+__all__ = ["place"]
+
+EXPECTED = {
+    "basic": ["[write_file]", "Files: /haiku.md"],
+    "custom_skill": ["Found: house-style", "[load_skill]", "The letter is in"],
+    "data_analysis": ["growth 50%", "[file] ", "# Signups", '"row_count":3'],
+    "decision_workflow": ["place_order: {", "Nothing was ordered."],
+    "research_report": ["[market-researcher] subagent_start", "[tech-researcher] subagent_end"],
+    "subagent_research": ["fact-checker", "Two of three sources agree", "second claim: completed"],
+    "with_skills": ["- reporting:", "[load_skill", "second offer"],
+}
+
+
+def test_every_example_is_run_here() -> None:
+    assert {file.stem for file in (ROOT / "examples").glob("*.py")} == set(EXPECTED)
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_an_example(
+    name: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("DECISION", "n")
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    os.chmod(place, 0o755)  # the sandbox's account walks through it
+    program: dict[str, Any] = runpy.run_path(str(ROOT / "examples" / f"{name}.py"))
+    asyncio.run(program["main"]())
+    out = capsys.readouterr().out
+    for text in EXPECTED[name]:
+        assert text in out

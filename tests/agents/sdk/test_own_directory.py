@@ -1,0 +1,93 @@
+"""An agent of a program in a directory of the caller's: protected files and the report."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.agents.sdk.conftest import MakeAgent
+from tests.sandbox.own_directory.checkouts import make_checkout
+from tests.sandbox.places import reachable_directory
+from vel import (
+    DeepAgent,
+    SetupError,
+    StreamEvent,
+    VelHarness,
+    create_coding_harness,
+    create_deep_agent,
+    create_harness,
+    scripted_model,
+)
+
+pytestmark = pytest.mark.bubblewrap
+
+COMMAND = "echo new > .github; echo evil > .git/hooks/pre-commit; echo x > Makefile; echo y > a.py"
+TURNS = [{"text": "", "tool_calls": [("execute", {"command": COMMAND})]}, "Done."]
+
+
+@pytest.fixture
+def project() -> Iterator[Path]:
+    with reachable_directory() as place:
+        yield make_checkout(place)
+
+
+def report(make_agent: MakeAgent, project: Path, **options: object) -> list[str]:
+    """The paths in the report of a run in the directory."""
+    agent = make_agent(TURNS, sandbox=True, sandbox_working_dir=str(project), **options)
+
+    async def run() -> list[StreamEvent]:
+        return [event async for event in agent.run_stream("work", session_id="one")]
+
+    events = asyncio.run(run())
+    assert events[-1].type == "end"
+    found = [event.metadata for event in events if event.type == "runs_outside"]
+    return [change["path"] for metadata in found for change in metadata["changes"]]
+
+
+def test_the_report_is_an_event_of_the_stream(make_agent: MakeAgent, project: Path) -> None:
+    assert report(make_agent, project) == [".github.vel-blocked", "Makefile"]
+    assert not (project / ".git/hooks/pre-commit").exists()
+    assert (project / "a.py").exists()
+
+
+def test_options_open_and_protect_files(make_agent: MakeAgent, project: Path) -> None:
+    options = {"sandbox_allow_write": [".github"], "sandbox_protect": ["Makefile"]}
+    assert report(make_agent, project, **options) == [".github", "Makefile.vel-blocked"]
+    assert (project / ".github").read_text() == "new\n"
+
+
+def test_a_pattern_that_cannot_match_is_refused(make_agent: MakeAgent, project: Path) -> None:
+    with pytest.raises(SetupError, match="sandbox_allow_write"):
+        report(make_agent, project, sandbox_allow_write=["/etc/passwd"])
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("door", ["deep agent", "harness", "coding harness"])
+def test_a_working_directory_that_does_not_exist_is_refused(
+    project: Path, monkeypatch: pytest.MonkeyPatch, door: str
+) -> None:
+    monkeypatch.chdir(project)
+    missing, model = project / "no" / "such", scripted_model(["Done."])
+    agent: DeepAgent | VelHarness
+    if door == "deep agent":
+        agent = create_deep_agent(model, sandbox_working_dir=str(missing))
+    elif door == "harness":
+        agent = create_harness(model=model, working_directory="no/such")
+    else:
+        agent = create_coding_harness(missing, model=model)
+    with closing(agent), pytest.raises(SetupError, match=f"{missing} does not exist"):
+        asyncio.run(agent.run("work"))
+    assert not (project / "no").exists()
+
+
+def test_the_default_directory_is_made(
+    make_agent: MakeAgent, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    agent = make_agent(TURNS, sandbox=True)
+    assert asyncio.run(agent.run("work")) == "Done."
+    assert (project / "workspace" / "a.py").read_text() == "y\n"

@@ -1,0 +1,202 @@
+"""In a script with no project around it: own database, no environment, killed and gone on with."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from tests.agents.sdk.scripts import ROOT, cache, place, run, start
+from tests.support.migrated import copy_sqlite
+
+__all__ = ["cache", "place"]
+
+AGENT = """
+import asyncio, os, sys, threading
+from vel import create_deep_agent, scripted_model, tool, SetupError
+
+@tool(requires_approval=True)
+def send(to: str) -> str:
+    "Send a letter."
+    with open("sent.txt", "a") as file:
+        file.write(to + "\\n")
+    return "sent to " + to
+
+SCRIPT = [{"text": "Sending.", "tool_calls": [("send", {"to": "bob"})]}, "Sent."]
+
+def make(**options):
+    options.setdefault("persistence_path", "agent.sqlite3")
+    return create_deep_agent(model=scripted_model(SCRIPT), tools=[send], sandbox=False, **options)
+
+async def tell(events):
+    async for event in events:
+        print(event.type, event.metadata.get("tool_name", ""), flush=True)
+"""
+
+ASKS_AND_STAYS = (
+    AGENT
+    + """
+async def main():
+    await tell(make().run_stream("Write to Bob", session_id="letters"))
+    print("waiting", flush=True)
+    sys.stdin.read()
+asyncio.run(main())
+"""
+)
+
+GOES_ON = (
+    AGENT
+    + """
+async def main():
+    agent = make()
+    print([item.metadata["input"] for item in await agent.pending("letters")])
+    await tell(agent.resume("letters"))
+asyncio.run(main())
+print(*sorted(thread.name for thread in threading.enumerate() if "database" in thread.name))
+"""
+)
+
+
+def test_a_script_does_not_start_a_run_on_a_full_disk(place: Path, cache: Path) -> None:
+    program = f"""{AGENT}
+from agents.services.errors import NoSpace
+try:
+    asyncio.run(make().run("Write to Bob"))
+except NoSpace as error:
+    print(error)
+"""
+    out = run(program, place, cache, VEL_RESERVE_BYTES="1" + "0" * 18)
+    assert "1,000,000,000,000 MB are reserved for active runs" in out
+
+
+def test_an_interrupt_outlives_a_killed_process(place: Path, cache: Path) -> None:
+    process = start(ASKS_AND_STAYS, place, cache)
+    assert process.stdout is not None
+    told = []
+    while "waiting\n" not in told:
+        told.append(process.stdout.readline())
+        assert told[-1], process.communicate()[1]
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert "interrupt send\n" in told
+    assert not (place / "sent.txt").exists()
+    assert (place / "agent.sqlite3").stat().st_mode & 0o077 == 0
+    out = run(GOES_ON, place, cache)
+    assert out.splitlines()[0] == "[{'to': 'bob'}]"
+    assert out.splitlines()[-2] == "end "
+    assert "tool_result send" in out
+    assert (place / "sent.txt").read_text() == "bob\n"
+
+
+DRIVEN = (
+    AGENT
+    + """
+@tool(effect="read")
+def look() -> str:
+    "Look."
+    print("looking", flush=True)
+    if os.environ.get("HANG"):
+        sys.stdin.read()
+    return "seen"
+
+async def main():
+    script = [{"tool_calls": [("look", {})]}, "Looked."]
+    agent = create_deep_agent(
+        model=scripted_model(script), tools=[look], sandbox=False, persistence_path="a.sqlite3"
+    )
+    if os.environ.get("HANG"):
+        await agent.run("Look", session_id="s")
+    else:
+        await tell(agent.resume("s"))
+        print(await agent.run("Again", session_id="s"))
+asyncio.run(main())
+"""
+)
+
+
+def test_a_run_that_was_killed_goes_on_when_its_lease_is_over(place: Path, cache: Path) -> None:
+    process = start(DRIVEN, place, cache, HANG="1")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "looking\n"
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    out = run(DRIVEN, place, cache)
+    assert out.splitlines()[-3:] == ["end ", "looking", "Looked."]
+
+
+OLD_DATABASE = (
+    AGENT
+    + """
+async def main():
+    try:
+        await make().run("x")
+    except SetupError as error:
+        print("refused:", error)
+asyncio.run(main())
+"""
+)
+
+
+def test_a_database_of_a_development_version_is_refused(place: Path, cache: Path) -> None:
+    copy_sqlite(place / "agent.sqlite3")
+    with closing(sqlite3.connect(place / "agent.sqlite3")) as database, database:
+        database.execute(
+            "INSERT INTO django_migrations (app, name, applied)"
+            " VALUES ('agents', '0002_sandbox_options', '2026-11-22')"
+        )
+    before = (place / "agent.sqlite3").read_bytes()
+    out = run(OLD_DATABASE, place, cache)
+    assert out.startswith("refused: ")
+    assert "development version before 0.1.0" in out
+    assert (place / "agent.sqlite3").read_bytes() == before
+
+
+ONE_PROCESS = (
+    AGENT
+    + """
+async def refused(**options):
+    try:
+        await make(**options).run("x")
+    except SetupError as error:
+        print("refused:", error)
+
+async def main():
+    await refused(persistence_path="no/such/place.db")
+    agent = make(persistence_path=None)
+    try:
+        await agent.run("Write", session_id="s")
+    except Exception as error:
+        print(type(error).__name__)
+    await refused(persistence_path="other.sqlite3")
+    bare = create_deep_agent(sandbox=False)
+    try:
+        await bare.run("x")
+    except SetupError as error:
+        print("refused:", error)
+    # Nothing was closed: the end of the process does that.
+
+asyncio.run(main())
+asyncio.run(make(persistence_path=None, name="second").aclose())
+print([name for name in os.listdir(".") if "sqlite" in name])
+"""
+)
+
+
+def test_a_throw_away_database_leaves_nothing(place: Path, cache: Path) -> None:
+    out = run(ONE_PROCESS, place, cache)
+    assert "make the directory" in out
+    assert "RunInterrupted" in out
+    assert "a process has one database" in out
+    assert "ANTHROPIC_API_KEY" in out
+    assert "scripted" in out
+    assert out.splitlines()[-1] == "[]"
+    assert not (place / "data").exists()
+
+
+def test_two_examples_as_programs_from_another_directory(place: Path, cache: Path) -> None:
+    out = run(ROOT / "examples" / "basic.py", place, cache)
+    assert "[write_file]" in out
+    assert out.splitlines()[-1] == "Files: /haiku.md"
+    out = run(ROOT / "examples" / "decision_workflow.py", place, cache, DECISION="5000")
+    assert '[place_order] {"vendor":"Acme","amount":5000' in out
