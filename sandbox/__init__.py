@@ -6,12 +6,12 @@ This package does not import Django or any other package of Vel.
 from sandbox.backends import CompositeBackend, StateFilesystemBackend
 from sandbox.backends.sandboxed import SandboxFilesystemBackend
 from sandbox.base import BaseSandbox, Execution
-from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.cancellation import Cancellation
 from sandbox.create import create_sandbox
 from sandbox.errors import SandboxError, SandboxNotAvailableError, SandboxUnavailable
+from sandbox.linux.bubblewrap import BubblewrapSandbox
+from sandbox.linux.probe import HostReport, check_host
 from sandbox.policy import Limits, Mount, Network, SandboxPolicy
-from sandbox.probe import HostReport, check_host
 from sandbox.result import ExecutionResult
 from sandbox.workspace import Workspace
 

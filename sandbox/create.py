@@ -7,12 +7,12 @@ import platform
 from pathlib import Path
 
 from sandbox.base import BaseSandbox
-from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.errors import SandboxSetupError, SandboxUnavailable
 from sandbox.host_paths import readable_path, writable_directory
+from sandbox.linux.bubblewrap import BubblewrapSandbox
+from sandbox.macos.seatbelt import SeatbeltSandbox
 from sandbox.own_directory.rules import FileRules
 from sandbox.policy import Mount, Network, SandboxPolicy
-from sandbox.seatbelt import SeatbeltSandbox
 from sandbox.uids import uid_for
 
 

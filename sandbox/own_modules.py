@@ -9,7 +9,7 @@ from marshal import dumps
 from pathlib import Path
 
 from sandbox import own_modules_start
-from sandbox.namespace import InjectedFile
+from sandbox.policy import InjectedFile
 
 RESERVED = sys.stdlib_module_names | {"sitecustomize", "usercustomize"}
 """Modules that are never imported from a directory that commands can write."""

@@ -40,6 +40,14 @@ class Mount:
 
 
 @dataclass(frozen=True, slots=True)
+class InjectedFile:
+    """A read-only file that exists only in the sandbox."""
+
+    target: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """Resource limits of one command, in bytes and seconds. None means no limit of that kind.
 
@@ -85,7 +93,7 @@ class SandboxPolicy:
 
     `mounts` are bound in their order over the read-only system. `working_dir` is the absolute
     path inside the sandbox where commands start. `timeout` is the default wall time in seconds.
-    `allowed_hosts` are the hosts of the network ALLOWLIST, in the form of `sandbox.egress.rules`.
+    `allowed_hosts` are the hosts of the network ALLOWLIST: see `sandbox.linux.egress.rules`.
     `uid` is the unprivileged host account of commands. None means the caller's own account, or, if
     the caller is root, the owner of the first writable mount.
     """

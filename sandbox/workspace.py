@@ -9,17 +9,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sandbox.directories.owned import make, opened
 from sandbox.errors import SandboxSetupError
 from sandbox.host_paths import writable_directory
-from sandbox.namespace import PYTHON
+from sandbox.linux.namespace import PYTHON
 from sandbox.own_directory.guard import DirectoryGuard
 from sandbox.own_directory.inventory import Inventory
 from sandbox.own_directory.rules import FileRules
-from sandbox.owned_directories import make, opened
 from sandbox.paths import AREAS, FAMILY_AREAS, READ_ONLY_AREAS, SANDBOX_ROOT, WORKING_DIR
 from sandbox.policy import Limits, Mount, Network, SandboxPolicy
 from sandbox.reach import unreachable_directory
-from sandbox.toolbox import PYTHON_IN_IT, VARIABLES, Toolbox
+from sandbox.toolboxes.toolbox import PYTHON_IN_IT, VARIABLES, Toolbox
 from sandbox.uids import uid_for
 
 __all__ = ["Workspace", "own_directory_account", "prepare", "uid_for"]

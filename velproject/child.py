@@ -32,7 +32,7 @@ SHARED = (
     "agents.tasks",
     "agents.services.agent_definitions.files",
     "text_scanner.scanning",
-    "sandbox.egress.execution",
+    "sandbox.linux.egress.execution",
 )
 """The engine, and what it imports at first use."""
 

@@ -38,7 +38,7 @@ from agents.prompt_variables import left_as_text
 from agents.services.agent_definitions.actions import build_spec, delete_agent, save_agent
 from agents.services.errors import InvalidRequest
 from agents.spec import AgentSpec
-from sandbox.probe import check_host
+from sandbox.linux.probe import check_host
 
 WITH_OPTIONS = {"Approval": ["approver_groups"], "Sandbox and network": ["limits_of_commands"]}
 """Fields that are no options, below the heading of options."""

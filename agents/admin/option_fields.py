@@ -43,7 +43,7 @@ from agents.providers.registry import PROVIDERS
 from agents.services.agent_definitions.output_schemas import schema_text
 from agents.services.errors import InvalidRequest
 from agents.settings import DataSettings
-from sandbox.toolbox_find import toolbox_names
+from sandbox.toolboxes.find import toolbox_names
 
 _LONG_JSON = {"rows": 12, "spellcheck": "false", "class": "vel-json"}
 Make = Callable[[Any, str], forms.Field]

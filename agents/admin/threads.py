@@ -26,7 +26,7 @@ from agents.services.erasure.actions import erase_thread
 from agents.services.errors import ServiceError
 from agents.services.files.restoring import restore_workspace
 from agents.settings import DataSettings
-from sandbox.tree_size import tree_size
+from sandbox.directories.tree_size import tree_size
 
 RUNS_PER_PAGE = 10
 SHOWN_STEPS = 50

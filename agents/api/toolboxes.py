@@ -16,8 +16,8 @@ from agents.models import TokenScope
 from agents.selectors.visible import agents_for
 from agents.settings import DataSettings
 from sandbox.errors import SandboxError
-from sandbox.toolbox import mismatch
-from sandbox.toolbox_find import find_toolbox, toolbox_names
+from sandbox.toolboxes.find import find_toolbox, toolbox_names
+from sandbox.toolboxes.toolbox import mismatch
 
 logger = logging.getLogger(__name__)
 

@@ -25,8 +25,8 @@ from agents.call_patterns.host_expressions import (
 from agents.call_patterns.host_views import lines_of, views_of
 from agents.call_patterns.steps import Steps, TooMuchToRead
 from sandbox.backends.regex import compile_linear
-from sandbox.egress.hosts import HostRefused, parse_endpoint
 from sandbox.errors import InvalidRequest as InvalidPattern
+from sandbox.linux.egress.hosts import HostRefused, parse_endpoint
 
 _PATTERN = re.compile(r"\*|(?:\*\.)?[a-z0-9_*-]+(?:\.[a-z0-9_*-]+)*|[0-9a-f:]*:[0-9a-f:.]+")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

@@ -16,13 +16,13 @@ from importlib.resources import files
 
 from agents.documents.picture_size import picture_size
 from agents.settings import DataSettings, UploadSettings
-from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.cancellation import Cancellation
 from sandbox.errors import SandboxError
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.policy import Limits, SandboxPolicy
 from sandbox.result import ExecutionResult
-from sandbox.toolbox import PYTHON_IN_IT, VARIABLES, Toolbox
-from sandbox.toolbox_find import HeldToolbox, hold_toolbox
+from sandbox.toolboxes.find import HeldToolbox, hold_toolbox
+from sandbox.toolboxes.toolbox import PYTHON_IN_IT, VARIABLES, Toolbox
 
 logger = logging.getLogger(__name__)
 

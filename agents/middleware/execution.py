@@ -19,7 +19,7 @@ from sandbox.cancellation import Cancellation
 from sandbox.errors import SandboxError
 from sandbox.policy import MAX_TIMEOUT
 from sandbox.result import ExecutionResult
-from sandbox.toolbox_find import find_toolbox
+from sandbox.toolboxes.find import find_toolbox
 
 COMMAND_TOOLS = frozenset({"execute", "execute_python", "execute_in_sandbox"})
 _PACKAGES_NAMED = 12

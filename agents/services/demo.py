@@ -35,7 +35,7 @@ from agents.services.runs.start import RunRequest, create_run
 from agents.settings import DataSettings
 from sandbox.backends import TreeBackend
 from sandbox.errors import FileMissing, SandboxError
-from sandbox.toolbox_find import hold_toolbox
+from sandbox.toolboxes.find import hold_toolbox
 from sandbox.workspace import Workspace
 
 DEMO_SLUG = "demo"

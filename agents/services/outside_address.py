@@ -15,9 +15,9 @@ from ipaddress import ip_address
 
 from agents.services.errors import InvalidRequest
 from agents.services.private_hosts import PrivateHosts
-from sandbox.egress.addresses import special_purpose
-from sandbox.egress.destinations import Destinations, PublicInternet
-from sandbox.egress.hosts import Address, Endpoint, HostRefused, parse_endpoint, parse_port
+from sandbox.linux.egress.addresses import special_purpose
+from sandbox.linux.egress.destinations import Destinations, PublicInternet
+from sandbox.linux.egress.hosts import Address, Endpoint, HostRefused, parse_endpoint, parse_port
 
 LONGEST_URL = 500
 

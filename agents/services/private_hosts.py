@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-from sandbox.egress.hosts import Address
+from sandbox.linux.egress.hosts import Address
 
 _METADATA = IPv4Address("168.63.129.16")
 

@@ -19,8 +19,8 @@ from sandbox.backends.protocol import (
 )
 from sandbox.backends.results import reports_errors
 from sandbox.backends.tools import FileTools
+from sandbox.directories.file_lock import FileLock, LockTimeout
 from sandbox.errors import FileAccessFailed, FileChanged, FileError, FileMissing
-from sandbox.file_lock import FileLock, LockTimeout
 
 
 class SeenFiles(Protocol):

@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
-from sandbox.backends.beneath import DIRECTORY, READ, Resolver, default_resolver
 from sandbox.backends.names import meant, shown
 from sandbox.backends.oserrors import as_file_errors, not_a_file
 from sandbox.backends.protocol import (
@@ -24,6 +23,8 @@ from sandbox.backends.protocol import (
 )
 from sandbox.backends.results import appeared, changed
 from sandbox.backends.tools import FileTools
+from sandbox.directories.beneath import DIRECTORY, READ, Resolver, default_resolver
+from sandbox.directories.reopening import path_below
 from sandbox.errors import (
     FileAccessFailed,
     FileChanged,
@@ -33,7 +34,6 @@ from sandbox.errors import (
     NotRegularFile,
     ReadOnlyPath,
 )
-from sandbox.reopening import path_below
 
 _PERMISSIONS = 0o777
 """The bits of a replaced file's mode that are kept: never setuid, setgid or sticky."""

@@ -7,15 +7,15 @@ from pathlib import Path
 from types import MappingProxyType
 
 from sandbox import paths
-from sandbox.backends.beneath import Resolver
 from sandbox.backends.composite import CompositeBackend
 from sandbox.backends.names import meant, shown
 from sandbox.backends.protocol import FileBackend, WriteGuard
 from sandbox.backends.readonly import ReadOnly
 from sandbox.backends.state import StateFilesystemBackend
 from sandbox.backends.tree import TreeBackend
+from sandbox.directories.beneath import Resolver
+from sandbox.linux.quota import Room
 from sandbox.policy import Limits
-from sandbox.quota import Room
 
 _READ_ONLY_ADVICE = (
     "read-only. Write to /sandbox/workspace (scratch) or /sandbox/outputs (for the user)."

@@ -18,11 +18,11 @@ from sandbox.account import Account, account_for
 from sandbox.backends.protocol import FileBackend, WriteGuard
 from sandbox.backends.readonly import ReadOnly
 from sandbox.backends.tree import TreeBackend
+from sandbox.directories.removal import remove_tree
 from sandbox.errors import PathRefused, SandboxSetupError
 from sandbox.host_paths import readable_path
-from sandbox.namespace import ENVIRONMENT
+from sandbox.linux.namespace import ENVIRONMENT
 from sandbox.policy import Mount, SandboxPolicy
-from sandbox.removal import remove_tree
 
 TEMPORARY = "/tmp"  # noqa: S108 - the sandbox's, never the host's
 SKILLS = "/skills"

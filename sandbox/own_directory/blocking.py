@@ -13,11 +13,11 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from sandbox.directories.reopening import CHANGE, LIST, open_directory
 from sandbox.own_directory.git_directory import NEVER_NEW
 from sandbox.own_directory.names import BLOCKED, GIT, fold
 from sandbox.own_directory.rules import FileRules
-from sandbox.reopening import CHANGE, LIST, open_directory
-from sandbox.watchdog import Watch
+from sandbox.watch import Watch
 
 CHECK_SECONDS = 0.25
 PAUSE = 5

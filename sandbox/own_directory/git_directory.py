@@ -10,7 +10,7 @@ import re
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from sandbox.backends.beneath import DIRECTORY
+from sandbox.directories.beneath import DIRECTORY
 from sandbox.own_directory.git_config import executable_settings, values_of, words_of
 from sandbox.own_directory.inventory import Inventory, Item, is_below
 from sandbox.own_directory.names import GIT, fold

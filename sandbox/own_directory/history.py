@@ -10,8 +10,8 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.errors import SandboxError
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.own_directory.inventory import Change, Inventory
 from sandbox.own_directory.rules import FileRules
 from sandbox.policy import Mount, SandboxPolicy

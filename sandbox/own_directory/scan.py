@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from sandbox.backends.beneath import DIRECTORY
+from sandbox.directories.beneath import DIRECTORY
 from sandbox.own_directory.git_directory import GitScan, looks_like_git
 from sandbox.own_directory.inventory import Inventory, Item, is_below
 from sandbox.own_directory.names import BLOCKED, GIT, PACKAGES, fold, why_listed

@@ -9,7 +9,7 @@ import time
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from sandbox.backends.beneath import DIRECTORY, READ
+from sandbox.directories.beneath import DIRECTORY, READ
 
 if TYPE_CHECKING:
     from hashlib import _Hash

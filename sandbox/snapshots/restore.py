@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sandbox.reopening import CHANGE, open_below, open_directory
+from sandbox.directories.reopening import CHANGE, open_below, open_directory
 from sandbox.snapshots.changes import Change, compare
 from sandbox.snapshots.manifest import Manifest, Node, is_kept_file
 from sandbox.snapshots.store import SnapshotStore

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
 
-from sandbox.reopening import open_directory, open_file
+from sandbox.directories.reopening import open_directory, open_file
 from sandbox.snapshots.limits import LEFT_OUT, SnapshotLimits
 from sandbox.snapshots.manifest import Manifest, Node, is_kept_file
 

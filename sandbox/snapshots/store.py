@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox.directories.file_lock import FileLock
 from sandbox.errors import SandboxError
-from sandbox.file_lock import FileLock
 from sandbox.snapshots.changes import ChangeCounts, count_changes
 from sandbox.snapshots.limits import SnapshotLimits
 from sandbox.snapshots.manifest import Manifest

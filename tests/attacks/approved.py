@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sandbox import BaseSandbox, create_sandbox
-from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.workspace import prepare
 from tests.attacks.table.unapproved import Planting
 from tests.attacks.world import World

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from sandbox import create_sandbox
-from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.workspace import prepare
 from tests.attacks.attack import Attack
 from tests.attacks.driver import PRELUDE

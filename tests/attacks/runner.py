@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sandbox import BaseSandbox, create_sandbox
-from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.workspace import Workspace, prepare
 from tests.attacks import approved, own_directory, readers
 from tests.attacks.attack import Attack

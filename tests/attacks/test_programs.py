@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from sandbox import BaseSandbox
-from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from tests.sandbox.places import reachable_directory, workspace_in
 from tests.support.hang import HANG
 

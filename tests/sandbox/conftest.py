@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.bubblewrap import BubblewrapSandbox
-from sandbox.probe import usable_cgroups
+from sandbox.linux.bubblewrap import BubblewrapSandbox
+from sandbox.linux.probe import usable_cgroups
 from tests.sandbox import limited
 from tests.sandbox.places import reachable_directory, sandbox_in
 

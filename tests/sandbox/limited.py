@@ -6,9 +6,9 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.linux.bubblewrap import BubblewrapSandbox
+from sandbox.linux.probe import usable_cgroups
 from sandbox.policy import Limits
-from sandbox.probe import usable_cgroups
 from tests.sandbox.places import processes_with, workspace_in
 from tests.support.hang import HANG
 

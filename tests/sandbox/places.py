@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.directories.removal import remove_tree
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.policy import Limits
-from sandbox.removal import remove_tree
 from sandbox.workspace import Workspace, prepare, uid_for
 from tests.support.hang import HANG
 

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sandbox.backends import WorkspaceBackend
-from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.create import create_sandbox
 from sandbox.importable import importable_files
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.paths import WORKING_DIR
 from sandbox.workspace import Workspace
 from tests.sandbox.places import workspace_in

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import launched
-from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.linux import launched
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.policy import Mount
 from tests.sandbox.places import account, sandbox_in, workspace_in
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.processes import wait_readable
 from sandbox.reaper import kill_marked
 from tests.sandbox.places import is_asleep, is_dead, processes_with, until, workspace_in
@@ -121,13 +121,13 @@ _PARENT_AT_THE_GATE = """
 import signal, sys
 from pathlib import Path
 from tests.sandbox.places import sandbox_in
-import sandbox.bubblewrap
-real = sandbox.bubblewrap.launch
+import sandbox.linux.bubblewrap
+real = sandbox.linux.bubblewrap.launch
 def launch(*arguments):
     launched = real(*arguments)
     print(launched.pid, flush=True)
     signal.pause()
-sandbox.bubblewrap.launch = launch
+sandbox.linux.bubblewrap.launch = launch
 sandbox_in(Path(sys.argv[1])).start("touch ran", marker=sys.argv[2])
 """
 

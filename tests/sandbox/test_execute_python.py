@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from tests.sandbox.places import workspace_in
 
 pytestmark = pytest.mark.bubblewrap

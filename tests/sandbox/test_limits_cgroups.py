@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import probe
-from sandbox.bubblewrap import BubblewrapSandbox
-from sandbox.cgroups import MEMORY, PIDS, Cgroups
-from sandbox.cgroups_search import find_cgroups
-from sandbox.enforced_limits import enforced_limits
 from sandbox.errors import SandboxSetupError
+from sandbox.linux import probe
+from sandbox.linux.bubblewrap import BubblewrapSandbox
+from sandbox.linux.cgroups import MEMORY, PIDS, Cgroups
+from sandbox.linux.cgroups_search import find_cgroups
+from sandbox.linux.enforced_limits import enforced_limits
+from sandbox.linux.probe import check_host
 from sandbox.policy import Limits
-from sandbox.probe import check_host
 from tests.sandbox.limited import limited, own_groups
 from tests.sandbox.places import until, workspace_in
 
@@ -65,7 +65,7 @@ def test_a_command_that_cannot_be_put_in_a_group_does_not_run(
     place: Path, cgroups: Cgroups, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = replace(cgroups, parents=dict.fromkeys(cgroups.parents, place / "gone"))
-    monkeypatch.setattr("sandbox.bubblewrap.usable_cgroups", lambda: gone)
+    monkeypatch.setattr("sandbox.linux.bubblewrap.usable_cgroups", lambda: gone)
     box = limited(place, True)
     with pytest.raises(SandboxSetupError, match="limits could not be set"):
         box.execute("touch ran")
@@ -104,7 +104,7 @@ def test_groups_of_a_dead_worker_are_removed_by_a_later_one(place: Path, cgroups
     parent.wait()
     assert len(left()) == count, "nobody was there to remove it"
     subprocess.run(
-        [sys.executable, "-c", "from sandbox.probe import check_host; check_host()"],
+        [sys.executable, "-c", "from sandbox.linux.probe import check_host; check_host()"],
         check=True,
         cwd=ROOT,
     )

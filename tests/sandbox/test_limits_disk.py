@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import watchdog_disk
 from sandbox.backends import WorkspaceBackend
-from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.linux import watchdog_disk
+from sandbox.linux.bubblewrap import BubblewrapSandbox
+from sandbox.linux.quota import TreeScan
 from sandbox.policy import Limits
-from sandbox.quota import TreeScan
 from tests.sandbox.limited import MARKER, MIB, assert_nothing_is_left, limited
 from tests.sandbox.places import AS_ROOT, until, workspace_in
 

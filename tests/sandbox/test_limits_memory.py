@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.bubblewrap import BubblewrapSandbox
-from sandbox.probe import usable_cgroups
-from sandbox.watchdog_memory import MemoryWatch
+from sandbox.linux.bubblewrap import BubblewrapSandbox
+from sandbox.linux.probe import usable_cgroups
+from sandbox.linux.watchdog_memory import MemoryWatch
 from tests.sandbox.limited import MARKER, MIB, assert_nothing_is_left, limited
 
 pytestmark = [pytest.mark.bubblewrap, pytest.mark.control_groups]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.bubblewrap import BubblewrapSandbox
-from sandbox.probe import usable_cgroups
+from sandbox.linux.bubblewrap import BubblewrapSandbox
+from sandbox.linux.probe import usable_cgroups
 from tests.sandbox.limited import MARKER, MIB, assert_nothing_is_left, limited
 from tests.support.hang import HANG
 

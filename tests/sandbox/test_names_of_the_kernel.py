@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.cgroups import Cgroups
+from sandbox.linux.cgroups import Cgroups
 from sandbox.processes import parent_of
 
 ROOT = Path(__file__).resolve().parents[2]
 READ_MOUNTS = """
-from sandbox.cgroups_search import find_cgroups, mounted_versions
+from sandbox.linux.cgroups_search import find_cgroups, mounted_versions
 print(mounted_versions())
 find_cgroups()
 """

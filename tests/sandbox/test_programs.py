@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 
 pytestmark = pytest.mark.bubblewrap
 

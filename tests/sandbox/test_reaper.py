@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.errors import SandboxSetupError
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.reaper import kill_marked
 from tests.sandbox.places import account, is_dead, processes_with
 

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.seatbelt_paths import ShownPath
-from sandbox.seatbelt_profile import Profile, render_profile
+from sandbox.macos.paths import ShownPath
+from sandbox.macos.profile import Profile, render_profile
 
 WORK = Path("/Users/me/work")
 DATA = Path("/Users/me/data")

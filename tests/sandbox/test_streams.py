@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.cancellation import Cancellation
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from tests.sandbox.places import is_dead, sandbox_in, workspace_in
 from tests.support.hang import HANG
 

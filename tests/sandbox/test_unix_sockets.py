@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.base import BaseSandbox
-from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.create import create_sandbox
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.workspace import prepare
 from tests.sandbox.places import AS_ROOT, account
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.errors import SandboxSetupError
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.policy import Limits
 from sandbox.uids import FIRST_UID, UID_COUNT
 from sandbox.workspace import prepare, uid_for

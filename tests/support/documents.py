@@ -17,8 +17,8 @@ from django.conf import settings
 from django.test import override_settings
 
 from agents.documents.reader import PACKAGES
-from sandbox.toolbox_build import ToolboxRequest
-from sandbox.toolbox_find import find_toolbox
+from sandbox.toolboxes.build import ToolboxRequest
+from sandbox.toolboxes.find import find_toolbox
 from tests.support.shared import alone, shared_directory
 from tests.support.toolboxes import data_with
 

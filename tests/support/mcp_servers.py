@@ -12,9 +12,9 @@ from agents.features.mcp_client.actions import accept_tools, fetch_tools, save_s
 from agents.features.mcp_client.models import McpServer
 from agents.features.mcp_client.protocol.connection import Connection
 from agents.features.mcp_client.protocol.stdio import StdioTransport
-from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.policy import SandboxPolicy
-from sandbox.toolbox_build import ToolboxRequest
+from sandbox.toolboxes.build import ToolboxRequest
 from sandbox.uids import uid_for
 from tests.support.toolboxes import data_with
 

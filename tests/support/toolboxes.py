@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from agents.demo.task import TOOLBOX, TOOLBOX_PACKAGES
-from sandbox.toolbox import ENVIRONMENT, MANIFEST
-from sandbox.toolbox_build import ToolboxRequest, create_toolbox
-from sandbox.toolbox_contents import measure
-from sandbox.toolbox_environment import PipFailed
-from sandbox.toolbox_python import python_facts
-from sandbox.toolbox_store import open_store
+from sandbox.toolboxes.build import ToolboxRequest, create_toolbox
+from sandbox.toolboxes.contents import measure
+from sandbox.toolboxes.environment import PipFailed
+from sandbox.toolboxes.python import python_facts
+from sandbox.toolboxes.store import open_store
+from sandbox.toolboxes.toolbox import ENVIRONMENT, MANIFEST
 from tests.support.shared import alone, shared_directory
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "vel-tests" / "toolboxes"

@@ -22,7 +22,7 @@ from agents.settings import SecretSettings, ShellSettings
 from velproject.server_settings import ServerSettings
 
 with lazy_modules:
-    from sandbox import probe  # every command imports this module, and few try a sandbox
+    from sandbox.linux import probe  # every command imports this module, and few try a sandbox
 
 
 SHORTEST_KEY = 32

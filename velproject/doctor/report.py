@@ -23,9 +23,9 @@ from agents.kernel.features import collect
 from agents.kernel.lazy_modules import lazy_modules
 from agents.settings import DataSettings
 from sandbox.errors import SandboxError
-from sandbox.probe import check_host
-from sandbox.toolbox_contents import verify_toolbox
-from sandbox.toolbox_find import find_toolbox, toolbox_names
+from sandbox.linux.probe import check_host
+from sandbox.toolboxes.contents import verify_toolbox
+from sandbox.toolboxes.find import find_toolbox, toolbox_names
 from velproject import env
 from velproject.doctor.findings import Finding, Level
 

@@ -29,7 +29,7 @@ from agents.selectors.metrics import (
 )
 from agents.selectors.status import feature_sections, model_errors
 from agents.services.machines.actions import machine_states
-from sandbox.probe import check_host
+from sandbox.linux.probe import check_host
 from velproject.monitoring.readiness import readiness
 
 PERMISSION = "agents.view_serverprocess"

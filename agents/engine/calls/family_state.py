@@ -13,8 +13,8 @@ from django.db.models.functions import Length
 
 from agents.engine.session import Session
 from agents.models import StateFile, Thread
+from sandbox.directories.fingerprint import fingerprint
 from sandbox.errors import SandboxError
-from sandbox.fingerprint import fingerprint
 from sandbox.paths import FAMILY_AREAS
 
 

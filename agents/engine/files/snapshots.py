@@ -26,8 +26,8 @@ from agents.services.files.snapshots import (
 )
 from agents.services.files.stored_snapshots import StorageFailed, StoredSnapshots
 from agents.settings import SnapshotSettings
+from sandbox.directories.file_lock import LockTimeout
 from sandbox.errors import SandboxError
-from sandbox.file_lock import LockTimeout
 from sandbox.snapshots import SnapshotLost, SnapshotStore, count_changes
 from sandbox.workspace import Workspace
 

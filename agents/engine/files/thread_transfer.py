@@ -33,8 +33,8 @@ from agents.services.thread_transfer.receiving import (
     receive_thread,
 )
 from agents.settings import MachineSettings
+from sandbox.directories.file_lock import LockTimeout
 from sandbox.errors import SandboxError
-from sandbox.file_lock import LockTimeout
 
 MAX_TOLD = 20
 """Paths that the model and the event are told; both say how many there are."""

@@ -39,14 +39,14 @@ from sandbox.backends import (
 )
 from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
-from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.errors import SandboxSetupError, SandboxUnavailable
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.own_directory.guard import DirectoryGuard
 from sandbox.own_directory.inventory import Inventory
 from sandbox.paths import FAMILY_AREAS, SANDBOX_ROOT, is_within
 from sandbox.policy import Network
-from sandbox.toolbox import Toolbox
-from sandbox.toolbox_find import HeldToolbox, hold_toolbox
+from sandbox.toolboxes.find import HeldToolbox, hold_toolbox
+from sandbox.toolboxes.toolbox import Toolbox
 from sandbox.workspace import Workspace
 
 

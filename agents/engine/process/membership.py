@@ -22,8 +22,8 @@ from agents.services.placement import Member
 from agents.services.thread_transfer.receiving import discard
 from agents.services.thread_transfer.sending import ThreadToSend, next_thread_to_send, send_thread
 from agents.settings import MachineSettings
+from sandbox.directories.file_lock import LockTimeout
 from sandbox.errors import SandboxError
-from sandbox.file_lock import LockTimeout
 
 logger = logging.getLogger(__name__)
 

@@ -28,8 +28,8 @@ from agents.services.files.thread_files import has_workspace, lie_here
 from agents.services.files.workspaces import open_workspace, workspace_location
 from agents.services.thread_transfer.receiving import discard
 from agents.settings import DataSettings, MachineSettings, SnapshotSettings
+from sandbox.directories.removal import remove_tree
 from sandbox.paths import AREAS
-from sandbox.removal import remove_tree
 from sandbox.snapshots import Manifest, SnapshotLimits, SnapshotStore, restore
 from sandbox.workspace import Workspace
 

@@ -29,7 +29,7 @@ from agents.secret_text import HIDDEN, SecretText
 from agents.selectors.visible import Person
 from agents.services.audit import changes_between, fields_of, record
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
-from sandbox.egress.rules import RuleError, parse_allowlist
+from sandbox.linux.egress.rules import RuleError, parse_allowlist
 
 ACCEPT = "vel_mcp_client.accept_mcp_tools"
 EFFECTS = (str(Effect.READ), str(Effect.EXTERNAL))

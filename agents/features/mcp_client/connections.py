@@ -29,13 +29,13 @@ from agents.services.outside_address import (
 )
 from agents.settings import DataSettings
 from sandbox.base import Execution
-from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.cancellation import Cancellation
-from sandbox.namespace import HOME, PYTHON
+from sandbox.linux.bubblewrap import BubblewrapSandbox
+from sandbox.linux.namespace import HOME, PYTHON
 from sandbox.policy import Mount, Network, SandboxPolicy
 from sandbox.result import ExecutionResult
-from sandbox.toolbox import PYTHON_IN_IT, VARIABLES, Toolbox
-from sandbox.toolbox_find import HeldToolbox, hold_toolbox
+from sandbox.toolboxes.find import HeldToolbox, hold_toolbox
+from sandbox.toolboxes.toolbox import PYTHON_IN_IT, VARIABLES, Toolbox
 from sandbox.uids import uid_for
 from sandbox.workspace import Workspace
 

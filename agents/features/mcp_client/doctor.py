@@ -10,7 +10,7 @@ from agents.features.mcp_client.queries import status_of
 from agents.hidden_text import visible
 from agents.kernel.findings import Finding, Level
 from agents.settings import DataSettings
-from sandbox.toolbox_find import toolbox_names
+from sandbox.toolboxes.find import toolbox_names
 
 
 def check_mcp_servers() -> Iterator[Finding]:

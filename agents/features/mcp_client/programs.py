@@ -18,10 +18,10 @@ from agents.events.append import dump
 from agents.features.mcp_client.models import McpServer
 from agents.features.mcp_client.protocol.limits import STATE_BYTES, STATE_FILES
 from agents.settings import DataSettings, DiskSettings
+from sandbox.directories.file_lock import FileLock, LockTimeout
+from sandbox.directories.owned import make_private
 from sandbox.errors import SandboxSetupError
-from sandbox.file_lock import FileLock, LockTimeout
-from sandbox.namespace import HOME
-from sandbox.owned_directories import make_private
+from sandbox.linux.namespace import HOME
 from sandbox.policy import Limits, Mount
 from sandbox.workspace import Workspace
 

@@ -35,8 +35,8 @@ from agents.features.mcp_client.thread_state import (
 from agents.kernel.middleware import RunContext
 from agents.middleware.context import ToolContext
 from agents.settings import MachineSettings
+from sandbox.directories.file_lock import LockTimeout
 from sandbox.errors import SandboxError
-from sandbox.file_lock import LockTimeout
 from sandbox.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from agents.models import Thread
 from agents.services.files.stored_snapshots import StoredSnapshots, erase_stored
 from agents.services.files.thread_files import lie_here
 from agents.settings import DataSettings
+from sandbox.directories.owned import make_private
+from sandbox.directories.removal import remove_tree
 from sandbox.errors import SandboxError
-from sandbox.owned_directories import make_private
-from sandbox.removal import remove_tree
 from sandbox.snapshots import Manifest, SnapshotLimits, SnapshotLost, restore
 from sandbox.workspace import Workspace
 

@@ -25,7 +25,7 @@ from agents.services.outside_address import (
     parse_outside_url,
     tls_context,
 )
-from sandbox.egress.dialling import Unreachable, dial
+from sandbox.linux.egress.dialling import Unreachable, dial
 
 SECRET_PREFIX = "whsec_"  # noqa: S105  # what a secret begins with
 SECONDS = 10.0

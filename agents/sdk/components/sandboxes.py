@@ -5,10 +5,11 @@ from __future__ import annotations
 import platform
 from pathlib import Path
 
-from sandbox import bubblewrap, seatbelt
 from sandbox.base import BaseSandbox
 from sandbox.create import create_sandbox as create_any
 from sandbox.create import directory_policy
+from sandbox.linux import bubblewrap
+from sandbox.macos import seatbelt
 
 __all__ = ["BaseSandbox", "BubblewrapSandbox", "SeatbeltSandbox", "create_sandbox"]
 

@@ -31,7 +31,7 @@ from agents.sdk.environment.places import (
 )
 from agents.sdk.environment.template import begin_with_template, keep_as_template
 from agents.sdk.errors import SetupError
-from sandbox.removal import remove_tree
+from sandbox.directories.removal import remove_tree
 
 with lazy_modules:
     # They need Django's apps.

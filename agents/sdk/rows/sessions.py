@@ -30,7 +30,7 @@ from agents.services.runs.session_files import check_working_directory
 from agents.services.runs.start import RunRequest, create_run
 from agents.services.runs.toolkits import must_have_tools
 from agents.states import OPEN_CALLS, ApprovalStatus, RunStatus, WaitReason
-from sandbox.probe import check_host
+from sandbox.linux.probe import check_host
 
 SOURCE = "python"
 

@@ -33,7 +33,7 @@ from agents.services.audit import Change, changes_between, record
 from agents.services.errors import InvalidRequest
 from agents.settings import ModelSettings
 from agents.spec import AgentSpec
-from sandbox.egress.rules import RuleError, parse_allowlist
+from sandbox.linux.egress.rules import RuleError, parse_allowlist
 
 SCRIPTED = "scripted"
 

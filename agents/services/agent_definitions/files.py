@@ -39,7 +39,7 @@ from agents.services.agent_definitions.rights import (
 from agents.services.agent_definitions.script_files import check_script
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed
 from agents.settings import DataSettings
-from sandbox.toolbox_find import toolbox_names
+from sandbox.toolboxes.find import toolbox_names
 
 CONTEXT_LINES = 3
 

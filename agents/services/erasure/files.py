@@ -8,7 +8,7 @@ import secrets
 from agents.services.files.stored_snapshots import StorageFailed, erase_stored
 from agents.services.files.workspace_care import REMOVED
 from agents.settings import DataSettings, MachineSettings
-from sandbox.removal import remove_tree
+from sandbox.directories.removal import remove_tree
 
 
 def erase_files(thread_id: str) -> None:

@@ -23,8 +23,8 @@ from agents.services.files.snapshots import (
 from agents.services.files.workspaces import open_workspace, workspace_location
 from agents.services.placement import must_be_here
 from agents.states import RunStatus
+from sandbox.directories.file_lock import LockTimeout
 from sandbox.errors import SandboxError
-from sandbox.file_lock import LockTimeout
 from sandbox.snapshots import Restored, Taken, count_changes, restore
 
 DRIVEN = (RunStatus.QUEUED, RunStatus.RUNNING)

@@ -8,7 +8,7 @@ from pathlib import Path
 from agents.models import SnapshotCause, WorkspaceSnapshot
 from agents.services.files.stored_snapshots import StorageFailed, StoredSnapshots
 from agents.settings import DataSettings, MachineSettings, SnapshotSettings
-from sandbox.file_lock import FileLock
+from sandbox.directories.file_lock import FileLock
 from sandbox.paths import FAMILY_AREAS, READ_ONLY_AREAS
 from sandbox.snapshots import SnapshotLost, SnapshotStore, Taken
 from sandbox.workspace import Workspace

@@ -12,10 +12,10 @@ from agents.services.errors import Conflict
 from agents.services.files.snapshots import last_stored, latest_manifest, snapshot_store
 from agents.services.placement import holder_of
 from agents.settings import DataSettings
+from sandbox.directories.file_lock import FileLock, LockTimeout
+from sandbox.directories.removal import remove_tree
 from sandbox.errors import SandboxError
-from sandbox.file_lock import FileLock, LockTimeout
 from sandbox.paths import AREAS, READ_ONLY_AREAS
-from sandbox.removal import remove_tree
 from sandbox.snapshots import Manifest, restore
 
 _UPLOADS = "user_uploads"

@@ -21,9 +21,9 @@ from agents.services.files.stored_snapshots import StorageFailed, erase_stored
 from agents.services.files.thread_files import has_workspace, lie_here
 from agents.settings import DataSettings, MachineSettings
 from agents.states import ENDED_RUNS
-from sandbox.archive import Archived, write_archive
+from sandbox.directories.archive import Archived, write_archive
+from sandbox.directories.removal import remove_tree
 from sandbox.paths import AREAS
-from sandbox.removal import remove_tree
 
 REMOVED = ".removed-"
 """What is on its way out; no thread's directory begins with a dot."""

@@ -16,7 +16,7 @@ from agents.models import ProcessKind, ServerProcess
 from agents.models.database_clock import DatabaseNow
 from agents.telemetry.counters import Values, added, without
 from agents.telemetry.process import counters
-from sandbox.probe import known_report
+from sandbox.linux.probe import known_report
 
 logger = logging.getLogger(__name__)
 

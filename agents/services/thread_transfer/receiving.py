@@ -19,7 +19,7 @@ from agents.services.files.upload_files import directory_uploads
 from agents.services.files.workspaces import WorkspaceLocation, open_workspace
 from agents.services.placement import MARK, is_current
 from agents.settings import DataSettings
-from sandbox.removal import remove_tree
+from sandbox.directories.removal import remove_tree
 from sandbox.snapshots import Manifest, restore
 from sandbox.snapshots.manifest import is_left_out
 

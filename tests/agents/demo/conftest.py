@@ -8,8 +8,8 @@ import pytest
 from django.test import override_settings
 
 from agents.demo.task import TOOLBOX
-from sandbox.toolbox import Toolbox
-from sandbox.toolbox_find import find_toolbox
+from sandbox.toolboxes.find import find_toolbox
+from sandbox.toolboxes.toolbox import Toolbox
 from tests.support.toolboxes import data_with_packages
 
 

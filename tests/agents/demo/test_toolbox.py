@@ -19,8 +19,8 @@ from agents.services.demo import (
     start_demo_run,
 )
 from agents.services.files.workspaces import open_workspace, workspace_location
-from sandbox.bubblewrap import BubblewrapSandbox
-from sandbox.toolbox import Toolbox
+from sandbox.linux.bubblewrap import BubblewrapSandbox
+from sandbox.toolboxes.toolbox import Toolbox
 from tests.agents.demo.played import play_demo
 from tests.agents.demo.test_report import Reader, compare_every_number
 from tests.support.hang import HANG

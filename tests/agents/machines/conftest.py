@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from sandbox.removal import remove_tree
+from sandbox.directories.removal import remove_tree
 from tests.support.machines import Machines
 
 

@@ -14,8 +14,8 @@ from django.test import override_settings
 from agents.middleware.registry import toolset_for
 from agents.models import ToolCall
 from agents.spec import AgentSpec
-from sandbox.toolbox_build import IfPresent, ToolboxRequest, create_toolbox
-from sandbox.toolbox_find import find_toolbox
+from sandbox.toolboxes.build import IfPresent, ToolboxRequest, create_toolbox
+from sandbox.toolboxes.find import find_toolbox
 from tests.sandbox.places import reachable_directory
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 from tests.support.toolboxes import put_toolbox

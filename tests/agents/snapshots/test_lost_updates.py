@@ -11,7 +11,7 @@ import pytest
 from agents.models import Run, SeenFile, StateFile, ToolCall
 from agents.services.files.seen_files import DatabaseSeenFiles, _read
 from sandbox.backends import RememberingBackend, TreeBackend
-from sandbox.file_lock import FileLock
+from sandbox.directories.file_lock import FileLock
 from tests.agents.snapshots.driven import area, calls, command, edit, play, read, write
 
 pytestmark = [

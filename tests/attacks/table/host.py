@@ -17,9 +17,9 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from sandbox.archive import write_archive
+from sandbox.directories.archive import write_archive
+from sandbox.directories.removal import remove_tree
 from sandbox.errors import FileError
-from sandbox.removal import remove_tree
 from sandbox.snapshots import SnapshotStore, restore
 from tests.attacks.readers import Reading, Trial
 

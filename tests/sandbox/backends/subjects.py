@@ -14,8 +14,8 @@ from sandbox.backends import (
     TreeBackend,
     WorkspaceBackend,
 )
-from sandbox.backends.beneath import Openat2Resolver, WalkResolver
 from sandbox.backends.tools import FileTools
+from sandbox.directories.beneath import Openat2Resolver, WalkResolver
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sandbox.backends import TreeBackend
-from sandbox.backends.beneath import WalkResolver
+from sandbox.directories.beneath import WalkResolver
 from tests.sandbox.backends.subjects import Subject
 from tests.sandbox.backends.test_attacks import SECRET, outside, place
 

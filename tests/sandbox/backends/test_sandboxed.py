@@ -8,8 +8,8 @@ import pytest
 
 from sandbox import CompositeBackend, SandboxFilesystemBackend, StateFilesystemBackend
 from sandbox.backends import WorkspaceBackend
-from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.errors import SandboxSetupError
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from tests.sandbox.places import workspace_in
 
 pytestmark = pytest.mark.bubblewrap

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.backends import TreeBackend
-from sandbox.backends.beneath import (
+from sandbox.directories.beneath import (
     DIRECTORY,
     READ,
     Openat2Resolver,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import create_sandbox
-from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.own_directory.rules import FileRules
 from sandbox.workspace import prepare
 from tests.sandbox.own_directory.checkouts import (

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agents.demo.task import TOOLBOX
-from sandbox.toolbox import Toolbox
-from sandbox.toolbox_find import find_toolbox
+from sandbox.toolboxes.find import find_toolbox
+from sandbox.toolboxes.toolbox import Toolbox
 from tests.sandbox.places import reachable_directory
 from tests.skills_app.builtin.desk import Desk, copy_packages, desk_in
 from tests.support.toolboxes import data_with_packages

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import skills_app
-from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.result import ExecutionResult
-from sandbox.toolbox import Toolbox
+from sandbox.toolboxes.toolbox import Toolbox
 from sandbox.workspace import Workspace
 from tests.sandbox.places import workspace_in
 

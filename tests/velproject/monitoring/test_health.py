@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from agents.models import Machine, ProcessKind, Run, RunClock, ServerProcess
 from agents.services.machines.processes import Reporter
-from sandbox.probe import check_host
+from sandbox.linux.probe import check_host
 from tests.support.runs import (
     drive_to_end,
     make_agent,

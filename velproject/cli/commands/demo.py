@@ -20,8 +20,8 @@ with late_imports:
     from agents.settings import DataSettings
     from agents.states import Decision
     from sandbox.errors import SandboxError
-    from sandbox.probe import check_host
-    from sandbox.toolbox_build import IfPresent, ToolboxRequest, create_toolbox
+    from sandbox.linux.probe import check_host
+    from sandbox.toolboxes.build import IfPresent, ToolboxRequest, create_toolbox
     from velproject.cli.commands.runs.display import Display
     from velproject.cli.commands.runs.drive import Driver
 

@@ -18,12 +18,12 @@ with late_imports:
     from agents.doors.cli.console import new_console
     from agents.settings import DataSettings
     from sandbox.errors import SandboxError
-    from sandbox.toolbox import Toolbox, ToolboxError, mismatch
-    from sandbox.toolbox_build import IfPresent, ToolboxRequest, create_toolbox
-    from sandbox.toolbox_contents import verify_toolbox
-    from sandbox.toolbox_environment import PipFailed
-    from sandbox.toolbox_find import find_toolbox, toolbox_names
-    from sandbox.toolbox_store import open_store
+    from sandbox.toolboxes.build import IfPresent, ToolboxRequest, create_toolbox
+    from sandbox.toolboxes.contents import verify_toolbox
+    from sandbox.toolboxes.environment import PipFailed
+    from sandbox.toolboxes.find import find_toolbox, toolbox_names
+    from sandbox.toolboxes.store import open_store
+    from sandbox.toolboxes.toolbox import Toolbox, ToolboxError, mismatch
 
 
 @click.group(short_help="Build Python environments that agents can use.")

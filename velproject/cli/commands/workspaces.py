@@ -34,8 +34,8 @@ with late_imports:
         remove_workspace,
     )
     from agents.settings import DataSettings, RetentionSettings
+    from sandbox.directories.tree_size import TreeSize, tree_size
     from sandbox.paths import AREAS
-    from sandbox.tree_size import TreeSize, tree_size
 
 
 @click.group(short_help="List, archive and remove the files of threads.")

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from agents.features.mcp_client.protocol.inbound import Inbound
-from sandbox.egress.destinations import Destinations
-from sandbox.egress.hosts import Endpoint
+from sandbox.linux.egress.destinations import Destinations
+from sandbox.linux.egress.hosts import Endpoint
 
 Streams = tuple[Any, Any]
 """To read messages from and to write them to, as the sessions of the package `mcp` take them."""

@@ -22,9 +22,9 @@ from agents.services.erasure.actions import erase_thread, finish_erasures
 from agents.services.files.workspace_care import kept_workspaces, remove_workspace
 from agents.services.files.workspaces import open_workspace, workspace_location
 from agents.settings import DataSettings
-from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.cancellation import Cancellation
 from sandbox.errors import SandboxSetupError
+from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.reaper import kill_marked
 from tests.agents.snapshots.driven import command, play
 from tests.support.mcp_servers import PLAIN, accept_all, define

@@ -25,8 +25,8 @@ from agents.services.thread_transfer.sending import (
     next_thread_to_send,
     send_thread,
 )
+from sandbox.directories.file_lock import LockTimeout
 from sandbox.errors import SandboxError
-from sandbox.file_lock import LockTimeout
 from sandbox.snapshots import Manifest, SnapshotLimits
 from sandbox.workspace import Workspace
 from tests.agents.engine.test_locking import in_thread, open_transaction, wait_until_it_waits

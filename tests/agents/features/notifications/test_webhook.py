@@ -31,9 +31,9 @@ from agents.features.notifications.webhook import (
 )
 from agents.services.errors import InvalidRequest
 from agents.services.private_hosts import PrivateHosts
-from sandbox.egress.destinations import PublicInternet
+from sandbox.linux.egress.destinations import PublicInternet
 from tests.agents.features.notifications.waiting import asked, hooked, private, webhook
-from tests.sandbox.egress.world import Names, plain_server
+from tests.sandbox.linux.egress.world import Names, plain_server
 from tests.support.receivers import receiver
 
 PUBLIC = "https://hooks.example.org/vel"

@@ -21,7 +21,7 @@ with late_imports:
     from django.db import connection
 
     from agents.services.demo import ensure_demo_agent
-    from sandbox.probe import check_host
+    from sandbox.linux.probe import check_host
     from velproject.cli.commands.machines.safe import refuse_unsafe
     from velproject.supervise import become_supervisor
     from velproject.up import listen, say

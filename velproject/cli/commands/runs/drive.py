@@ -37,7 +37,7 @@ from agents.services.files.outside_changes import unreported_changes
 from agents.services.runs.control import cancel_run
 from agents.settings import DataSettings
 from agents.states import ApprovalStatus, RunStatus
-from sandbox.reopening import open_directory
+from sandbox.directories.reopening import open_directory
 from velproject.cli.commands.runs.display import Display
 from velproject.cli.commands.runs.family import Family
 from velproject.cli.commands.runs.follow import PATIENCE, STOPPED, Watch, leave_at_once

@@ -40,9 +40,9 @@ with late_imports:
     from agents.states import ACTIVE_RUNS
     from sandbox.errors import SandboxSetupError
     from sandbox.host_paths import writable_directory
+    from sandbox.linux.probe import check_host
     from sandbox.own_directory.rules import FileRules
-    from sandbox.probe import check_host
-    from sandbox.toolbox_find import hold_toolbox
+    from sandbox.toolboxes.find import hold_toolbox
     from sandbox.workspace import own_directory_account
     from velproject.cli.commands.runs.drive import Driver
     from velproject.cli.commands.runs.task_flags import (

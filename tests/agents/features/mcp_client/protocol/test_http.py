@@ -16,8 +16,8 @@ from agents.features.mcp_client.protocol.errors import McpError
 from agents.features.mcp_client.protocol.http import CheckedTransport, HttpTransport
 from agents.features.mcp_client.protocol.transport import HttpTarget
 from agents.services.private_hosts import PrivateHosts
-from sandbox.egress.destinations import Destinations, PublicInternet
-from sandbox.egress.hosts import Address, Endpoint
+from sandbox.linux.egress.destinations import Destinations, PublicInternet
+from sandbox.linux.egress.hosts import Address, Endpoint
 from tests.support.hang import HANG
 from tests.support.mcp_http import plain_http_server, real_server
 

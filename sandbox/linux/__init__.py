@@ -1,0 +1,1 @@
+"""The sandbox of Linux: bubblewrap, control groups and seccomp."""

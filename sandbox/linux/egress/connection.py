@@ -1,0 +1,229 @@
+"""One connection of a command: read its request, check it, forward it and log it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from sandbox.linux.egress.body import BodyRefused, body_of
+from sandbox.linux.egress.destinations import Destinations
+from sandbox.linux.egress.dialling import Unreachable, dial
+from sandbox.linux.egress.log import ConnectionLog
+from sandbox.linux.egress.request import LONGEST_HEAD, Request, RequestRefused, parse_request
+from sandbox.linux.egress.rules import Rules
+from sandbox.linux.egress.tls import LONGEST_HELLO, NotUnderstood, looks_like_tls, server_name
+from sandbox.linux.egress.wire import Allowance, AllowanceSpent, Wire
+
+
+@dataclass(frozen=True, slots=True)
+class EgressLimits:
+    """The limits of one command, in seconds and bytes. `idle_seconds` limits a silent connection.
+
+    At the limit of `connections`, new ones wait until another one ends.
+    """
+
+    connections: int = 32
+    head_seconds: float = 10.0
+    connect_seconds: float = 20.0
+    idle_seconds: float = 120.0
+    bytes: int = 8 * 1024**3
+
+
+class _Refused(Exception):
+    def __init__(self, status: str, reason: str, *, allowed: bool = False) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+        self.allowed = allowed
+
+
+class ProxyConnection:
+    """`serve` never raises for an action of a client or a server. It closes every socket."""
+
+    def __init__(
+        self,
+        client: socket.socket,
+        rules: Rules,
+        world: Destinations,
+        limits: EgressLimits,
+        allowance: Allowance,
+        log: ConnectionLog,
+    ) -> None:
+        self._client = Wire(client)
+        self._rules = rules
+        self._world = world
+        self._limits = limits
+        self._allowance = allowance
+        self._log = log
+        self._host, self._port = "", 0
+        self._sent = self._received = 0
+        self._allowed = False
+        self._reason = "it ended before a decision"
+        self._patience: asyncio.Timeout | None = None
+
+    async def serve(self) -> None:
+        try:
+            try:
+                await self._serve()
+            except _Refused as refused:
+                self._allowed, self._reason = refused.allowed, refused.reason
+                await self._answer(refused)
+        except OSError:
+            pass  # the client is gone; the log has the decisions until now
+        finally:
+            self._client.socket.close()
+            if self._reason:
+                self._log.add(
+                    self._host,
+                    self._port,
+                    allowed=self._allowed,
+                    reason=self._reason,
+                    sent=self._sent,
+                    received=self._received,
+                )
+
+    async def _serve(self) -> None:
+        request = await self._read_request()
+        if request is None:
+            self._reason = ""  # the client connected and left without a request
+            return
+        endpoint = request.endpoint
+        self._host, self._port = endpoint.host, endpoint.port
+        refusal = self._rules.refusal(endpoint)
+        if refusal is not None:
+            raise _Refused("403 Forbidden", refusal)
+        try:
+            connected = await dial(endpoint, self._world, self._limits.connect_seconds)
+        except Unreachable as problem:
+            status = "403 Forbidden" if problem.forbidden else "502 Bad Gateway"
+            raise _Refused(status, problem.reason, allowed=not problem.forbidden) from None
+        self._allowed, self._reason = True, "allowed"
+        with connected:
+            await self._carry(request, Wire(connected))
+
+    async def _read_request(self) -> Request | None:
+        try:
+            async with asyncio.timeout(self._limits.head_seconds):
+                head = await self._client.receive_until(b"\r\n\r\n", LONGEST_HEAD)
+        except TimeoutError:
+            raise _Refused(
+                "408 Request Timeout", f"no whole request within {self._limits.head_seconds:g} s"
+            ) from None
+        if head is None:
+            if self._client.is_untouched:
+                return None
+            raise _Refused("400 Bad Request", "a request that has no end or is too long")
+        try:
+            return parse_request(head)
+        except RequestRefused as refused:
+            self._host, self._port = refused.host, refused.port
+            raise _Refused("400 Bad Request", refused.reason) from None
+
+    async def _carry(self, request: Request, server: Wire) -> None:
+        """Forward both directions, until both have ended or no byte arrives for too long."""
+        try:
+            async with asyncio.timeout(self._limits.idle_seconds) as self._patience:
+                if request.connect:
+                    await self._client.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                    up = self._tunnel_up(request, server)
+                    await _both(self._down(server), up, first_decides=False)
+                else:
+                    await self._send(server, request.head)
+                    # A server can answer before it has read the whole upload.
+                    up = self._body_up(request, server)
+                    await _both(self._down(server), up, first_decides=True)
+        except TimeoutError:
+            self._reason = f"allowed; closed after {self._limits.idle_seconds:g} s without a byte"
+        except AllowanceSpent:
+            self._reason = f"allowed; closed at the command's limit of {self._limits.bytes:,} bytes"
+        except OSError as error:
+            self._reason = f"allowed; interrupted ({error.strerror or error})"
+        except (BodyRefused, NotUnderstood) as refused:
+            self._allowed, self._reason = False, str(refused)
+
+    async def _tunnel_up(self, request: Request, server: Wire) -> None:
+        if self._rules.checks_server_name and request.endpoint.address is None:
+            await self._check_server_name(request.endpoint.host, server)
+        while data := await self._client.receive():
+            await self._send(server, data)
+        server.end_sending()
+
+    async def _check_server_name(self, host: str, server: Wire) -> None:
+        """With another name than the allowed one, TLS could reach another site at its address."""
+        data = await self._client.receive()
+        if looks_like_tls(data):
+            name = server_name(data)
+            while name is None:
+                more = await self._client.receive(LONGEST_HELLO)
+                if not more:
+                    raise NotUnderstood("a TLS ClientHello that ends too early")
+                data += more
+                name = server_name(data)
+            if name != host:
+                raise NotUnderstood("TLS for a server name that is not the name of the tunnel")
+        if data:
+            await self._send(server, data)
+
+    async def _body_up(self, request: Request, server: Wire) -> None:
+        try:
+            async for piece in body_of(self._client, request.length):
+                await self._send(server, piece)
+        except ConnectionError:
+            pass  # the server reads no more of it, and may have answered
+
+    async def _down(self, server: Wire) -> None:
+        while data := await server.receive():
+            self._count(len(data))
+            self._received += len(data)
+            await self._client.send(data)
+        self._client.end_sending()
+
+    async def _send(self, server: Wire, data: bytes) -> None:
+        self._count(len(data))
+        self._sent += len(data)
+        await server.send(data)
+
+    def _count(self, count: int) -> None:
+        self._allowance.take(count)
+        if self._patience is not None:
+            now = asyncio.get_running_loop().time()
+            self._patience.reschedule(now + self._limits.idle_seconds)
+
+    async def _answer(self, refused: _Refused) -> None:
+        text = f"The network of this sandbox: {refused.reason}.\n".encode("ascii", "replace")
+        head = (
+            f"HTTP/1.1 {refused.status}\r\nContent-Type: text/plain\r\n"
+            f"Content-Length: {len(text)}\r\nConnection: close\r\n\r\n"
+        )
+        try:
+            async with asyncio.timeout(self._limits.head_seconds):
+                await self._client.send(head.encode("ascii") + text)
+                self._client.end_sending()
+                # If a socket closes with unread data, the kernel resets the connection, and the
+                # client would lose the answer.
+                while await self._client.receive():
+                    pass
+        except TimeoutError:
+            pass  # the client does not read; close the connection anyway
+
+
+async def _both(
+    first: Coroutine[Any, Any, None], second: Coroutine[Any, Any, None], *, first_decides: bool
+) -> None:
+    """Run both until both have ended, one has failed, or the first one has ended and decides."""
+    tasks = [asyncio.ensure_future(first), asyncio.ensure_future(second)]
+    try:
+        pending = set(tasks)
+        while pending:
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            if first_decides and tasks[0].done():
+                return
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,86 @@
+"""Enforce the limits of one command with the strongest mechanism that this host has."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from sandbox.account import Account
+from sandbox.linux.cgroups import CPU, MEMORY, Cgroups, CommandCgroup
+from sandbox.linux.rlimits import apply_rlimits
+from sandbox.linux.watchdog import CgroupWatch, over_memory
+from sandbox.linux.watchdog_disk import Base, DiskWatch
+from sandbox.linux.watchdog_memory import MemoryWatch
+from sandbox.policy import SandboxPolicy
+from sandbox.watch import Watch
+
+NICENESS = 10
+"""The niceness of commands on a host where no control group divides the processors."""
+
+_OOM_SCORE = 1000
+"""For commands: the kernel kills them first."""
+
+
+class Enforcement:
+    """The limits of one command. Call `prepare` before it may run, and always `end` after it.
+
+    Without `cgroups`, a watchdog measures its memory and its processes get a lower priority. `base`
+    is the state that all commands of one sandbox share.
+    """
+
+    def __init__(
+        self,
+        policy: SandboxPolicy,
+        account: Account,
+        cgroups: Cgroups | None,
+        base: Base | None = None,
+    ) -> None:
+        self._policy = policy
+        self._account = account
+        self._cgroups = cgroups
+        self._base = base
+        self._group: CommandCgroup | None = None
+        self.watches: list[Watch] = []
+
+    def prepare(self, pid: int) -> None:
+        """Limit the first process, and so all its later children. Raises OSError."""
+        limits = self._policy.limits
+        if self._cgroups is not None:
+            self._group = self._cgroups.create(limits)
+            self._group.attach(pid)
+        # These two are not security limits: root in a container may lack the permission.
+        with suppress(PermissionError):
+            # If the host runs out of memory, the kernel should not kill the database.
+            Path(f"/proc/{pid}/oom_score_adj").write_text(str(_OOM_SCORE))
+            if self._cgroups is None or CPU not in self._cgroups.parents:
+                os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
+        apply_rlimits(pid, self._account, limits)
+        if limits.memory_total is not None:
+            if self._group is not None and MEMORY in self._group.directories:
+                self.watches.append(CgroupWatch(self._group, limits.memory_total))
+            else:
+                self.watches.append(MemoryWatch(pid, limits.memory_total, self._policy.mounts))
+        if limits.disk is not None or limits.files is not None:
+            self.watches.append(DiskWatch(pid, self._policy.mounts, limits, self._base))
+
+    def overstepped(self) -> str | None:
+        """Why the kernel killed the command, if a limit of the control group was the reason."""
+        limit = self._policy.limits.memory_total
+        if self._group is None or limit is None or not self._group.oom_kills():
+            return None
+        return over_memory(limit)
+
+    def last_words(self) -> list[str]:
+        """What the watches report about a command that has ended."""
+        return [word for watch in self.watches if (word := watch.last_word()) is not None]
+
+    def end(self) -> None:
+        """Free all resources. Raises `SandboxError` if the control group cannot be removed."""
+        try:
+            for watch in self.watches:
+                watch.close()
+        finally:
+            if self._group is not None:
+                self._group.remove()
+                self._group = None

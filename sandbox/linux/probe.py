@@ -1,0 +1,228 @@
+"""Find out by trial what this host can enforce."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import threading
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sandbox.account import account_for
+from sandbox.errors import SandboxError, SandboxUnavailable
+from sandbox.executables import find_executable
+from sandbox.linux.cgroups import Cgroups
+from sandbox.linux.cgroups_search import find_cgroups, mounted_versions
+from sandbox.linux.enforced_limits import EnforcedLimit, enforced_limits
+from sandbox.linux.enforcement import Enforcement
+from sandbox.linux.execution import BubblewrapExecution
+from sandbox.linux.launch import Command, launch
+from sandbox.linux.namespace import PYTHON, SHELL
+from sandbox.linux.seccomp import host_architecture
+from sandbox.policy import Limits, SandboxPolicy
+from sandbox.uids import uid_for
+
+OLDEST_BWRAP = (0, 8, 0)
+"""The first version with --disable-userns."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostReport:
+    """`problems` prevent the sandbox from running; `warnings` do not.
+
+    Each line says what is wrong and what to do. `cgroups` are the mounted versions.
+    `command_cgroups` is where each command gets its own control group, or None if it gets no group.
+    `limits` says for each limit what enforces it.
+    """
+
+    system: str
+    as_root: bool
+    bwrap: Path | None = None
+    bwrap_version: str | None = None
+    user_namespaces: bool = False
+    seccomp_architecture: str | None = None
+    cgroups: tuple[int, ...] = ()
+    command_cgroups: Cgroups | None = None
+    limits: tuple[EnforcedLimit, ...] = ()
+    python: Path | None = None
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def usable(self) -> bool:
+        return not self.problems
+
+
+_lock = threading.Lock()
+_good: HostReport | None = None
+
+
+def check_host() -> HostReport:
+    """Examine this host and run one command in a real sandbox.
+
+    A report without problems is kept for the life of the process. Otherwise each call examines the
+    host again, so a repaired host needs no restart.
+    """
+    global _good
+    with _lock:
+        if _good is not None:
+            return _good
+        report = _examine()
+        if report.usable:
+            _good = report
+        return report
+
+
+def known_report() -> HostReport | None:
+    """The report without problems of this process, or None. Does not examine the host."""
+    return _good
+
+
+def require_bwrap() -> Path:
+    """Return bubblewrap's path on a usable host. Raises `SandboxUnavailable` with all problems."""
+    report = check_host()
+    if report.bwrap is None or not report.usable:
+        raise SandboxUnavailable(
+            "This host cannot run a sandbox, so nothing was run.\n"
+            + "\n".join(f"- {problem}" for problem in report.problems)
+        )
+    return report.bwrap
+
+
+def _examine() -> HostReport:
+    report = HostReport(system=platform.system(), as_root=os.geteuid() == 0)
+    if report.system != "Linux":
+        return replace(
+            report,
+            problems=(
+                f"Commands can currently be sandboxed only on Linux; this is {report.system}. "
+                "Run the workers in a Linux machine or container.",
+            ),
+        )
+    python = Path(PYTHON) if os.access(PYTHON, os.X_OK) else None
+    warnings: list[str] = []
+    if python is None:
+        warnings.append(f"There is no {PYTHON}: execute_python cannot work. Install python3.")
+    report = replace(report, cgroups=mounted_versions(), python=python)
+    problems: list[str] = []
+    try:
+        report = replace(report, seccomp_architecture=host_architecture().name)
+    except SandboxUnavailable as error:
+        problems.append(str(error))
+    if not os.access(SHELL, os.X_OK):
+        problems.append(f"There is no {SHELL}. Install bash.")
+    bwrap = find_executable("bwrap")
+    if bwrap is None:
+        problems.append(
+            "bubblewrap (bwrap) was not found on PATH, or another account can rewrite it. Install "
+            "it: `apt install bubblewrap`, `dnf install bubblewrap` or `pacman -S bubblewrap`."
+        )
+    else:
+        version = _version_of(bwrap)
+        report = replace(report, bwrap=bwrap, bwrap_version=version)
+        if _as_numbers(version) < OLDEST_BWRAP:
+            problems.append(
+                f"{bwrap} is version {version}; "
+                f"{'.'.join(map(str, OLDEST_BWRAP))} or newer is needed. Upgrade bubblewrap."
+            )
+    if bwrap is not None and not problems:
+        cgroups = find_cgroups()
+        problems += _try_a_sandbox(bwrap, cgroups)
+        if problems and cgroups is not None and not (without := _try_a_sandbox(bwrap, None)):
+            warnings.append(
+                f"Control groups (version {cgroups.version}) were found but cannot be used: "
+                f"{problems[0]}"
+            )
+            problems, cgroups = without, None
+        if not problems:
+            if cgroups is not None:
+                cgroups.remove_stale()
+            report = replace(
+                report,
+                user_namespaces=True,
+                command_cgroups=cgroups,
+                limits=enforced_limits(cgroups),
+            )
+    return replace(report, problems=tuple(problems), warnings=tuple(warnings))
+
+
+def _version_of(bwrap: Path) -> str:
+    output = subprocess.run(
+        [bwrap, "--version"], capture_output=True, text=True, env={}, timeout=30, check=False
+    ).stdout
+    found = re.search(r"\d+(\.\d+)+", output)
+    return found.group() if found else "unknown"
+
+
+def _as_numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+def usable_cgroups() -> Cgroups | None:
+    """Where commands get control groups on this host, or None."""
+    return check_host().command_cgroups
+
+
+def _try_a_sandbox(bwrap: Path, cgroups: Cgroups | None) -> list[str]:
+    """Run one command that checks its own confinement. Return the problems that it found."""
+    limits = Limits()
+    policy = SandboxPolicy(
+        mounts=(),
+        working_dir="/tmp",  # noqa: S108 - the sandbox's own
+        limits=limits,
+        uid=uid_for(0) if os.geteuid() == 0 else None,
+    )
+    command = Command([SHELL, "-c", "cat /proc/self/status /proc/self/limits /proc/self/cgroup"])
+    try:
+        account = account_for(policy)
+        enforcement = Enforcement(policy, account, cgroups)
+        try:
+            launched = launch(bwrap, policy, account, command, enforcement.prepare)
+        except BaseException:
+            enforcement.end()
+            raise
+        result = BubblewrapExecution(launched, limits, 30.0, enforcement=enforcement).wait()
+    except SandboxError as error:
+        return [f"A trial sandbox did not start. {error} {_likely_fix()}"]
+    expected = {
+        "without capabilities": r"^CapBnd:\s+0+$",
+        "with no_new_privs": r"^NoNewPrivs:\s+1$",
+        "under the system-call filter": r"^Seccomp:\s+2$",
+        "as an unprivileged user": r"^Uid:\s+65534\s+65534\s+65534\s+65534$",
+        "with its process limit": rf"^Max processes\s+{limits.processes}\s+{limits.processes}\s",
+    }
+    for kind in cgroups.parents if cgroups is not None else ():
+        name = kind if cgroups is not None and cgroups.version == 1 else ""
+        expected[f"in its {kind} control group"] = rf"^\d+:([^:]+,)?{name}(,[^:]+)?:.*/vel-sandbox-"
+    return [
+        f"A trial command did not run {expectation}. Upgrade bubblewrap and the kernel. "
+        f"stderr: {result.stderr.strip() or '(empty)'}"
+        for expectation, pattern in expected.items()
+        if not re.search(pattern, result.stdout, re.MULTILINE)
+    ]
+
+
+def _likely_fix() -> str:
+    """The setting that most likely disables user namespaces, as one instruction."""
+    if _setting("kernel/unprivileged_userns_clone") == "0":
+        return "Set `sysctl kernel.unprivileged_userns_clone=1`."
+    if _setting("user/max_user_namespaces") == "0":
+        return "Set `sysctl user.max_user_namespaces=15000`."
+    if _setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
+        return (
+            "AppArmor restricts user namespaces: install the bwrap-userns-restrict profile "
+            "(package apparmor-profiles) or set "
+            "`sysctl kernel.apparmor_restrict_unprivileged_userns=0`."
+        )
+    return (
+        "Inside a container, the container must allow user namespaces and mounts of /proc "
+        "(Docker: `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`) "
+        "and, for a worker that is root, CAP_SETUID and CAP_SETGID."
+    )
+
+
+def _setting(name: str) -> str | None:
+    path = Path("/proc/sys") / name
+    return path.read_text().strip() if path.exists() else None

@@ -1,0 +1,1 @@
+"""The sandbox of macOS: `sandbox-exec` with a Seatbelt profile."""
