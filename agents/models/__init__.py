@@ -5,32 +5,29 @@ A model holds fields, constraints and properties that need nothing else. What ch
 """
 
 from agents.models.agent import Agent, AgentVersion
+from agents.models.api_request import IdempotencyKey, RequestCount
 from agents.models.approval import ApprovalKind, ApprovalRequest
 from agents.models.audit import AuditEntry, Door
 from agents.models.background_job import BackgroundJob
 from agents.models.compaction import Compaction, CompactionAuthor
-from agents.models.ended_run import EndedRun
-from agents.models.erased_files import ErasedFiles
 from agents.models.event import RunEvent
+from agents.models.files.erased_files import ErasedFiles
+from agents.models.files.seen_file import SeenFile
+from agents.models.files.snapshot import SnapshotCause, WorkspaceSnapshot
+from agents.models.files.state_file import StateFile
+from agents.models.files.upload import MessageImage, Upload, UploadContent
 from agents.models.grant import ApprovalGrant
-from agents.models.idempotency import IdempotencyKey
 from agents.models.machine import Machine
 from agents.models.message import Message, MessageRole
 from agents.models.middleware_state import MiddlewareState
-from agents.models.remote_trace import RemoteTrace
-from agents.models.request_count import RequestCount
-from agents.models.run import POOL, Run, RunClock
-from agents.models.seen_file import SeenFile
+from agents.models.run import POOL, EndedRun, RemoteTrace, Run, RunClock
 from agents.models.server_process import ProcessKind, ServerProcess
-from agents.models.snapshot import SnapshotCause, WorkspaceSnapshot
-from agents.models.state_file import StateFile
 from agents.models.subagent import Subagent
 from agents.models.thread import Epoch, Thread
 from agents.models.todo import Todo, TodoStatus
 from agents.models.token import ApiToken, TokenScope
 from agents.models.tool_call import Effect, ToolCall
 from agents.models.trigger import ThreadPolicy, Trigger, forget_trigger
-from agents.models.upload import MessageImage, Upload, UploadContent
 from agents.models.usage_total import QUARTER_SECONDS, UsageTotal
 
 __all__ = [

@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from agents.ids import ID_LENGTH, new_id
@@ -263,3 +264,28 @@ class RunClock(models.Model):
     def cost(self) -> Decimal | None:
         """US dollars, or None where a price is unknown."""
         return Decimal(self.cost_microusd) / 1_000_000 if self.cost_known else None
+
+
+class RemoteTrace(models.Model):
+    """The span that asked for a run, where the request named one and traces are on."""
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    traceparent = models.CharField(max_length=55)
+
+    def __str__(self) -> str:
+        return f"trace of run {self.run_id}"
+
+
+class EndedRun(models.Model):
+    """Written with the end of a run if a feature wants to know of it, and deleted afterwards.
+
+    `due_at`: when a worker may notify of it; a worker that starts sets it to when others may. If a
+    Python program has code of its own for ends, it is an hour after the end: before, only the
+    program notifies of it.
+    """
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    due_at = models.DateTimeField(default=timezone.now, db_index=True)
+
+    def __str__(self) -> str:
+        return f"end of run {self.run_id}"

@@ -1,4 +1,4 @@
-"""Requests that must not be carried out twice, and what was answered to them."""
+"""Requests to the API: their number, and those that must not be carried out twice."""
 
 from __future__ import annotations
 
@@ -30,3 +30,17 @@ class IdempotencyKey(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+
+class RequestCount(models.Model):
+    """One row for each person, token or address, of the last minute that it was seen in.
+
+    `minute` counts since 1970. `used` may be more than the limit: it was asked for in vain.
+    """
+
+    subject = models.CharField(primary_key=True, max_length=80)
+    minute = models.BigIntegerField(db_index=True)
+    used = models.PositiveBigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return self.subject
