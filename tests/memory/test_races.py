@@ -322,7 +322,7 @@ for line in sys.stdin:
 _DECIDE = """
 from django.contrib.auth.models import User
 from agents.middleware.decisions import decide
-from agents.services import approvals
+from agents.services.approvals import decisions as approvals
 from agents.services.errors import Conflict
 
 ann = User.objects.get(username=sys.argv[2])

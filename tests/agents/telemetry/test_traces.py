@@ -85,7 +85,8 @@ def write(path: str, content: str = "x") -> dict[str, Any]:
 
 _WORKER = """
 import django; django.setup()
-from agents.engine import sweeper, worker
+from agents.engine import worker
+from agents.engine.process import sweeper
 sweeper.QUEUE_SWEEP_SECONDS = 0.05
 worker.Worker().start()
 """

@@ -244,7 +244,7 @@ def test_wherever_it_is_interrupted_the_sums_are_true_and_the_rest_goes_the_next
 _KILLED = """
 import django, os, signal; django.setup()
 from agents.selectors.visible import approvals_for, runs_for, threads_for, watchable_runs_for
-from agents.services import erasing_rows
+from agents.services.erasure import rows as erasing_rows
 from agents.services.erasure.actions import finish_erasures
 erasing_rows.BATCH = 2
 asked = [0]
