@@ -70,7 +70,6 @@ def test_a_key_belongs_to_one_request() -> None:
     assert Run.objects.count() == 2
 
 
-@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_a_message_from_a_page_has_a_key_and_no_answer() -> None:
     make_agent()
@@ -216,7 +215,6 @@ def test_of_two_processes_one_forks() -> None:
     assert Thread.objects.count() == 4
 
 
-@pytest.mark.both_databases
 @pytest.mark.django_db
 @pytest.mark.parametrize("key", ["", "x" * 201, "caf\xe9", "a\tb"])
 def test_a_key_is_a_short_line_of_ascii(key: str) -> None:
@@ -236,7 +234,6 @@ def test_old_keys_of_others_are_left_alone() -> None:
     assert IdempotencyKey.objects.count() == 2
 
 
-@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_what_stands_beside_the_files_is_part_of_the_request() -> None:
     make_agent(sandbox=False)

@@ -86,7 +86,6 @@ def test_the_limit_of_turns_ends_the_run_with_its_name() -> None:
     assert "limit" in run.error_message
 
 
-@pytest.mark.both_databases
 def test_wall_time_ends_a_hanging_model_call() -> None:
     user = make_user()
     with served([Turn(text="Never", fault=Fault("hang_mid_stream"))]) as server:
