@@ -81,7 +81,7 @@ class Sweeper:
             self._look_now.set()
 
     def look_soon(self) -> None:
-        """Do not wait a second for the first look: before it, one of several hosts claims nothing."""
+        """Do not wait for the usual look: before its first, one of several hosts claims nothing."""
         self._look_now.set()
 
     def begin_to_close(self) -> None:

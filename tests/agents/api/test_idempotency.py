@@ -148,7 +148,7 @@ def test_skills_are_made_once() -> None:
     assert Skill.objects.filter(agent=agent).count() == 1
 
 
-def _at_once(work: Callable[[], Any], count: int = 2) -> list[Any]:
+def in_processes(work: Callable[[], Any], count: int = 2) -> list[Any]:
     """What `work` returns in each of so many processes that begin together."""
     context = multiprocessing.get_context("fork")
     start, answers = context.Barrier(count), context.SimpleQueue()
@@ -185,7 +185,7 @@ def test_of_two_processes_one_makes_it() -> None:
             response = post(client_with(secret), RUNS, BODY, **key)
             return response.status_code, response.content, "Idempotency-Replayed" in response
 
-        one, two = _at_once(send)
+        one, two = in_processes(send)
         assert one[:2] == two[:2]
         assert one[0] == 201
         assert {one[2], two[2]} == {False, True}
@@ -209,7 +209,7 @@ def test_of_two_processes_one_forks() -> None:
             response = post(client_with(secret), f"{RUNS}/{run.id}/fork", {}, **key)
             return response.status_code, response.content
 
-        one, two = _at_once(send)
+        one, two = in_processes(send)
         assert one == two
         assert one[0] == 201
     assert Thread.objects.count() == 4

@@ -25,7 +25,10 @@ from tests.support.runs import (
     start_run,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("frequent_looks"),
+]
 
 WRITE = {"name": "write_file", "input": {"path": "/a", "content": "alpha"}}
 

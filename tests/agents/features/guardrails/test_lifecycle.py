@@ -32,7 +32,10 @@ from tests.support.runs import (
     wait_until,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("frequent_looks"),
+]
 
 LOOK = {"tool_calls": [{"name": "ls", "input": {"path": "/"}}]}
 WRITE = {"tool_calls": [{"name": "write_file", "input": {"path": "/a", "content": "x"}}]}
