@@ -129,6 +129,15 @@ def django_db_keepdb() -> bool:
     return True
 
 
+@pytest.fixture
+def frequent_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers in this process look ten times a second for what nobody hands to them.
+
+    In life a task hands over a subagent and the parent that it wakes.
+    """
+    monkeypatch.setattr("agents.engine.sweeper.QUEUE_SWEEP_SECONDS", 0.1)
+
+
 @pytest.fixture(autouse=True)
 def _fresh_settings() -> None:
     forget()

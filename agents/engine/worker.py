@@ -177,6 +177,7 @@ class Worker(Resources):
     async def _find_its_machine(self) -> None:
         if self.executor == POOL and MachineSettings.now().HOST:
             self.membership = Membership(self.database, self.in_thread)
+            self._sweeper.look_soon()
         elif not MachineSettings.now().HOST and connection.vendor == "postgresql":
             try:
                 await self.database.run(refuse_nameless)

@@ -24,7 +24,7 @@ from tests.support.runs import (
     wait_for_status,
 )
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 MARKS = "VEL_TEST_MARKS"
 

@@ -11,7 +11,7 @@ from tests.support.cluster import Cluster
 from tests.support.runs import make_agent, make_user, start_run, wait_for_status, wait_until
 from velproject.cluster import MortalLock
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_another_worker_takes_its_place(directory: Path) -> None:

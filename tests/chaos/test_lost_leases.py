@@ -28,7 +28,7 @@ from tests.support.runs import (
     wait_until,
 )
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 HOUR = 3600.0
 
@@ -44,6 +44,7 @@ def driven_run(directory: Path, cluster: Cluster) -> tuple[Run, int]:
     return run, worker
 
 
+@pytest.mark.both_databases
 def test_another_worker_goes_on_with_its_run(directory: Path) -> None:
     with Cluster(directory, VEL_TEST_LEASE=str(HOUR)) as cluster:
         run, worker = driven_run(directory, cluster)
@@ -52,6 +53,7 @@ def test_another_worker_goes_on_with_its_run(directory: Path) -> None:
         assert f":{worker}:" not in RunClock.objects.get(run=run).lease_holder
 
 
+@pytest.mark.both_databases
 def test_a_cancelled_run_ends(directory: Path) -> None:
     with Cluster(directory, VEL_TEST_LEASE=str(HOUR)) as cluster:
         run, worker = driven_run(directory, cluster)
@@ -60,6 +62,7 @@ def test_a_cancelled_run_ends(directory: Path) -> None:
         wait_for_status(run, "cancelled")
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("cancelled", ["before the lease ends", "afterwards"])
 def test_a_cancelled_run_of_a_dead_cluster_ends_without_another_worker(
     directory: Path, cancelled: str

@@ -87,7 +87,6 @@ def test_a_file_is_read(ann: User, agent: Agent, client: APIClient) -> None:
     assert shape == {"path": PATH, "content": "Tables.\u202e\r\n", "content_type": "text/markdown"}
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("path", "text"),
     [("AGENTS.md", "You write."), ("tools.json", '"full"'), ("skills/report.md", SKILL)],
@@ -99,7 +98,6 @@ def test_the_other_files_of_the_tree_are_read_by_their_paths(
     assert text in client.get(url(agent, path)).json()["content"]
 
 
-@pytest.mark.both_databases
 def test_a_file_is_deleted_once_and_its_history_stays(
     ann: User, agent: Agent, client: APIClient
 ) -> None:
@@ -248,7 +246,6 @@ def test_any_revision_is_restored_as_a_new_one(ann: User, agent: Agent, client: 
 # Who ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.both_databases
 def test_who_only_uses_an_agent_reads_its_memory_and_changes_nothing(
     agent: Agent, client: APIClient
 ) -> None:

@@ -81,7 +81,6 @@ def test_a_deletion_has_no_content_to_come(ann: User, agent: Agent, client: APIC
     assert "edit" not in shape["allowed_decisions"]
 
 
-@pytest.mark.both_databases
 def test_who_else_must_approve_is_told(ann: User, agent: Agent, client: APIClient) -> None:
     request = asked(ann, approvals_needed=2)
     shape = client.get(f"{APPROVALS}/{request}").json()
@@ -116,7 +115,6 @@ def test_the_list_is_filtered_by_kind_agent_and_tool(
     assert client.get(f"{APPROVALS}?kind=other").status_code == 400
 
 
-@pytest.mark.both_databases
 def test_an_edit_is_the_whole_file(ann: User, agent: Agent, client: APIClient) -> None:
     request = asked(ann)
     digest = ApprovalRequest.objects.get(pk=request).digest

@@ -93,7 +93,6 @@ def test_the_memory_of_an_agent_that_is_retired_is_closed(ann: User, mine: Agent
     assert {answer.status_code for answer in every_call(client_for(ann), mine.pk, PATH)} == {404}
 
 
-@pytest.mark.both_databases
 def test_without_signing_in_there_is_nothing(mine: Agent, other: Agent) -> None:
     assert {answer.status_code for answer in every_call(APIClient(), mine.pk, PATH)} == {401}
 

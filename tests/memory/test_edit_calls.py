@@ -105,7 +105,6 @@ def test_a_file_that_changed_since_is_shown_anew(tmp_path: Path) -> None:
     assert stored() == "theirs\nmine"
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("call", "word"),
     [

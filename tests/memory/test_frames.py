@@ -318,7 +318,6 @@ def test_a_token_to_read_sees_the_request_and_does_not_decide(
     assert decide(client, request, "approve", csrf="")["type"] == "accepted"
 
 
-@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_who_may_only_read_runs_is_not_shown_the_memory() -> None:
     for name in ("olga", "auditor"):

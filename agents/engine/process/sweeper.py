@@ -80,6 +80,10 @@ class Sweeper:
         if self._turned_away:
             self._look_now.set()
 
+    def look_soon(self) -> None:
+        """Do not wait for the usual look: before its first, one of several hosts claims nothing."""
+        self._look_now.set()
+
     def begin_to_close(self) -> None:
         """Begin nothing more."""
         self._task.cancel()

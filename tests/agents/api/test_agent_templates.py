@@ -23,7 +23,6 @@ def test_a_listed_template_becomes_an_agent_of_the_caller() -> None:
     assert (made.json()["slug"], agent.owner) == ("sales", ann)
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("body", "status"),
     [

@@ -190,7 +190,6 @@ def test_the_request_of_a_cancelled_run_is_a_conflict() -> None:
     assert decide(client, request).status_code == 409
 
 
-@pytest.mark.both_databases
 def test_a_decision_that_is_not_offered_is_refused() -> None:
     request = asked("approve", "reject")
     client = client_for(request.run.owner)

@@ -338,7 +338,6 @@ def test_no_endpoint_is_forgotten():
     assert there == set(SCENARIOS) | set(WITHOUT) | set(ELSEWHERE)
 
 
-@pytest.mark.both_databases
 @pytest.mark.usefixtures("_each_in_a_transaction")
 @pytest.mark.parametrize("endpoint", sorted(SCENARIOS), ids=" ".join)
 def test_it_is_in_the_audit_log(
@@ -362,7 +361,6 @@ def test_it_is_in_the_audit_log(
     assert TOKEN not in str(list(entries.values()))
 
 
-@pytest.mark.both_databases
 def test_what_is_refused_writes_nothing(tmp_path: Path):
     world = World(tmp_path)
     asked = ask_approval(world.run())

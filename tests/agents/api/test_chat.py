@@ -53,7 +53,6 @@ def test_only_the_last_message_of_the_history_counts(chats: Chats) -> None:
     assert len(loaded["messages"]) == 2
 
 
-@pytest.mark.both_databases
 def test_a_message_that_is_sent_twice_counts_once(chats: Chats) -> None:
     first = chats.say("twice", "Hello")
     again = chats.say("twice", "Hello")
@@ -226,7 +225,6 @@ def test_a_call_that_a_second_person_must_approve_still_waits(chats: Chats) -> N
     assert chats.site.do("approval", request=request)["status"] == "pending"
 
 
-@pytest.mark.both_databases
 def test_the_history_comes_in_pages(chats: Chats) -> None:
     for number in range(3):
         with chats.open("pages", [user(f"Message {number}", f"m{number}")]) as stream:

@@ -10,7 +10,7 @@ from agents.services.errors import NotFound
 from agents.states import RunStatus
 from tests.support.runs import make_agent, make_user, start_run
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 
 
 def test_who_may_not_use_the_agent_any_more_tries_nothing_again() -> None:

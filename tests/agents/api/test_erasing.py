@@ -60,7 +60,6 @@ def test_an_owner_erases_a_thread(ann: User) -> None:
     assert not Thread.every.exists()
 
 
-@pytest.mark.both_databases
 def test_nobody_else_does(ann: User) -> None:
     run = ended(ann)
     boss = make_user("boss", superuser=True)
@@ -86,7 +85,6 @@ def test_a_thread_at_work_is_a_conflict(ann: User) -> None:
     assert Thread.objects.filter(pk=run.thread_id).exists()
 
 
-@pytest.mark.both_databases
 def test_the_page_asks_first(ann: User) -> None:
     run = ended(ann)
     client = page_for(ann)
@@ -105,7 +103,6 @@ def test_the_page_asks_first(ann: User) -> None:
     assert not Thread.objects.filter(pk=run.thread_id).exists()
 
 
-@pytest.mark.both_databases
 def test_the_admins_action_needs_its_permission_and_asks_first(ann: User) -> None:
     run = ended(ann)
     Run.objects.update(status=RunStatus.COMPLETED)

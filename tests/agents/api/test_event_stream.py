@@ -135,7 +135,6 @@ def test_strangers_are_told_that_there_is_nothing(site: Site, token: str) -> Non
         assert (stream.status, stream.problem()["code"]) == (403, "insufficient_scope")
 
 
-@pytest.mark.both_databases
 def test_silent_streams_end_soon_after_the_right_to_them(site: Site) -> None:
     site.do("make_user", name="thea")
     runs = {why: site.do("make_run", owner="thea") for why in ("revoked", "out", "deleted")}

@@ -94,7 +94,6 @@ def test_files_are_listed_with_their_sizes(run: Run) -> None:
     assert [file["path"] for file in below["results"]] == ["/sandbox/outputs/page.html"]
 
 
-@pytest.mark.both_databases
 def test_a_file_is_an_attachment_that_no_browser_runs(run: Run) -> None:
     response = ann(run).get(url(run, "files/content"), {"path": "/sandbox/outputs/page.html"})
     assert response.status_code == 200
@@ -190,7 +189,6 @@ def test_an_upload_belongs_to_the_workspace_and_replaces_nothing(run: Run) -> No
     assert run.thread.workspace_generation > before
 
 
-@pytest.mark.both_databases
 def test_a_planted_link_is_not_written_through(run: Run, tmp_path: Path) -> None:
     """Commands cannot write in user_uploads; were there a link all the same, it stays unharmed."""
     victim = tmp_path / "victim"
@@ -253,7 +251,6 @@ def test_a_thread_without_a_sandbox_keeps_uploads_in_rows(run: Run) -> None:
     assert answer["results"] == [{"path": "/user_uploads/a.txt", "type": "file", "size": 5}]
 
 
-@pytest.mark.both_databases
 def test_a_turns_changes_are_shown_and_restored(run: Run) -> None:
     step(run, lambda files: (files / "workspace" / "a.txt").write_text("two\n"), turn=2)
     client = ann(run)
@@ -285,7 +282,6 @@ def test_a_turns_changes_are_shown_and_restored(run: Run) -> None:
     assert (root(run.thread) / "workspace" / "a.txt").read_text() == "two\n"
 
 
-@pytest.mark.both_databases
 def test_a_busy_thread_is_not_restored(run: Run) -> None:
     row = step(run, lambda files: (files / "workspace" / "b").write_text("b"))
     Run.objects.filter(pk=run.pk).update(status="running")

@@ -58,7 +58,6 @@ def test_an_approval_with_always_makes_a_grant_that_is_listed() -> None:
     assert timedelta(days=2) < grant.expires_at - timezone.now() < timedelta(days=3)
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize(
     "always",
     [
@@ -84,7 +83,6 @@ def test_terms_that_do_not_fit_approve_nothing(always: object) -> None:
     assert (request.status, ApprovalGrant.objects.count()) == ("pending", 0)
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("always", [{"for_everybody": True}, {"match": "tool"}])
 def test_what_only_approvers_may_allow_is_refused(always: object) -> None:
     request = asked()
@@ -101,7 +99,6 @@ def test_null_is_an_ordinary_approval() -> None:
     assert not ApprovalGrant.objects.exists()
 
 
-@pytest.mark.both_databases
 def test_strangers_see_and_revoke_nothing() -> None:
     request = asked()
     grant = given(request, request.run.owner)
@@ -145,7 +142,6 @@ def test_a_rehearsal_counts_and_names_calls() -> None:
     assert agent.approval_rules == []
 
 
-@pytest.mark.both_databases
 def test_a_rehearsal_shows_no_inputs_of_runs_that_one_may_not_read() -> None:
     asked(sandbox=True)
     editor = make_user("ed", "change_agent")
@@ -155,7 +151,6 @@ def test_a_rehearsal_shows_no_inputs_of_runs_that_one_may_not_read() -> None:
     assert INPUT["command"] not in answer.content.decode()
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize(
     "body",
     [

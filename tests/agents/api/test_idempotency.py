@@ -70,7 +70,6 @@ def test_a_key_belongs_to_one_request() -> None:
     assert Run.objects.count() == 2
 
 
-@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_a_message_from_a_page_has_a_key_and_no_answer() -> None:
     make_agent()
@@ -149,7 +148,7 @@ def test_skills_are_made_once() -> None:
     assert Skill.objects.filter(agent=agent).count() == 1
 
 
-def _at_once(work: Callable[[], Any], count: int = 2) -> list[Any]:
+def in_processes(work: Callable[[], Any], count: int = 2) -> list[Any]:
     """What `work` returns in each of so many processes that begin together."""
     context = multiprocessing.get_context("fork")
     start, answers = context.Barrier(count), context.SimpleQueue()
@@ -186,7 +185,7 @@ def test_of_two_processes_one_makes_it() -> None:
             response = post(client_with(secret), RUNS, BODY, **key)
             return response.status_code, response.content, "Idempotency-Replayed" in response
 
-        one, two = _at_once(send)
+        one, two = in_processes(send)
         assert one[:2] == two[:2]
         assert one[0] == 201
         assert {one[2], two[2]} == {False, True}
@@ -210,13 +209,12 @@ def test_of_two_processes_one_forks() -> None:
             response = post(client_with(secret), f"{RUNS}/{run.id}/fork", {}, **key)
             return response.status_code, response.content
 
-        one, two = _at_once(send)
+        one, two = in_processes(send)
         assert one == two
         assert one[0] == 201
     assert Thread.objects.count() == 4
 
 
-@pytest.mark.both_databases
 @pytest.mark.django_db
 @pytest.mark.parametrize("key", ["", "x" * 201, "caf\xe9", "a\tb"])
 def test_a_key_is_a_short_line_of_ascii(key: str) -> None:
@@ -236,7 +234,6 @@ def test_old_keys_of_others_are_left_alone() -> None:
     assert IdempotencyKey.objects.count() == 2
 
 
-@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_what_stands_beside_the_files_is_part_of_the_request() -> None:
     make_agent(sandbox=False)

@@ -109,7 +109,6 @@ def test_after_later_messages_there_is_nothing_to_resume(ann: User) -> None:
     assert Run.objects.count() == 2
 
 
-@pytest.mark.both_databases
 def test_a_blocked_message_and_a_subagents_run_are_not_resumed(ann: User) -> None:
     run = ended(make_run(ann), error_code="guardrail_input", message_refused=True)
     assert problem_of(resume(ann, run))["code"] == "message_blocked"
@@ -117,7 +116,6 @@ def test_a_blocked_message_and_a_subagents_run_are_not_resumed(ann: User) -> Non
     assert problem_of(resume(ann, other))["code"] == "subagent"
 
 
-@pytest.mark.both_databases
 def test_only_its_owner_resumes_it(ann: User) -> None:
     run = make_run(ann)
     ask_approval(run)
@@ -144,7 +142,6 @@ def test_a_repeated_resume_is_one(ann: User) -> None:
     assert Run.objects.count() == 2
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("body", [{"message": 5}, {"decisions": []}, [], {"message": "x\x00"}])
 def test_a_body_that_does_not_fit_is_refused(ann: User, body: Any) -> None:
     run = ended(make_run(ann))

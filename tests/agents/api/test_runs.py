@@ -88,7 +88,6 @@ def test_a_run_shows_its_answer_usage_and_cost() -> None:
     assert client_for(ann).get(f"{RUNS}/{run.id}").json()["cost"] is None
 
 
-@pytest.mark.both_databases
 def test_a_failed_run_shows_its_error_and_no_answer() -> None:
     make_agent()
     ann = make_user("ann")
@@ -196,7 +195,6 @@ def test_idempotency_keys_of_two_users_are_two_keys() -> None:
     assert IdempotencyKey.objects.count() == 2
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("key", ["", "k" * 201, "a\x00b", "caf\xe9"])
 def test_a_bad_idempotency_key_is_refused(key: str) -> None:
     make_agent()
@@ -313,7 +311,6 @@ def test_what_a_run_has_said_is_for_tokens_that_read() -> None:
     assert client_for(ann, "run", "read").post(url).json()["output"] == "The secret."
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("permission", ["view_all_runs", "approve_toolcall"])
 def test_who_may_only_watch_a_run_may_not_cancel_it(permission: str) -> None:
     make_agent()
@@ -325,7 +322,6 @@ def test_who_may_only_watch_a_run_may_not_cancel_it(permission: str) -> None:
     assert run.status == RunStatus.WAITING
 
 
-@pytest.mark.both_databases
 def test_a_superuser_cancels_any_run() -> None:
     make_agent()
     run = make_run(make_user("ann"))
@@ -333,7 +329,6 @@ def test_a_superuser_cancels_any_run() -> None:
     assert post(client, f"{RUNS}/{run.id}/cancel", {}).json()["status"] == "cancelled"
 
 
-@pytest.mark.both_databases
 def test_who_sees_all_runs_reads_any_but_lists_the_own() -> None:
     make_agent()
     run = make_run(make_user("ann"))
@@ -342,7 +337,6 @@ def test_who_sees_all_runs_reads_any_but_lists_the_own() -> None:
     assert client.get(RUNS).json()["results"] == []
 
 
-@pytest.mark.both_databases
 def test_a_message_that_is_too_long_stores_nothing() -> None:
     make_agent()
     client = client_for(make_user("ann"))

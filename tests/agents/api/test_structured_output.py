@@ -71,7 +71,6 @@ def test_a_missing_context_is_listed() -> None:
     assert "not given: customer." in problem_of(response)["detail"]
 
 
-@pytest.mark.both_databases
 def test_the_form_and_the_context_belong_to_what_an_idempotency_key_repeats() -> None:
     make_agent()
     ann = client_for(make_user("ann"))

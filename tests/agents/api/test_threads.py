@@ -45,7 +45,6 @@ def test_a_thread_shows_its_agent_and_last_run(ann: User) -> None:
     }
 
 
-@pytest.mark.both_databases
 def test_a_title_is_one_line(ann: User) -> None:
     thread = make_run(ann).thread_id
     assert rename(ann, thread, {"title": "  Rain\n in  May "}).json()["title"] == "Rain in May"
@@ -66,7 +65,6 @@ def test_an_agent_is_read_by_its_id_and_its_slug(ann: User) -> None:
     assert problem_of(client_for(ann).get("/api/v1/agents/none"))["code"] == "unknown_agent"
 
 
-@pytest.mark.both_databases
 def test_databases_are_shown_without_the_way_in(ann: User) -> None:
     agent = Agent.objects.get()
     secret = SecretText.seal("postgresql://reader:hunter2@db.example.org/shop")
@@ -93,7 +91,6 @@ def test_databases_are_shown_without_the_way_in(ann: User) -> None:
     assert [row["name"] for row in own] == ["mine", "shop"]
 
 
-@pytest.mark.both_databases
 def test_toolboxes_are_those_of_agents_that_one_may_use(
     ann: User, settings: Any, tmp_path: Path
 ) -> None:

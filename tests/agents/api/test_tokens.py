@@ -22,7 +22,6 @@ def session_of(name: str, *, check_csrf: bool = False) -> APIClient:
     return client
 
 
-@pytest.mark.both_databases
 def test_a_session_makes_lists_and_ends_its_tokens() -> None:
     client = session_of("ann")
     made = client.post(TOKENS, BODY, format="json")
@@ -49,7 +48,6 @@ def test_no_token_makes_lists_or_ends_tokens(method: str) -> None:
     assert ApiToken.objects.filter(revoked_at=None).count() == 1
 
 
-@pytest.mark.both_databases
 def test_others_tokens_are_neither_listed_nor_ended() -> None:
     token, secret = create_token(make_user("bob"))
     client = session_of("ann")

@@ -25,7 +25,6 @@ def session(user: User) -> APIClient:
     return client
 
 
-@pytest.mark.both_databases
 def test_a_schedule_from_its_making_to_its_end():
     make_agent()
     client = client_for(make_user("ada"))
@@ -47,7 +46,6 @@ def test_a_schedule_from_its_making_to_its_end():
     assert shown["started_by"] == {"kind": "schedule", "id": None, "name": None}
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("body", "status"),
     [
@@ -104,7 +102,6 @@ def test_whose_agent_it_is_is_not_told():
             assert hidden.content.replace(b"hidden", b"absent") == none.content
 
 
-@pytest.mark.both_databases
 def test_what_acts_for_an_agent_that_was_lost_can_be_stopped():
     """And together with other fields `enabled` is one of them."""
     ada = make_user("ada")
@@ -190,7 +187,6 @@ def test_no_token_makes_a_hook_or_reads_a_secret():
     assert "secret" not in client.get("/api/v1/hooks").json()["results"][0]
 
 
-@pytest.mark.both_databases
 def test_a_hook_from_its_making_to_its_end():
     forget_shares()
     make_agent()

@@ -95,7 +95,6 @@ def test_a_run_begins_with_its_files(run: Run) -> None:
     assert Upload.objects.count() == 2
 
 
-@pytest.mark.both_databases
 def test_what_is_no_text_is_json_in_a_form(run: Run) -> None:
     client = client_for(run.owner)
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -140,7 +139,6 @@ def test_the_uploads_of_others_are_not_there(run: Run) -> None:
     assert Upload.objects.get().name == "a.txt"
 
 
-@pytest.mark.both_databases
 def test_scopes_hold(run: Run) -> None:
     reader, starter = client_for(run.owner, "read"), client_for(run.owner, "run")
     assert send(reader, run, file()).status_code == 403
@@ -159,7 +157,6 @@ def test_a_session_needs_its_csrf_token(run: Run) -> None:
     assert not Upload.objects.exists()
 
 
-@pytest.mark.both_databases
 def test_what_is_too_large_is_refused_before_it_is_read(run: Run) -> None:
     client = client_for(run.owner)
     threads = Thread.objects.count()

@@ -45,7 +45,6 @@ def status(name: str, url: str, *scopes: str) -> int:
     return response.status_code
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("part", OF_RUN)
 def test_a_run_is_read_by_its_owner_and_operators(run: Run, part: str) -> None:
     url = f"runs/{run.id}{part}"
@@ -57,7 +56,6 @@ def test_a_run_is_read_by_its_owner_and_operators(run: Run, part: str) -> None:
     assert status("ann", url, "run", "approve") == 403
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("part", OWNERS_ALONE)
 def test_files_are_the_owners_alone(run: Run, part: str) -> None:
     url = f"runs/{run.id}{part}"

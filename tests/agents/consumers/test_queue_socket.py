@@ -97,7 +97,6 @@ def deactivate(session: str) -> None:
     get_user_model().objects.filter(username="ada").update(is_active=False)
 
 
-@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("end_right", "last"),

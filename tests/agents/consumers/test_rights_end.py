@@ -17,8 +17,6 @@ from agents.routing import websocket_application
 from tests.support import site_writer
 from tests.support.hang import HANG
 
-pytestmark = pytest.mark.both_databases
-
 DELTA = ("text.delta", {"text": "secret"})
 
 

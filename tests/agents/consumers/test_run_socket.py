@@ -37,7 +37,6 @@ def test_a_watcher_gets_what_was_there_and_then_what_comes(site: Site, open_clie
     assert completed["data"] == {"text": "é ⟨\u202e⟩"}
 
 
-@pytest.mark.both_databases
 def test_a_watcher_that_comes_back_gets_what_it_missed_once(site: Site, open_client: Open) -> None:
     run = site.do("make_run", owner="olga")
     site.do("append", run=run, events=[DELTA] * 3)
@@ -53,7 +52,6 @@ def test_a_watcher_that_comes_back_gets_what_it_missed_once(site: Site, open_cli
     assert second.take()[0]["seq"] == 6
 
 
-@pytest.mark.both_databases
 def test_the_socket_outlives_a_failure_and_shows_that_the_run_goes_on(
     site: Site, open_client: Open
 ) -> None:
@@ -78,7 +76,6 @@ def test_many_sockets_of_one_run_all_get_everything(site: Site, open_client: Ope
         assert [frame["seq"] for frame in client.take(100)] == list(range(1, 101))
 
 
-@pytest.mark.both_databases
 def test_a_message_starts_the_next_run_of_the_thread(site: Site, open_client: Open) -> None:
     run = site.do("make_run", owner="olga")
     client = open_client(run)
@@ -93,7 +90,6 @@ def test_a_message_starts_the_next_run_of_the_thread(site: Site, open_client: Op
     assert following["status"] == "pending"
 
 
-@pytest.mark.both_databases
 def test_a_message_that_is_sent_twice_with_one_key_counts_once(
     site: Site, open_client: Open
 ) -> None:
@@ -154,7 +150,6 @@ def test_a_frame_that_is_not_understood_gets_an_error_and_the_socket_lives_on(
     assert client.ask("cancel") == {"type": "accepted"}
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "9" * 30, "9" * 5000])
 def test_an_input_with_a_number_that_no_database_takes_is_refused(
     site: Site, open_client: Open, number: str
@@ -182,7 +177,6 @@ def test_a_refused_service_is_an_error_with_its_code(site: Site, open_client: Op
     assert answer["ref"] == "m"
 
 
-@pytest.mark.both_databases
 def test_a_run_that_is_deleted_closes_its_sockets(site: Site, open_client: Open) -> None:
     run = site.do("make_run", owner="olga")
     client = open_client(run)

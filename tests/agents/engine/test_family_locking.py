@@ -235,8 +235,14 @@ def check_members(family: Family, answers: dict[str, Any]) -> None:
 
 
 def every_pair(make: Callable[[], Family], actions: dict[str, Action], part: int = 2) -> None:
-    """Every second pair, or with `part` 1 every one."""
-    for pair in pairs(actions)[::part]:
+    """Every second pair, or with `part` 1 every one.
+
+    Half as many on SQLite, whose writers come one after the other: others than on PostgreSQL.
+    """
+    chosen = pairs(actions)[::part]
+    if part > 1 and connection.vendor == "sqlite":
+        chosen = pairs(actions)[1 :: 2 * part]
+    for pair in chosen:
         who = {name.partition(" ")[0] for name in pair}
         if len(who) == 1 and who < {"first", "second", "below"}:
             continue  # a driver does one thing at a time

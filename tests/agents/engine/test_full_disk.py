@@ -50,7 +50,6 @@ def results(run: Run) -> list[str]:
     return [json.loads(call.result) for call in ToolCall.objects.filter(run=run).order_by("turn")]
 
 
-@pytest.mark.both_databases
 def test_a_run_waits_without_a_driver_and_continues(settings: Settings, tmp_path: Path) -> None:
     run = a_run(tmp_path, ("read_todos", {}))
     usual = settings.VEL
@@ -68,7 +67,6 @@ def test_a_run_waits_without_a_driver_and_continues(settings: Settings, tmp_path
     assert len(told) == 1
 
 
-@pytest.mark.both_databases
 def test_between_the_thresholds_active_runs_continue(settings: Settings, tmp_path: Path) -> None:
     run = a_run(tmp_path, ("read_todos", {}))
     reserve(settings, 2)
@@ -90,7 +88,6 @@ def test_a_command_does_not_start_on_the_reserve(settings: Settings, tmp_path: P
     assert "The command did not start: the disk of the data directory is full" in results(run)[0]
 
 
-@pytest.mark.both_databases
 def test_a_full_disk_is_no_fault_of_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

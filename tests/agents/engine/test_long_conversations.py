@@ -24,7 +24,6 @@ def turns(count: int) -> list[Turn]:
     return [kinds[number % len(kinds)] for number in range(count)] + [Turn(text="Done.")]
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("count", [1, 50, pytest.param(200, marks=pytest.mark.storm)])
 def test_every_request_begins_with_the_one_before(count: int) -> None:
     user = make_user()

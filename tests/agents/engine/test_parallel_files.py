@@ -19,7 +19,7 @@ from tests.support.runs import drive_to_end, make_agent, make_user, script_file,
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.bubblewrap,
-    pytest.mark.both_databases,
+    pytest.mark.usefixtures("frequent_looks"),
 ]
 
 OWN_WORKSPACE, OWN_DIRECTORY, ROWS = "workspaces of Vel", "a directory of the caller", "rows"

@@ -33,7 +33,10 @@ from tests.support.runs import (
     wait_until,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("frequent_looks"),
+]
 
 
 SUBAGENT_ID = re.compile(rb'id[\\]*": ?[\\]*"([0-9a-z]{26})')

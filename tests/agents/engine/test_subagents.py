@@ -28,7 +28,10 @@ from tests.support.runs import (
 )
 from tests.support.skills import write_skill
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("frequent_looks"),
+]
 
 
 def call(tool: str, **given: Any) -> dict[str, Any]:
@@ -113,7 +116,6 @@ def test_more_than_may_work_at_once_wait_for_their_turn(tmp_path: Path) -> None:
     assert started == ["queued"] * 2 + ["pending"] * 5
 
 
-@pytest.mark.both_databases
 def test_what_is_started_in_the_background_is_waited_for_by_its_id(tmp_path: Path) -> None:
     run = delegating(
         tmp_path,
@@ -149,7 +151,6 @@ def test_a_run_that_ends_takes_its_subagents_with_it(tmp_path: Path) -> None:
     assert [event["status"] for event in events(run, "subagent.finished")] in ([], ["cancelled"])
 
 
-@pytest.mark.both_databases
 def test_a_subagent_has_no_subagents_of_its_own_and_never_more_than_its_parent(
     tmp_path: Path,
 ) -> None:
@@ -165,7 +166,6 @@ def test_a_subagent_has_no_subagents_of_its_own_and_never_more_than_its_parent(
     assert Run.objects.exclude(status__in=ENDED_RUNS).count() == 0
 
 
-@pytest.mark.both_databases
 def test_an_answer_is_not_lost_when_a_skill_goes_into_quarantine_meanwhile(tmp_path: Path) -> None:
     directory = tmp_path / "skills"
     write_skill(directory)

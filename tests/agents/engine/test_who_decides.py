@@ -25,7 +25,10 @@ from tests.support.runs import (
     start_run,
 )
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("frequent_looks"),
+]
 
 WRITE = {"name": "write_file", "input": {"path": "/a", "content": "alpha"}}
 
@@ -80,6 +83,7 @@ def test_a_person_cannot_edit_a_call_into_what_is_denied(tmp_path: Path) -> None
     assert request.status == "pending"
 
 
+@pytest.mark.both_databases
 def test_two_different_people_must_approve(tmp_path: Path) -> None:
     user, run = run_of(tmp_path, approvals_needed=2)
     grace, request = approver("grace"), request_of(run)
@@ -156,6 +160,7 @@ def test_a_group_watches_no_run_that_has_not_asked() -> None:
     assert not watchable_runs_for(grace).exists()
 
 
+@pytest.mark.both_databases
 def test_a_question_that_nobody_answers_expires_and_the_run_goes_on(tmp_path: Path) -> None:
     user, run = run_of(tmp_path, approval_expiry=60)
     request = request_of(run)
@@ -173,6 +178,7 @@ def test_a_question_that_nobody_answers_expires_and_the_run_goes_on(tmp_path: Pa
     assert not StateFile.objects.exists()
 
 
+@pytest.mark.both_databases
 def test_the_workers_look_for_what_has_expired(tmp_path: Path) -> None:
     _, run = run_of(tmp_path, approval_expiry=1)
     assert drive_to_end(run).status == "completed"

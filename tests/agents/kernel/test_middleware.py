@@ -344,7 +344,6 @@ class ReadsAgain(Commits):
         self.told.append("prepared")
 
 
-@pytest.mark.both_databases
 def test_a_write_can_read_its_rows_again_before_the_reply_is_stored(
     tmp_path: Path, install: Install
 ) -> None:
@@ -424,7 +423,6 @@ class Fails(Middleware):
         raise ValueError(self.message)
 
 
-@pytest.mark.both_databases
 def test_a_wrap_that_raises_after_the_call_keeps_what_the_tool_wrote(
     tmp_path: Path, install: Install
 ) -> None:
@@ -492,7 +490,6 @@ class CallsTwice(Middleware):
         return await handler(request)
 
 
-@pytest.mark.both_databases
 def test_a_wrap_can_make_a_call_again_that_only_reads(tmp_path: Path, install: Install) -> None:
     install(CallsTwice())
     run = drive_to_end(play(tmp_path, READ, DONE))
@@ -602,7 +599,6 @@ class Before(Middleware):
         self.parked.append(park.reason)
 
 
-@pytest.mark.both_databases
 def test_the_model_is_told_what_is_a_row_first(tmp_path: Path, install: Install) -> None:
     event = GuardStuck(kind="same_call", count=3, action="note")
     install(Before(Tell("Look at the clock.", [event]), Tell("It is late.")))
@@ -622,7 +618,6 @@ def test_a_hook_can_end_the_run_before_the_model_is_asked(tmp_path: Path, instal
     assert Message.objects.filter(run=run, role="assistant").count() == 1
 
 
-@pytest.mark.both_databases
 def test_a_hook_can_park_the_run(tmp_path: Path, install: Install) -> None:
     def settle(locked: Locked) -> Suspend:
         row("asked")()
@@ -682,7 +677,6 @@ def test_a_wrap_can_end_the_run(tmp_path: Path, install: Install, place: str) ->
         assert beside.status == "succeeded", "a call beside it ends first"
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("place", ["model", "read_todos"])
 def test_a_wrap_can_park_the_run_and_the_call_is_made_later(
     tmp_path: Path, install: Install, place: str
@@ -728,7 +722,6 @@ class Decides(Middleware):
         return self.decisions.pop(0) if ending.ends and self.decisions else None
 
 
-@pytest.mark.both_databases
 def test_a_note_lets_the_model_answer_again(tmp_path: Path, install: Install) -> None:
     told: list[str] = []
     note = ReplyDecision(
@@ -748,7 +741,6 @@ def test_a_note_lets_the_model_answer_again(tmp_path: Path, install: Install) ->
     assert second.endings == [(1, False), (2, True)], "a note means that the run does not end"
 
 
-@pytest.mark.both_databases
 def test_the_first_end_of_a_reply_is_the_last_word(tmp_path: Path, install: Install) -> None:
     end = ReplyDecision(
         note="Do better.", end=End("bad", "It is bad."), writes=[row("bad")],

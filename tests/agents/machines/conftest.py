@@ -14,7 +14,7 @@ from tests.support.machines import Machines
 
 
 @pytest.fixture
-def machines() -> Iterator[Machines]:
+def machines(frequent_looks: None) -> Iterator[Machines]:
     if connection.vendor != "postgresql":
         pytest.skip("needs PostgreSQL")
     made = Path(tempfile.mkdtemp(prefix="vel-hosts-", dir="/var/tmp"))

@@ -32,7 +32,7 @@ from agents.services.machines.membership import (
 from agents.services.placement import Member, queue_of
 from agents.services.runs.start import RunRequest, create_run
 from tests.support.machines import Machines, make_silent
-from tests.support.runs import make_agent, make_user, start_run
+from tests.support.runs import drive_to_end, make_agent, make_user, start_run
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
@@ -275,3 +275,13 @@ def test_shared_workspaces_must_be_shared(machines: Machines, ada: User, tmp_pat
         RunClock.objects.update(lease_until=0)
         assert claim(run, b)
     assert Thread.objects.get(pk=run.thread_id).host == ""
+
+
+def test_a_host_takes_runs_as_soon_as_it_has_joined(
+    machines: Machines, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It joins with its first look, which no process waits for."""
+    monkeypatch.setattr("agents.engine.sweeper.QUEUE_SWEEP_SECONDS", 3600)
+    run = new_run(machines, ada)
+    with machines.on("a"):
+        assert drive_to_end(run).status == "completed"

@@ -27,7 +27,6 @@ from vel import (
 pytestmark = [
     pytest.mark.bubblewrap,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.both_databases,
 ]
 
 MODEL = scripted_model(

@@ -17,7 +17,6 @@ from tests.agents.snapshots.driven import area, calls, command, edit, play, read
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.bubblewrap,
-    pytest.mark.both_databases,
 ]
 
 
@@ -74,6 +73,7 @@ def test_what_was_never_read_is_overwritten(tmp_path: Path) -> None:
     assert (area(run) / "a").read_text() == "mine"
 
 
+@pytest.mark.both_databases
 def test_files_in_rows_are_protected_too(tmp_path: Path) -> None:
     run = play(tmp_path, write("/a", "one"), sandbox=False)
     StateFile.objects.filter(thread=run.thread_id).update(content=b"a person's")
@@ -120,6 +120,7 @@ def test_what_is_remembered_is_bounded(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(known) <= 6
 
 
+@pytest.mark.both_databases
 def test_a_write_waits_for_another_agents_write(tmp_path: Path) -> None:
     files = RememberingBackend(
         TreeBackend(tmp_path), DictOfSeen(), FileLock(tmp_path / "lock", patience=0.05)
@@ -135,6 +136,7 @@ class DictOfSeen(dict[str, str | None]):
         self[path] = content_hash
 
 
+@pytest.mark.both_databases
 def test_of_two_that_write_at_once_one_is_told(tmp_path: Path) -> None:
     """Two agents with locks and memories of their own: each increment counts, none is lost."""
     (tmp_path / "tree").mkdir()

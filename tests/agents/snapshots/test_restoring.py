@@ -53,7 +53,6 @@ def test_the_state_before_and_after_any_turn_comes_back(tmp_path: Path) -> None:
     assert "second" in calls(later)[0].result
 
 
-@pytest.mark.both_databases
 def test_changes_that_nobody_has_recorded_are_kept_before_a_restore(tmp_path: Path) -> None:
     run = play(tmp_path, write("a", "first"), write("a", "second"))
     (area(run) / "mine").write_text("a person's")

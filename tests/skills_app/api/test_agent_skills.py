@@ -111,7 +111,6 @@ def test_names_are_normalised_and_a_duplicate_is_a_conflict(
     assert problem_of(again)["code"] == "duplicate"
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize(
     "body",
     [
@@ -134,7 +133,6 @@ def test_what_is_no_skill_is_refused(agent: Agent, client: APIClient, body: Any)
     assert not Skill.objects.filter(agent=agent).exists()
 
 
-@pytest.mark.both_databases
 def test_patch_changes_only_what_it_names(agent: Agent, client: APIClient) -> None:
     skill = own(agent)
     response = client.patch(url(agent, skill.pk), {"description": "Other."}, format="json")
@@ -157,7 +155,6 @@ def test_a_change_on_an_old_version_is_stale(agent: Agent, client: APIClient) ->
     assert put(client, agent, skill.pk, base_version=2).status_code == 400
 
 
-@pytest.mark.both_databases
 def test_one_skill_is_read(agent: Agent, client: APIClient) -> None:
     skill = own(agent)
     response = client.get(url(agent, skill.pk))
@@ -168,7 +165,6 @@ def test_one_skill_is_read(agent: Agent, client: APIClient) -> None:
 # Shared skills -----------------------------------------------------------------------------------
 
 
-@pytest.mark.both_databases
 def test_a_shared_skill_is_turned_on_and_off_and_not_changed(
     agent: Agent, client: APIClient, shared: Skill
 ) -> None:
@@ -197,7 +193,6 @@ def test_the_list_is_narrowed(agent: Agent, client: APIClient, shared: Skill) ->
     assert client.get(url(agent, query="?scope=mine")).status_code == 400
 
 
-@pytest.mark.both_databases
 def test_a_quarantined_skill_is_not_turned_on(
     agent: Agent, client: APIClient, tmp_path: Path
 ) -> None:
@@ -264,7 +259,6 @@ def test_an_upload_that_is_too_large_is_refused_before_it_is_read(
         assert problem_of(response)["code"] == "body_too_large"
 
 
-@pytest.mark.both_databases
 def test_nothing_else_is_taken_with_a_package(agent: Agent, client: APIClient) -> None:
     for more in ({"trust": "reviewed"}, {"scope": LIBRARY}, {"accept": "true"}, {"agent": "x"}):
         assert upload(client, url(agent), zipped(), **more).status_code == 400

@@ -107,7 +107,6 @@ def test_queries_that_do_not_fit(client: APIClient, query: str) -> None:
     problem_of(response)
 
 
-@pytest.mark.both_databases
 def test_one_skill_with_its_versions_and_use(client: APIClient, skill: Skill) -> None:
     shown = client.get(url(skill)).json()
     assert (shown["name"], shown["scope"], shown["trust"]) == ("beans", "library", "reviewed")
@@ -123,7 +122,6 @@ def test_one_skill_with_its_versions_and_use(client: APIClient, skill: Skill) ->
     ]
 
 
-@pytest.mark.both_databases
 def test_files_are_read_as_text_or_downloaded(client: APIClient, skill: Skill) -> None:
     listed = client.get(url(skill, "/files")).json()
     assert [(row["path"], row["size_bytes"]) for row in listed["results"]] == [
@@ -212,7 +210,6 @@ def test_own_skills_of_others_and_directories_of_threads_are_not_there(
 # Filling it --------------------------------------------------------------------------------------
 
 
-@pytest.mark.both_databases
 def test_a_package_is_imported_and_a_later_one_waits(mia: User) -> None:
     client = client_for(mia)
     first = upload(client, zipped(), reason="For the kitchen")
@@ -235,7 +232,6 @@ def test_a_package_is_imported_and_a_later_one_waits(mia: User) -> None:
     assert (later["skill"]["version"], later["skill"]["latest_version"]) == (1, 2)
 
 
-@pytest.mark.both_databases
 def test_what_the_scan_finds_dangerous_goes_into_quarantine(mia: User) -> None:
     answer = upload(client_for(mia), zipped(DANGER)).json()
     assert answer["version"]["trust"] == "quarantined"
@@ -261,7 +257,6 @@ def test_hostile_packages_and_forms_are_refused(mia: User) -> None:
         assert upload(client, b"x" * 200_000).status_code == 413
 
 
-@pytest.mark.both_databases
 def test_a_name_of_a_built_in_is_taken(mia: User) -> None:
     skill = Skill.objects.filter(scope="builtin").first()
     client = client_for(mia)
@@ -286,7 +281,6 @@ def test_markup_everywhere_goes_out_as_json_text(mia: User, client: APIClient) -
 # Judging -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.both_databases
 def test_a_waiting_version_is_reviewed_by_the_hash_of_its_bytes(mia: User, rhea: User) -> None:
     upload(client_for(mia), zipped())
     later = upload(client_for(mia), zipped(description="Counts more.")).json()
@@ -316,7 +310,6 @@ def test_a_waiting_version_is_reviewed_by_the_hash_of_its_bytes(mia: User, rhea:
     assert back.json()["skill"]["version"] == 1
 
 
-@pytest.mark.both_databases
 def test_a_skill_is_deleted_at_the_version_that_was_seen(mia: User, skill: Skill) -> None:
     client = client_for(mia)
     assert client.delete(url(skill, "?base_version=7")).status_code == 409

@@ -116,7 +116,6 @@ def test_a_run_goes_on_with_the_skills_it_began_with(
     check(run, mode)
 
 
-@pytest.mark.both_databases
 def test_a_run_that_was_not_pinned_gets_what_is_there_when_it_goes_on(tmp_path: Path) -> None:
     run = a_run(tmp_path, "tool_result")
     crash_once(run, CrashPoint.CLAIMED)

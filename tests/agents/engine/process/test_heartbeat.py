@@ -24,7 +24,7 @@ from tests.support.runs import (
     wait_until,
 )
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 ENDLESS = Turn(text="Never ending", fault=Fault("hang_mid_stream"))
 
@@ -89,6 +89,7 @@ def test_a_lease_is_renewed_for_as_long_as_the_driver_waits() -> None:
         assert server.gone == 0
 
 
+@pytest.mark.both_databases
 def test_a_driver_that_cannot_renew_stops_before_its_lease_ends() -> None:
     """However long the heartbeat itself waits for the database."""
     with a_driven_run(lease=4) as (run, server):

@@ -35,7 +35,11 @@ from tests.support.runs import (
     wait_until,
 )
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("frequent_looks"),
+    pytest.mark.both_databases,
+]
 
 
 def scene(**budget: Any) -> tuple[User, Agent, Budget]:

@@ -114,7 +114,6 @@ def test_a_conversation_of_long_results_in_a_small_window_never_fails(
     assert Epoch.objects.count() == 1 + len(compacted)
 
 
-@pytest.mark.both_databases
 def test_what_the_model_reads_after_a_summary() -> None:
     todos = [
         {"content": "count the black beans", "status": "in_progress"},
@@ -440,7 +439,6 @@ def test_summaries_count_in_budgets() -> None:
     assert clock.total_tokens < 300_000 + WINDOW
 
 
-@pytest.mark.both_databases
 def test_a_blocked_message_is_told_nobody() -> None:
     turns = [fetching(4_000, f"m{number}") for number in range(30)]
     with served(conversation([*turns, Turn(text="Done.")])) as server:

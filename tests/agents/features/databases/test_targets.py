@@ -84,7 +84,6 @@ LOOK = (
 )
 
 
-@pytest.mark.both_databases
 @pytest.mark.bubblewrap
 def test_a_password_is_nowhere_but_encrypted_in_its_row(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, settings: Any, monkeypatch: Any

@@ -157,7 +157,6 @@ def test_another_database_behind_the_same_name_is_not_what_was_approved(tmp_path
     assert first.status == "superseded"
 
 
-@pytest.mark.both_databases
 def test_write_mode_taken_away_works_for_what_was_approved(tmp_path: Path) -> None:
     run = drive_to_end(begin(tmp_path, call(**UPDATE)), until=("waiting",))
     decide(pending(run))
@@ -167,7 +166,6 @@ def test_write_mode_taken_away_works_for_what_was_approved(tmp_path: Path) -> No
     assert rows(tmp_path) == [(1, 42), (2, 7)]
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize(
     "policy",
     [
@@ -216,7 +214,6 @@ def test_a_person_cannot_turn_a_query_into_a_write(tmp_path: Path) -> None:
     assert rows(tmp_path) == [(1, 42), (2, 7)]
 
 
-@pytest.mark.both_databases
 def test_what_cannot_be_tried_ends_without_a_question(tmp_path: Path) -> None:
     queries = [
         "UPDATE sales SET nope = 1",
@@ -278,7 +275,6 @@ def test_a_driver_that_dies_makes_it_never_twice(
     assert rows(tmp_path) == [(1, amount), (2, 7)]
 
 
-@pytest.mark.both_databases
 def test_cancelling_after_the_commit_does_not_say_that_nothing_was_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -351,7 +347,6 @@ def test_two_who_approve_at_once_make_it_once(tmp_path: Path) -> None:
     assert rows(tmp_path) == [(1, 43), (2, 7)]
 
 
-@pytest.mark.both_databases
 def test_approving_one_statement_approves_no_other(tmp_path: Path) -> None:
     run = drive_to_end(begin(tmp_path, call(**UPDATE)), until=("waiting",))
     request = pending(run)
@@ -373,7 +368,6 @@ def test_a_stale_digest_decides_nothing(tmp_path: Path) -> None:
     assert rows(tmp_path) == [(1, 42), (2, 7)]
 
 
-@pytest.mark.both_databases
 def test_doors_show_the_rows(tmp_path: Path, client: Client) -> None:
     run = drive_to_end(begin(tmp_path, call(**UPDATE)), until=("waiting",))
     request = pending(run)

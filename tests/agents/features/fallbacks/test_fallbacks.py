@@ -118,7 +118,6 @@ def test_the_next_model_goes_on_and_is_what_is_paid_for(name: str) -> None:
     assert {row.model: row.calls for row in rows} == {FIRST: 1, SECOND: 2}
 
 
-@pytest.mark.both_databases
 def test_each_model_of_the_chain_is_tried_and_then_the_run_fails() -> None:
     with served(by_model(opus=OVERLOADED, haiku=OVERLOADED, sonnet=OVERLOADED)) as server:
         run = drive_to_end(a_run())

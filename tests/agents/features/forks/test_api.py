@@ -170,7 +170,6 @@ def test_calls_that_wait_are_answered_and_the_original_still_waits() -> None:
     assert ApprovalRequest.objects.get().status == "pending"
 
 
-@pytest.mark.both_databases
 @pytest.mark.bubblewrap
 def test_a_fork_has_the_files_of_its_step(tmp_path: Path) -> None:
     run = play(
@@ -204,7 +203,6 @@ def test_a_fork_has_the_files_of_its_step(tmp_path: Path) -> None:
     assert (area(run) / "d/b").read_text() == "second"
 
 
-@pytest.mark.both_databases
 @pytest.mark.bubblewrap
 def test_before_the_first_change_there_were_the_files_from_before(tmp_path: Path) -> None:
     run = play(tmp_path, ("ls", {}), write("a", "first"))
@@ -217,7 +215,6 @@ def test_before_the_first_change_there_were_the_files_from_before(tmp_path: Path
     assert fork(ada(), other, {"step": 0, "files": "none"}).status_code == 201
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("body", "field"),
     [
@@ -240,7 +237,6 @@ def test_what_does_not_fit_makes_no_thread(answered: Run, body: dict[str, Any], 
     assert Thread.objects.count() == 1
 
 
-@pytest.mark.both_databases
 def test_a_fork_is_its_owners_alone(answered: Run) -> None:
     stranger, operator = make_user("bob"), make_user("carol", "view_all_runs")
     Agent.objects.update(everyone=True)
@@ -252,7 +248,6 @@ def test_a_fork_is_its_owners_alone(answered: Run) -> None:
     assert Thread.objects.count() == 1
 
 
-@pytest.mark.both_databases
 def test_who_may_not_use_the_agent_any_more_forks_nothing(answered: Run) -> None:
     Agent.objects.update(owner=None)
     response = fork(ada(), answered, {"files": "none"})

@@ -124,7 +124,6 @@ def test_copied_replies_cost_nothing(run: Run) -> None:
     assert client.get("/api/v1/usage").json() == before
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("fields", "code"),
     [
@@ -141,21 +140,18 @@ def test_what_the_agent_has_not_heard_is_not_forked(
     assert Thread.objects.count() == 1
 
 
-@pytest.mark.both_databases
 def test_a_subagents_run_is_not_forked(run: Run) -> None:
     child = make_run(run.owner)
     Run.objects.filter(pk=child.pk).update(parent=run)
     assert problem_of(fork(child))["code"] == "subagent"
 
 
-@pytest.mark.both_databases
 def test_a_blocked_message_is_in_no_fork(run: Run) -> None:
     blocked = make_run(run.owner, thread=run.thread_id, message="Bad words")
     Run.objects.filter(pk=blocked.pk).update(status="failed", message_refused=True)
     assert "Bad words" not in said(forked(later_run(run)))
 
 
-@pytest.mark.both_databases
 def test_an_older_version_needs_every_right_to_change_the_agent(run: Run) -> None:
     agent = run.thread.agent
     agent.interrupt_on = {"write_file": True}

@@ -90,7 +90,6 @@ def test_a_blocked_message_never_reaches_a_model_not_even_later() -> None:
     assert WORD.encode() not in server.requests[0].body
 
 
-@pytest.mark.both_databases
 def test_a_message_can_be_replaced_and_is_stored_so(tmp_path: Path) -> None:
     with registered(("Mask",)):
         run = drive_to_end(play(tmp_path, [DONE], "mask", message=f"It is {WORD}."))
@@ -145,7 +144,6 @@ def test_a_blocked_answer_is_withheld_and_the_model_may_try_again() -> None:
     assert "withheld your answer" in server.requests[1].messages[-1]["content"][-1]["text"]
 
 
-@pytest.mark.both_databases
 def test_an_answer_that_stays_blocked_fails_the_run(tmp_path: Path) -> None:
     with registered(("NoWord",), GUARDRAIL_ATTEMPTS=2):
         run = drive_to_end(play(tmp_path, [{"text": WORD}] * 5, "no-word"))
@@ -179,7 +177,6 @@ def test_what_goes_with_tool_calls_is_checked_too(tmp_path: Path) -> None:
     assert ToolCall.objects.get(run=run).status == "succeeded"
 
 
-@pytest.mark.both_databases
 def test_an_answer_that_cannot_be_checked_ends_the_run(tmp_path: Path) -> None:
     with registered(("HangsAsync",)):
         run = drive_to_end(play(tmp_path, [{"text": "Secret."}], "hangs-async"))
@@ -257,7 +254,6 @@ def test_a_call_that_cannot_be_checked_is_not_made(tmp_path: Path, name: str, sl
     assert not StateFile.objects.filter(thread=run.thread).exists()
 
 
-@pytest.mark.both_databases
 def test_guardrails_that_hang_take_no_more_threads_than_there_may_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,7 +308,6 @@ def test_a_call_cannot_be_changed_in_secret(tmp_path: Path) -> None:
     assert ToolCall.objects.get(run=run).status == "denied"
 
 
-@pytest.mark.both_databases
 def test_a_check_that_returns_nothing_blocks(tmp_path: Path) -> None:
     with registered(("SaysNothing",)):
         run = drive_to_end(play(tmp_path, [DONE], "says-nothing"))
@@ -393,7 +388,6 @@ def test_secrets_are_masked_in_answers(tmp_path: Path) -> None:
     assert KEY not in everything(run)
 
 
-@pytest.mark.both_databases
 def test_secrets_in_pieces_pass(tmp_path: Path) -> None:
     """What `secrets` cannot catch, as its documentation says: nobody should think it can."""
     turns = [{"text": KEY[:15], **call("ls", path="/")}, {"text": " ".join(KEY[15:])}]

@@ -32,7 +32,10 @@ from tests.support.runs import (
     wait_until,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("frequent_looks"),
+]
 
 LOOK = {"tool_calls": [{"name": "ls", "input": {"path": "/"}}]}
 WRITE = {"tool_calls": [{"name": "write_file", "input": {"path": "/a", "content": "x"}}]}
@@ -49,7 +52,6 @@ def names() -> list[str]:
     return [entry[0] for entry in seen]
 
 
-@pytest.mark.both_databases
 def test_hooks_are_told_of_each_point_outside_of_transactions(tmp_path: Path) -> None:
     with registered(hooks=("Watch",)):
         run = drive_to_end(play(tmp_path, [LOOK, DONE]))
@@ -68,7 +70,6 @@ def test_hooks_are_told_of_each_point_outside_of_transactions(tmp_path: Path) ->
     assert not EndedRun.objects.exists()
 
 
-@pytest.mark.both_databases
 def test_hooks_are_told_what_waits_for_a_person(tmp_path: Path) -> None:
     with registered(hooks=("Watch",)):
         run = play(tmp_path, [WRITE, DONE], interrupt_on={"write_file": True})
@@ -80,7 +81,6 @@ def test_hooks_are_told_what_waits_for_a_person(tmp_path: Path) -> None:
         assert "before_tool" not in names()
 
 
-@pytest.mark.both_databases
 def test_a_hook_that_fails_is_seen_and_changes_nothing(tmp_path: Path) -> None:
     with registered(hooks=("Breaks",)):
         run = drive_to_end(play(tmp_path, [LOOK, DONE]))
@@ -98,7 +98,6 @@ def test_a_hook_that_fails_is_seen_and_changes_nothing(tmp_path: Path) -> None:
     assert not EndedRun.objects.exists(), "a hook that fails is not called for ever"
 
 
-@pytest.mark.both_databases
 def test_names_of_vel_ts_are_understood(tmp_path: Path) -> None:
     with registered(hooks=("FromVelTs",)):
         drive_to_end(play(tmp_path, [LOOK, DONE]))
@@ -147,7 +146,6 @@ def test_the_end_of_a_run_that_nobody_drove_is_told_too(tmp_path: Path) -> None:
     assert seen == [("run_ended", run.id, "cancelled", "")]
 
 
-@pytest.mark.both_databases
 def test_a_run_that_was_resumed_ends_once_more(tmp_path: Path) -> None:
     with registered(hooks=("Ends",)):
         run = drive_to_end(play(tmp_path, [LOOK] * 9, max_turns=1))

@@ -65,7 +65,6 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
 GONE = ConnectionResetError("the line is dead")
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("error", [GONE, TimeoutError("too slow")])
 def test_a_call_that_reads_is_made_again(
     tmp_path: Path, failing: Callable[..., list[int]], error: Exception
@@ -81,7 +80,6 @@ def test_a_call_that_reads_is_made_again(
     assert events(run, "tool.failed") == []
 
 
-@pytest.mark.both_databases
 def test_attempts_come_to_an_end(tmp_path: Path, failing: Callable[..., list[int]]) -> None:
     made = failing(9, GONE)
     run = drive_to_end(play(tmp_path, LOOK, policy=POLICY))
@@ -126,7 +124,6 @@ def test_what_changes_something_is_never_made_again(
     assert not StateFile.objects.exists()
 
 
-@pytest.mark.both_databases
 def test_a_run_can_be_stopped_while_it_waits(
     tmp_path: Path, failing: Callable[..., list[int]]
 ) -> None:

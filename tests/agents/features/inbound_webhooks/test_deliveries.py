@@ -30,7 +30,6 @@ from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook, se
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("one_minute")]
 
 
-@pytest.mark.both_databases
 def test_two_secrets_while_one_is_replaced():
     ada = make_user("ada")
     hook, first = make_inbound_webhook(ada)
@@ -48,14 +47,12 @@ def test_two_secrets_while_one_is_replaced():
     assert send(hook.pk, signed(third, message_id="m5")).status_code == 202
 
 
-@pytest.mark.both_databases
 def test_a_secret_that_no_key_decrypts_lets_nobody_in(settings):
     hook, secret = make_inbound_webhook(make_user("ada"))
     settings.VEL = {**settings.VEL, "SECRET_KEYS": ("another key altogether",)}
     assert send(hook.pk, signed(secret)).status_code == 404
 
 
-@pytest.mark.both_databases
 def test_bodies(monkeypatch: pytest.MonkeyPatch):
     hook, secret = make_inbound_webhook(make_user("ada"), message="{{ body }}")
 
@@ -103,7 +100,6 @@ def test_the_rate_of_a_hook():
     assert InboundWebhookDelivery.objects.count() == 2
 
 
-@pytest.mark.both_databases
 def test_the_owners_rights_count_and_a_refused_request_may_come_again():
     ada = make_user("ada")
     hook, secret = make_inbound_webhook(ada)
@@ -135,7 +131,6 @@ def test_what_is_refused_counts_each_time_that_it_comes():
     assert InboundWebhookDelivery.objects.get().repeats == 1
 
 
-@pytest.mark.both_databases
 def test_the_budget_of_a_hook_counts_its_runs_only():
     ada = make_user("ada")
     hook, secret = make_inbound_webhook(ada, budget=DayBudget(max_cost=Decimal("1")))
@@ -189,7 +184,6 @@ def test_refusals_of_long_ago_go():
     assert [row.count for row in InboundWebhookRefusal.objects.all()] == [1]
 
 
-@pytest.mark.both_databases
 def test_a_message_that_would_be_too_long_is_refused_and_told_to_the_owner():
     hook, secret = make_inbound_webhook(make_user("ada"), message="{{ body }}" * 100)
     body = json.dumps("x" * 100_000).encode()
@@ -217,7 +211,6 @@ def test_the_message_is_made_before_anybody_is_kept_from_writing():
     assert made == [False]
 
 
-@pytest.mark.both_databases
 def test_a_template_that_was_changed_meanwhile_is_what_counts():
     ada = make_user("ada")
     hook, _ = make_inbound_webhook(ada)

@@ -31,7 +31,6 @@ def refusals() -> dict[tuple[str, str], int]:
     return {(row.subject, row.reason): row.count for row in InboundWebhookRefusal.objects.all()}
 
 
-@pytest.mark.both_databases
 def test_a_signed_request_starts_a_run():
     ada = make_user("ada")
     hook, secret = make_inbound_webhook(ada)
@@ -50,7 +49,6 @@ def test_a_signed_request_starts_a_run():
     assert secret not in repr(InboundWebhook.objects.get().__dict__)
 
 
-@pytest.mark.both_databases
 def test_all_that_is_wrong_gets_one_answer():
     """Nobody learns whether there is such a hook, whether it is paused, or what was wrong."""
     ada = make_user("ada")
@@ -167,7 +165,6 @@ def test_github_cannot_be_sent_again_under_another_id():
     assert len({answer.json()["run"] for answer in answers}) == 1
 
 
-@pytest.mark.both_databases
 def test_slack_asks_whether_somebody_is_there():
     given = "8f742231b10e8888abcd99yyyzzz85a5"
     hook, shown = make_inbound_webhook(

@@ -51,7 +51,6 @@ def git(root: User) -> McpServer:
     return accept_tools(row.pk, digest=row.found_digest, effects={"log": "read"}, by=root)
 
 
-@pytest.mark.both_databases
 def test_people_see_the_servers_of_their_agents_and_not_how_they_are_reached(
     root: User, git: McpServer
 ) -> None:
@@ -74,7 +73,6 @@ def test_people_see_the_servers_of_their_agents_and_not_how_they_are_reached(
     assert SECRET not in for_root.content.decode()
 
 
-@pytest.mark.both_databases
 def test_accepting_by_digest(root: User, git: McpServer) -> None:
     row = found(git, root, "Shows it\u200b.")
     client = client_for(root)
@@ -94,7 +92,6 @@ def test_accepting_by_digest(root: User, git: McpServer) -> None:
     assert post(client, url, {"digest": shown["digest"], "tools": tools}).status_code == 409
 
 
-@pytest.mark.both_databases
 def test_who_may_not_is_refused(root: User, git: McpServer) -> None:
     row = found(git, root)
     body = {"digest": row.found_digest, "tools": [{"tool": "log"}]}
@@ -118,7 +115,6 @@ def test_a_server_that_cannot_be_reached_is_a_conflict(root: User, git: McpServe
     assert "none-such" in problem["detail"]
 
 
-@pytest.mark.both_databases
 def test_giving_a_server_to_an_agent_needs_its_permission_and_goes_by_yaml(
     root: User, git: McpServer
 ) -> None:
@@ -144,7 +140,6 @@ def test_giving_a_server_to_an_agent_needs_its_permission_and_goes_by_yaml(
             save_agent(agent)
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize(
     "elsewhere",
     [
@@ -173,7 +168,6 @@ def test_stored_secrets_do_not_go_to_another_server_or_program(
     save_server(row, by=by, secrets={"TOKEN": "sk-known-to-them"})
 
 
-@pytest.mark.both_databases
 def test_stored_secrets_do_not_go_to_another_url(root: User) -> None:
     row = McpServer(slug="web", transport="http", url="https://good.example/mcp")
     save_server(row, by=root, secrets={"Authorization": f"Bearer {SECRET}"})
@@ -183,7 +177,6 @@ def test_stored_secrets_do_not_go_to_another_url(root: User) -> None:
             save_server(row, by=root)
 
 
-@pytest.mark.both_databases
 def test_a_list_that_repeats_a_secret_is_not_kept(root: User, git: McpServer) -> None:
     schema = {"type": "object", "properties": {"a": {"default": f"x{SECRET}"}}}
     said = [

@@ -145,7 +145,6 @@ def test_a_new_tool_is_not_offered_and_a_known_one_goes_on(ada: User, tmp_path: 
     assert [tool["name"] for tool in row.found] == ["say", "other", "third"]
 
 
-@pytest.mark.both_databases
 def test_a_list_that_changes_during_a_run_is_looked_at_again(ada: User, tmp_path: Path) -> None:
     accept_all(define(ada, "shift"), ada, reads=("say",))
     agent_of(ada, tmp_path, say("a"), say("b"))
@@ -154,7 +153,6 @@ def test_a_list_that_changes_during_a_run_is_looked_at_again(ada: User, tmp_path
     assert "describes it otherwise" in text_of(second)
 
 
-@pytest.mark.both_databases
 def test_what_is_taken_away_meanwhile_is_not_called(ada: User, tmp_path: Path) -> None:
     accept_all(define(ada), ada)
     agent = agent_of(ada, tmp_path, say())
@@ -186,7 +184,6 @@ def test_a_call_that_was_under_way_is_not_made_again_after_a_crash(
     assert (call.status, call.code) == ("interrupted", "interrupted")
 
 
-@pytest.mark.both_databases
 def test_a_server_that_dies_starts_anew_some_times(ada: User, tmp_path: Path) -> None:
     accept_all(define(ada, "dies"), ada, reads=("say",))
     agent_of(ada, tmp_path, *[say(str(number)) for number in range(6)], on_stuck="note")
@@ -195,7 +192,6 @@ def test_a_server_that_dies_starts_anew_some_times(ada: User, tmp_path: Path) ->
     assert "was started 5 times" in text_of(calls[5])
 
 
-@pytest.mark.both_databases
 def test_a_call_that_may_have_been_made_says_so(ada: User, tmp_path: Path) -> None:
     accept_all(define(ada, "dies"), ada)
     agent_of(ada, tmp_path, say(), interrupt_on={"mcp__plain__say": False})
@@ -235,7 +231,6 @@ def test_only_some_tools_of_a_server(ada: User, tmp_path: Path) -> None:
     assert "mcp__plain__other" not in build_toolset(child).tools
 
 
-@pytest.mark.both_databases
 def test_a_server_in_the_sandbox_needs_an_agent_that_has_one(ada: User, tmp_path: Path) -> None:
     define(ada)
     with pytest.raises(InvalidRequest, match=r"mcp_servers\.0: plain runs in the sandbox"):
@@ -244,7 +239,6 @@ def test_a_server_in_the_sandbox_needs_an_agent_that_has_one(ada: User, tmp_path
         make_agent(ada, sandbox=True, mcp_servers=["plan"])
 
 
-@pytest.mark.both_databases
 def test_workers_preload_the_package_if_there_is_a_server(ada: User) -> None:
     (preload,) = PRELOAD
     assert preload.needed is not None
@@ -268,7 +262,6 @@ def test_without_servers_there_is_no_byte_more_and_no_import(ada: User, tmp_path
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[4])
 
 
-@pytest.mark.both_databases
 def test_a_server_over_http_is_reached_only_where_the_operator_says(
     ada: User, tmp_path: Path, settings: Any
 ) -> None:
@@ -363,7 +356,6 @@ def test_real_servers_from_a_toolbox(
     assert shown["source"]["media_type"] == "image/png"
 
 
-@pytest.mark.both_databases
 def test_a_person_who_fetches_sees_what_went_wrong(ada: User) -> None:
     server = define(ada, command="/usr/bin/no-such-thing", arguments=[])
     with pytest.raises(Conflict, match="no-such-thing"):

@@ -191,7 +191,6 @@ def test_it_has_a_quota(ada: User, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "more than 200 files in /state" in str(ToolCall.objects.get(run=later).result)
 
 
-@pytest.mark.both_databases
 def test_what_is_said_of_a_server_names_the_place(ada: User, tmp_path: Path) -> None:
     words = ["-c", PLAIN, "python", "Say.", "${VEL_STATE_DIR}/data.db"]
     secrets = {"MEMORY_FILE_PATH": "${VEL_STATE_DIR}/memory.json"}

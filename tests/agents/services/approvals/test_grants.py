@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
-from django.db import connection
 from django.utils import timezone
 
 from agents.engine.calls.admission import start_call
@@ -24,8 +19,8 @@ from agents.services.agent_definitions.actions import save_agent
 from agents.services.approvals.decisions import DecisionRequest
 from agents.services.approvals.grants import GrantTerms, revoke_grant, use_grant
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
+from tests.agents.api.test_idempotency import in_processes
 from tests.agents.engine.by_hand import a_call, at_once, committed, new_run, with_calls
-from tests.support.hang import HANG
 from tests.support.runs import (
     drive_to_end,
     events,
@@ -162,56 +157,14 @@ def test_threads_at_once_never_use_more_than_there_is() -> None:
     assert grant.uses == 5
 
 
-PROCESS = """
-import django; django.setup()
-from django.db import transaction
-from agents.services.approvals.grants import use_grant
-import sys
-print("ready", flush=True)
-sys.stdin.readline()
-count = 0
-for _ in range(20):
-    with transaction.atomic():
-        count += use_grant(sys.argv[1])
-print(count)
-"""
-
-
 @pytest.mark.both_databases
 def test_processes_at_once_never_use_more_than_there_is() -> None:
     user, run = new_run()
     grant = a_grant(run, user, max_uses=30)
-    with_url = {"DJANGO_SETTINGS_MODULE": "velproject.settings", "DATABASE_URL": database_url()}
-    command = [sys.executable, "-c", PROCESS, grant.id]
-    started = [
-        subprocess.Popen(
-            command,
-            env={**os.environ, **with_url},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(3)
-    ]
-    for process in started:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in started:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    counts = [int(process.communicate(timeout=HANG)[0]) for process in started]
+    counts = in_processes(lambda: sum(committed(use_grant, grant.id) for _ in range(20)), 3)
     assert sum(counts) == 30
     grant.refresh_from_db()
     assert grant.uses == 30
-
-
-def database_url() -> str:
-    given = connection.settings_dict
-    if connection.vendor == "sqlite":
-        return f"sqlite:///{given['NAME']}"
-    server = urlsplit(os.environ["VEL_TEST_DATABASE_URL"])
-    return urlunsplit(server._replace(path=f"/{given['NAME']}"))
 
 
 def test_a_denial_is_stronger_than_a_grant(tmp_path: Path) -> None:
