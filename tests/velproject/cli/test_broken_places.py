@@ -228,7 +228,7 @@ def test_registered_code_that_cannot_be_used_is_refused_before_a_run(
         (("hi",), "VEL_PROVIDER", "opnai"),
         (("hi",), "VEL_MODEL", "claude-nope"),
         (("hi",), "VEL_SKILLS_DIRS", "/nowhere/skills"),
-        # All make the same checks.
+        # These two share one check of the settings.
         (("up", "--port", "0"), "VEL_MODEL", "claude-nope"),
         (("worker",), "VEL_SKILLS_DIRS", "/nowhere/skills"),
     ],
