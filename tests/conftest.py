@@ -135,7 +135,7 @@ def frequent_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
     In life a task hands over a subagent and the parent that it wakes.
     """
-    monkeypatch.setattr("agents.engine.sweeper.QUEUE_SWEEP_SECONDS", 0.1)
+    monkeypatch.setattr("agents.engine.process.sweeper.QUEUE_SWEEP_SECONDS", 0.1)
 
 
 @pytest.fixture(autouse=True)

@@ -54,10 +54,6 @@ class Shop:
         }
         self.port = 0
 
-    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """One of `manage.py`."""
-        return self.python(str(HERE / "manage.py"), *arguments)
-
     def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, *arguments],

@@ -17,6 +17,9 @@ from typing import IO
 from tests.support.forking import Forked, reads_at_start, search_words
 from velproject.cli.commands import TABLE
 
+SETTINGS = "velproject.cli.settings"
+PROGRAM = "VEL_TEST_PROGRAM"
+"""A variable: the module whose `main` a process runs instead of the command."""
 _OTHERWISE = frozenset({"up", "worker"})
 """Commands with the settings of a server."""
 _CHANGES_THE_APPS = "VEL_DISABLED_FEATURES"
@@ -102,7 +105,7 @@ def _read(pipe: IO[str], told: list[str], at: int) -> None:
 
 
 def import_modules() -> None:
-    os.environ["DJANGO_SETTINGS_MODULE"] = "velproject.cli.settings"
+    os.environ["DJANGO_SETTINGS_MODULE"] = SETTINGS
     import_module("django").setup()
     import_module("agents.doors.database_schema")
     for module in TABLE:
@@ -117,4 +120,8 @@ def import_modules() -> None:
 
 
 def run() -> None:
-    import_module("velproject.cli.main").main()
+    if program := os.environ.pop(PROGRAM, ""):
+        os.environ["DJANGO_SETTINGS_MODULE"] = SETTINGS
+        import_module(program).main()
+    else:
+        import_module("velproject.cli.main").main()

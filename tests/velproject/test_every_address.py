@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pytest
@@ -80,6 +82,40 @@ def signed_in(name: str, *, root: bool = False) -> Client:
     return client
 
 
+@dataclass(frozen=True)
+class Answer:
+    """To a request. `sent_away`: to a page on which people sign in."""
+
+    address: Address
+    status: int
+    sent_away: bool
+    wrong_headers: list[str]
+
+
+@cache
+def answers(who: str) -> list[Answer]:
+    """Return the answers of every address, and of some that do not exist, to each method."""
+    client = (
+        Client(raise_request_exception=False)
+        if who == "nobody"
+        else signed_in(who, root=who == "root")
+    )
+    leaving = ("logout", "admin:logout")  # asked last
+    every = sorted(addresses(), key=lambda address: address.name in leaving)
+    for path in ("/nothing", "/admin/nothing", "/a%00b"):
+        every.append(Address("", path, frozenset(), None))
+    return [
+        Answer(
+            address,
+            response.status_code,
+            response.status_code == 302 and "/login/" in response["Location"],
+            wrong_headers(response),
+        )
+        for address in every
+        for response in asked(client, address.path)
+    ]
+
+
 def asked(client: Client, path: str) -> Iterator[HttpResponseBase]:
     for method in ("get", "post", "put", "delete", "options"):
         response = getattr(client, method)(path)
@@ -115,22 +151,10 @@ def wrong_headers(response: HttpResponseBase) -> list[str]:
 
 
 @pytest.mark.parametrize("who", ["nobody", "eve", "root"])
-def test_every_response_has_the_headers(client: Client, who: str) -> None:
-    if who != "nobody":
-        client = signed_in(who, root=who == "root")
-    wrong = []
-    for address in addresses():
-        if address.name == "logout" or address.name == "admin:logout":
-            continue  # asked last, below
-        for response in asked(client, address.path):
-            assert response.status_code != 500, address
-            wrong += [
-                (address.name, response.status_code, each) for each in wrong_headers(response)
-            ]
-    for path in ("/logout/", "/admin/logout/", "/nothing", "/admin/nothing", "/a%00b"):
-        for response in asked(client, path):
-            wrong += [(path, response.status_code, each) for each in wrong_headers(response)]
-    assert wrong == []
+def test_every_response_has_the_headers(who: str) -> None:
+    for answer in answers(who):
+        assert answer.status != 500, answer
+        assert answer.wrong_headers == [], answer
 
 
 def test_errors_have_the_headers(client: Client, settings: Any) -> None:
@@ -169,13 +193,12 @@ def test_the_page_of_a_failure_has_the_headers(
     assert wrong_headers(answer) == []
 
 
-def test_nothing_is_open_to_anonymous_users_but_what_is_listed(client: Client) -> None:
-    found = set()
-    for address in addresses():
-        for response in asked(client, address.path):
-            sent_away = response.status_code == 302 and "/login/" in response["Location"]
-            if not sent_away and response.status_code not in (401, 403, 404, 405, 411, 413, 415):
-                found.add(address.name)
+def test_nothing_is_open_to_anonymous_users_but_what_is_listed() -> None:
+    found = {
+        answer.address.name
+        for answer in answers("nobody")
+        if not answer.sent_away and answer.status not in (401, 403, 404, 405, 411, 413, 415)
+    }
     assert found == set(OPEN)
 
 
@@ -254,11 +277,9 @@ def test_a_stranger_finds_nothing_of_anothers() -> None:
 
 
 def test_the_admin_is_for_staff() -> None:
-    eve = signed_in("eve")
-    for address in addresses():
-        if address.path.startswith("/admin/") and address.name not in OPEN:
-            for response in asked(eve, address.path):
-                assert response.status_code in (302, 403, 404, 405), address
+    for answer in answers("eve"):
+        if answer.address.path.startswith("/admin/") and answer.address.name not in OPEN:
+            assert answer.status in (302, 403, 404, 405), answer
 
 
 @pytest.mark.usefixtures("one_minute")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,22 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served_on_a_small_disk(tmp_path_factory.mktemp("shared"), RESERVE) as served:
+        yield served
+
+
+@pytest.fixture
+def roomy(shared: Served) -> Iterator[Served]:
+    """A site with free space until the test fills its disk."""
+    yield shared
+    shared.disk.clear()
+    run = shared.site.do("make_run", owner=USER)
+    api = partial(shared.api, "GET", f"/runs/{run}")
+    wait_until(lambda: api().json()["waiting_for_space"] is None, "the web process to see it")
+
+
 @pytest.mark.parametrize("door", [*STARTING, cancel, sign_in], ids=lambda door: door.__name__)
 def test_a_failed_write_names_the_full_disk(full: Served, door: Door) -> None:
     answer = door(full)
@@ -80,65 +98,63 @@ def test_readiness_and_refusals_agree(short: Served) -> None:
     assert re.fullmatch(r"[34] MB free at .*", disk["detail"])
 
 
-def test_people_can_decide_cancel_and_erase_on_the_reserve(tmp_path: Path) -> None:
-    with served_on_a_small_disk(tmp_path, RESERVE) as served:
-        asked = served.site.do("make_run", owner=USER)
-        request = served.site.do("ask", run=asked, tool="execute", tool_input={"command": "ls"})
-        shown = served.api("GET", f"/approvals/{request}").json()
-        served.disk.fill(leaving=RESERVE // 8)
-        decision = {"decision": "approve", "digest": shown["digest"]}
-        decided = served.api("POST", f"/approvals/{request}/decide", json=decision)
-        assert decided.status_code == 200, decided.text
-        assert cancel(served).status == 200
-        assert erase(served).status == 204
+def test_people_can_decide_cancel_and_erase_on_the_reserve(roomy: Served) -> None:
+    asked = roomy.site.do("make_run", owner=USER)
+    request = roomy.site.do("ask", run=asked, tool="execute", tool_input={"command": "ls"})
+    shown = roomy.api("GET", f"/approvals/{request}").json()
+    another = replace(roomy, run=roomy.site.do("make_run", owner=USER))
+    roomy.disk.fill(leaving=RESERVE // 8)
+    decision = {"decision": "approve", "digest": shown["digest"]}
+    decided = roomy.api("POST", f"/approvals/{request}/decide", json=decision)
+    assert decided.status_code == 200, decided.text
+    assert cancel(another).status == 200
+    assert erase(another).status == 204
 
 
-def test_a_run_waits_for_space_and_continues(tmp_path: Path) -> None:
+def test_a_run_waits_for_space_and_continues(roomy: Served, tmp_path: Path) -> None:
     steps = [{"name": "write_file", "input": {"path": "/a.txt", "content": "x"}}]
     turns = [{"text": "", "tool_calls": steps, "delay": 0.2} for _ in range(200)]
     model = script_file(tmp_path, [*turns, {"text": "All done."}])
-    with served_on_a_small_disk(tmp_path, RESERVE) as served:
-        run = served.site.do("start_scripted", owner=USER, model=model)
+    run = roomy.site.do("start_scripted", owner=USER, model=model)
 
-        def shown() -> dict:
-            return served.api("GET", f"/runs/{run}").json()
+    def shown() -> dict:
+        return roomy.api("GET", f"/runs/{run}").json()
 
-        with working(served.site):
-            wait_until(lambda: shown()["usage"]["turns"] > 1, "the first turns")
-            assert shown()["waiting_for_space"] is None
-            served.disk.fill(leaving=RESERVE // 8)
-            wait_until(lambda: shown()["status"] == "queued", "the run's driver to let it go")
-            # Each process looks at the disk once a second.
-            wait_until(lambda: shown()["waiting_for_space"], "the web process to see it")
-            turn = shown()["usage"]["turns"]
-            assert re.fullmatch(
-                r"This run waits for disk space: the disk of the data directory is full \(\d MB "
-                r"left\)\. It continues automatically when there is room\.",
-                shown()["waiting_for_space"],
-            )
-            assert shown()["waiting_for_space"] in served.page(f"/runs/{run}/").text
-            summary = served.page(f"/runs/{run}/summary/").json()
-            assert summary["waiting_for_space"] == shown()["waiting_for_space"]
-            assert shown()["usage"]["turns"] == turn
-            served.disk.clear()
-            wait_until(lambda: shown()["usage"]["turns"] > turn, "the next turn")
-            wait_until(lambda: shown()["waiting_for_space"] is None, "the web process to see it")
-            assert served.api("POST", f"/runs/{run}/cancel", json={}).status_code == 200
+    with working(roomy.site):
+        wait_until(lambda: shown()["usage"]["turns"] > 1, "the first turns")
+        assert shown()["waiting_for_space"] is None
+        roomy.disk.fill(leaving=RESERVE // 8)
+        wait_until(lambda: shown()["status"] == "queued", "the run's driver to let it go")
+        # Each process looks at the disk once a second.
+        wait_until(lambda: shown()["waiting_for_space"], "the web process to see it")
+        turn = shown()["usage"]["turns"]
+        assert re.fullmatch(
+            r"This run waits for disk space: the disk of the data directory is full \(\d MB "
+            r"left\)\. It continues automatically when there is room\.",
+            shown()["waiting_for_space"],
+        )
+        assert shown()["waiting_for_space"] in roomy.page(f"/runs/{run}/").text
+        summary = roomy.page(f"/runs/{run}/summary/").json()
+        assert summary["waiting_for_space"] == shown()["waiting_for_space"]
+        assert shown()["usage"]["turns"] == turn
+        roomy.disk.clear()
+        wait_until(lambda: shown()["usage"]["turns"] > turn, "the next turn")
+        wait_until(lambda: shown()["waiting_for_space"] is None, "the web process to see it")
+        assert roomy.api("POST", f"/runs/{run}/cancel", json={}).status_code == 200
 
 
-def test_a_run_continues_after_a_disk_without_any_space(tmp_path: Path) -> None:
+def test_a_run_continues_after_a_disk_without_any_space(roomy: Served, tmp_path: Path) -> None:
     """Its reply cannot be stored, and its lease cannot be renewed."""
     model = script_file(tmp_path, [{"text": "Done.", "delay": 3.0}])
-    with served_on_a_small_disk(tmp_path, RESERVE) as served:
-        run = served.site.do("start_scripted", owner=USER, model=model)
+    run = roomy.site.do("start_scripted", owner=USER, model=model)
 
-        def shown(name: str) -> Any:
-            return served.api("GET", f"/runs/{run}").json()[name]
+    def shown(name: str) -> Any:
+        return roomy.api("GET", f"/runs/{run}").json()[name]
 
-        with working(served.site):
-            wait_until(lambda: shown("status") == "running", "the start of the run")
-            served.disk.fill()
-            wait_until(lambda: shown("waiting_for_space"), "the run to wait")
-            served.disk.clear()
-            wait_until(lambda: shown("status") == "completed", "the end of the run")
-        assert shown("waiting_for_space") is None, "no run that has ended waits"
+    with working(roomy.site):
+        wait_until(lambda: shown("status") == "running", "the start of the run")
+        roomy.disk.fill()
+        wait_until(lambda: shown("waiting_for_space"), "the run to wait")
+        roomy.disk.clear()
+        wait_until(lambda: shown("status") == "completed", "the end of the run")
+    assert shown("waiting_for_space") is None, "no run that has ended waits"

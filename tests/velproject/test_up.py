@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import signal
-import subprocess
 import threading
 import urllib.error
 import urllib.request
@@ -20,24 +19,11 @@ import pytest
 from tests.support.cluster import freeze
 from tests.support.hang import poll
 from tests.velproject.command import DEADLINE, Vel, new_vel
+from tests.velproject.starting import starting_runs
 
 T = TypeVar("T")
 
 
-START_RUNS = """
-import django, sys
-django.setup()
-from agents.ids import new_id
-from agents.models import Agent
-from agents.services.agent_definitions.actions import save_agent
-from agents.services.runs.start import RunRequest, create_run
-from agents.doors.cli.local_user import local_user
-owner = local_user()
-for line in sys.stdin:
-    slug, model = new_id(), line.strip()
-    save_agent(Agent(name="Test", slug=slug, owner=owner, provider="scripted", model=model))
-    print(create_run(RunRequest(agent=slug, message="go"), owner=owner).run.id, flush=True)
-"""
 WORKERS_AND_THEIR_HELPERS = 3
 """What the guard of a cluster of one worker starts: the worker, the pusher and the monitor."""
 
@@ -126,20 +112,19 @@ def running(vel: Vel, *arguments: str) -> Iterator[Up]:
 
 
 @contextmanager
-def driving_a_slow_run(
-    vel: Vel, *arguments: str, lease: int | None = None
-) -> Iterator[tuple[Up, str]]:
+def driving_a_slow_run(vel: Vel, *arguments: str) -> Iterator[tuple[Up, str]]:
     """A `vel up` that drives a run whose model takes ten minutes, and the id of the run."""
-    if lease is not None:
-        vel.environment |= {
-            "DJANGO_SETTINGS_MODULE": "tests.chaos.settings",
-            "VEL_TEST_LEASE": str(lease),
-        }
-    (vel.data / "slow.json").write_text('{"turns": [{"text": "slow", "delay": 600}]}')
     with running(vel, *arguments) as up:
-        run_id = start_run(vel, f"file:{vel.data / 'slow.json'}")
-        until(lambda: status_of(vel, run_id) == "running")
-        yield up, run_id
+        yield up, start_slow_run(vel)
+
+
+def start_slow_run(vel: Vel) -> str:
+    """Start a run whose model takes ten minutes, and wait until it runs."""
+    script = vel.data / "slow.json"
+    script.write_text('{"turns": [{"text": "slow", "delay": 600}]}')
+    run_id = start_run(vel, f"file:{script}")
+    until(lambda: status_of(vel, run_id) == "running")
+    return run_id
 
 
 def processes_of(vel: Vel) -> dict[int, str]:
@@ -296,33 +281,43 @@ def replace(up: Up, pid: int) -> None:
     until(lambda: pid not in {up.main_of("web"), up.main_of("workers"), *up.cluster()})
 
 
+@pytest.fixture(scope="module")
+def patient() -> Iterator[Up]:
+    """A `vel up` whose leases take an hour."""
+    settings = {"DJANGO_SETTINGS_MODULE": "tests.chaos.settings", "VEL_TEST_LEASE": "3600"}
+    with new_vel(**settings) as vel, running(vel) as up:
+        yield up
+
+
 @pytest.mark.parametrize("killed", ["worker", "guard", "main"])
 def test_a_run_does_not_wait_for_the_lease_of_workers_that_were_killed(
-    vel: Vel, killed: str
+    patient: Up, killed: str
 ) -> None:
-    with driving_a_slow_run(vel, lease=3600) as (up, run_id):
-        guard, worker, *_ = up.cluster()
-        os.kill({"worker": worker, "guard": guard}.get(killed) or up.main_of("workers"), 9)
-        until(
-            lambda: vel.value(f"SELECT fence FROM agents_runclock WHERE run_id = '{run_id}'") == 2
-        )
-        vel.execute("UPDATE agents_runclock SET cancel_requested = 1")
-        until(lambda: status_of(vel, run_id) == "cancelled")
+    vel = patient.vel
+    run_id = start_slow_run(vel)
+    guard, worker, *_ = patient.cluster()
+    os.kill({"worker": worker, "guard": guard}.get(killed) or patient.main_of("workers"), 9)
+    until(lambda: vel.value(f"SELECT fence FROM agents_runclock WHERE run_id = '{run_id}'") == 2)
+    vel.execute(f"UPDATE agents_runclock SET cancel_requested = 1 WHERE run_id = '{run_id}'")
+    until(lambda: status_of(vel, run_id) == "cancelled")
 
 
 @pytest.mark.parametrize("killed", ["guard", "main"])
 def test_a_run_of_a_dead_cluster_is_cancelled_before_another_worker_starts(
-    vel: Vel, killed: str
+    patient: Up, killed: str
 ) -> None:
-    with driving_a_slow_run(vel, lease=3600) as (up, run_id):
-        guard, *_ = up.cluster()
-        main = up.main_of("workers")
-        os.kill(guard if killed == "guard" else main, signal.SIGKILL)
-        successor = until(lambda: (pid := up.main_of("workers")) != main and pid)
-        freeze(successor)
+    run_id = start_slow_run(patient.vel)
+    guard, *_ = patient.cluster()
+    main = patient.main_of("workers")
+    os.kill(guard if killed == "guard" else main, signal.SIGKILL)
+    successor = until(lambda: (pid := patient.main_of("workers")) != main and pid)
+    freeze(successor)
+    try:
         assert children_of(successor) == []
-        assert vel("runs", "cancel", run_id).returncode == 0
-        until(lambda: status_of(vel, run_id) == "cancelled")
+        assert patient.vel("runs", "cancel", run_id).returncode == 0
+        until(lambda: status_of(patient.vel, run_id) == "cancelled")
+    finally:
+        os.kill(successor, signal.SIGCONT)
 
 
 def test_a_second_signal_does_not_wait(vel: Vel) -> None:
@@ -333,29 +328,6 @@ def test_a_second_signal_does_not_wait(vel: Vel) -> None:
         up.process.send_signal(signal.SIGINT)
         assert up.process.wait(DEADLINE) == 0
         assert processes_of(vel) == {}
-
-
-@contextmanager
-def starting_runs(vel: Vel) -> Iterator[Callable[[str], str]]:
-    """A function that starts a run for the workers, in another process, and returns its id."""
-    with subprocess.Popen(
-        [vel.command()[0], "-P", "-c", START_RUNS],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=vel.env(DJANGO_SETTINGS_MODULE="velproject.settings"),
-    ) as process:
-        given, told = process.stdin, process.stdout
-        assert given is not None
-        assert told is not None
-
-        def start(model: str) -> str:
-            print(model, file=given, flush=True)
-            run_id = told.readline().strip()
-            assert run_id, "it failed: see its standard error"
-            return run_id
-
-        yield start
 
 
 def start_run(vel: Vel, model: str) -> str:

@@ -6,8 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from itertools import permutations, product
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import combinations, count, permutations
 from pathlib import Path
 from random import Random
 
@@ -30,27 +31,50 @@ PACKAGES = (
 )
 LIST = Path("agents/features/__init__.py")
 USE = Path(__file__).with_name("use_copy.py")
-GUARDED = Path(__file__).with_name("use_guarded_agent.py")
+RUNS = Path(__file__).with_name("use_removed_features.py")
 
 
 def path_of(name: str) -> str:
     return next(path for path in FEATURES if path.rpartition(".")[2] == name)
 
 
-def copy_without(place: Path, names: Sequence[str]) -> Path:
-    """Copy the project to `place`, and remove these features from the copy."""
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project, from which each test removes features and puts them back."""
+    place = tmp_path_factory.mktemp("project")
     for name in PACKAGES:
         shutil.copytree(ROOT / name, place / name)  # keeps times, so that .pyc files stay valid
     shutil.copy2(ROOT / "manage.py", place)
-    text = (place / LIST).read_text()
+    return place
+
+
+@contextmanager
+def without(project: Path, names: Sequence[str]) -> Iterator[None]:
+    """Remove these features from the copy for as long as this lasts."""
+    complete = text = (project / LIST).read_text()
+    aside = project.with_name(f"{project.name}-removed")
+    aside.mkdir()
     for name in names:
         path = path_of(name)
         line = f'    "{path}",\n'
         assert line in text
         text = text.replace(line, "")
-        shutil.rmtree(place / path.replace(".", "/"))
-    (place / LIST).write_text(text)
-    return place
+        (project / path.replace(".", "/")).rename(aside / name)
+    try:
+        write_list(project, text)
+        yield
+    finally:
+        write_list(project, complete)
+        for name in names:
+            (aside / name).rename(project / path_of(name).replace(".", "/"))
+        aside.rmdir()
+
+
+def write_list(project: Path, text: str) -> None:
+    (project / LIST).write_text(text)
+    # Python takes an old .pyc file for valid if times and sizes are the same.
+    for compiled in (project / LIST.parent / "__pycache__").glob(f"{LIST.stem}.*"):
+        compiled.unlink()
 
 
 def removals() -> list[list[str]]:
@@ -64,23 +88,24 @@ def removals() -> list[list[str]]:
         names[config.label]: {names[label] for label in config.requires if label in names}
         for config in features()
     }
-    missing = {
+    apart = [
         (removed, other)
         for removed, other in permutations(required, 2)
         if other not in _with_dependents({removed}, required)
-    }
-    choices, half = Random(0), len(required) // 2
-    groups = []
-    while missing:
-        candidates = [
-            _with_dependents(set(choices.sample(list(required), half)), required)
-            for _ in range(100)
-        ]
-        pairs = [set(product(group, required.keys() - group)) & missing for group in candidates]
-        best = max(range(len(pairs)), key=lambda at: len(pairs[at]))
-        missing -= pairs[best]
-        groups.append(sorted(candidates[best]))
-    return groups
+    ]
+    choices = Random(0)
+    for number in count(2):
+        subsets = [set(subset) for subset in combinations(range(number), number // 2)]
+        for _ in range(1000 if len(subsets) >= len(required) else 0):
+            where = dict(zip(required, choices.sample(subsets, len(required)), strict=True))
+            for name in filter(required.get, required):
+                where[name] = {choices.randrange(number)}
+            for name in required:
+                for dependent in _with_dependents({name}, required) - {name}:
+                    where[dependent] = where[dependent] | where[name]
+            if all(where[removed] - where[other] for removed, other in apart):
+                return [[name for name in required if at in where[name]] for at in range(number)]
+    raise AssertionError
 
 
 def _with_dependents(group: set[str], required: Mapping[str, set[str]]) -> set[str]:
@@ -91,10 +116,9 @@ def _with_dependents(group: set[str], required: Mapping[str, set[str]]) -> set[s
 
 
 @pytest.mark.parametrize("names", removals(), ids="-".join)
-def test_vel_works_without_features(tmp_path: Path, names: Sequence[str]) -> None:
-    place = copy_without(tmp_path / "project", names)
-    with reachable_directory() as data:
-        done = use(place, data, names)
+def test_vel_works_without_features(project: Path, names: Sequence[str]) -> None:
+    with reachable_directory() as data, without(project, names):
+        done = use(project, data, names)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert "No changes detected" in done.stdout
@@ -102,26 +126,18 @@ def test_vel_works_without_features(tmp_path: Path, names: Sequence[str]) -> Non
         assert f"200 GET {path}\n" in done.stdout
 
 
-def test_a_run_with_a_limit_fails_without_budgets(tmp_path: Path) -> None:
-    names = ["inbound_webhooks", "budgets"]
-    place = copy_without(tmp_path / "project", names)
-    with reachable_directory() as data:
-        done = use(place, data, names, "--max-cost", "1")
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "needs middleware that is not installed here: budgets (for max_cost)" in done.stderr
-
-
-def test_an_agent_with_guardrails_fails_without_the_feature(tmp_path: Path) -> None:
-    names = ["guardrails"]
-    place = copy_without(tmp_path / "project", names)
-    with reachable_directory() as data:
-        done = use(place, data, names, script=GUARDED)
+def test_runs_that_need_a_removed_feature_fail(project: Path) -> None:
+    """One has a limit of costs, and the other one is a run of an agent with guardrails."""
+    names = ["inbound_webhooks", "budgets", "guardrails"]
+    with reachable_directory() as data, without(project, names):
+        done = use(project, data, names, script=RUNS)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "needs middleware that is not installed here: budgets (for max_cost)" in done.stderr
     assert "failed feature_missing 0 This run needs middleware that is not installed" in done.stdout
 
 
 def use(
-    place: Path, data: Path, names: Sequence[str], *flags: str, script: Path = USE
+    place: Path, data: Path, names: Sequence[str], script: Path = USE
 ) -> subprocess.CompletedProcess[str]:
     """Run a script, by default `use_copy`, in the project at `place`."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
@@ -131,7 +147,6 @@ def use(
         "DJANGO_SETTINGS_MODULE": "velproject.settings",
         "VEL_DATA_DIR": str(data),
         "REMOVED": " ".join(map(path_of, names)),
-        "FLAGS": " ".join(flags),
     }
     return subprocess.run(
         [sys.executable, "-P", str(script)],

@@ -78,8 +78,7 @@ def prepare_database() -> None:
 
 def complete_run() -> None:
     """Give a task to an agent in the terminal."""
-    flags = ["--provider", "scripted", "--model", "demo", "--no-sandbox"]
-    task = [*flags, *os.environ["FLAGS"].split(), "Say hello"]
+    task = ["--provider", "scripted", "--model", "demo", "--no-sandbox", "Say hello"]
     try:
         import_module("velproject.cli.main").main(task)
     except SystemExit as end:

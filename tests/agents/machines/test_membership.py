@@ -281,7 +281,7 @@ def test_a_host_takes_runs_as_soon_as_it_has_joined(
     machines: Machines, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It joins with its first look, which no process waits for."""
-    monkeypatch.setattr("agents.engine.sweeper.QUEUE_SWEEP_SECONDS", 3600)
+    monkeypatch.setattr("agents.engine.process.sweeper.QUEUE_SWEEP_SECONDS", 3600)
     run = new_run(machines, ada)
     with machines.on("a"):
         assert drive_to_end(run).status == "completed"

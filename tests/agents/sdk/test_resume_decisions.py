@@ -171,7 +171,7 @@ def test_no_call_runs_with_an_input_that_was_not_approved(make_agent: MakeAgent)
     chance = random.Random(5)
 
     async def use() -> None:
-        for number in range(60):
+        for number in range(30):
             session = f"s{number}"
             ids = await ask(agent, session)
             approved: set[tuple[str, str]] = set()

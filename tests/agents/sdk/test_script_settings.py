@@ -143,7 +143,6 @@ asyncio.run(main())
             "is no Guardrail of agents.features",
         ),
         ("VEL_HOOKS", "owncode.G", "is no Hooks of agents.features"),
-        ("VEL_HOOKS", "owncode.Nothing", "owncode.Nothing cannot be used"),
         ("VEL_TOOLS", "owncode.nothing", "owncode.nothing cannot be used"),
         ("VEL_SKILLS_DIRS", "skills", "VEL_SKILLS_DIRS: expected absolute paths"),
         ("VEL_SKILLS_DIRS", "/nowhere/skills", "'/nowhere/skills' cannot be read (No such file"),
@@ -180,7 +179,7 @@ CHOICE = (
     PROGRAM
     + """
 async def main():
-    for model in (None, {"model": "claude-of-the-code"}, {"provider": "openai", "api_key": "k"}):
+    for model in MODELS:
         agent = create_deep_agent(model=model, sandbox=False, name=f"m{str(model)[:5]}")
         definition, owner = await agent._runner.ready()
         print(definition.choice.provider, definition.choice.model)
@@ -190,14 +189,19 @@ asyncio.run(main())
 
 
 def test_the_model_of_the_code_wins_over_the_environments(place: Path, cache: Path) -> None:
-    out = run(CHOICE, place, cache, ANTHROPIC_API_KEY="k", VEL_MODEL="claude-of-the-env")
+    models = (None, {"model": "claude-of-the-code"}, {"provider": "openai", "api_key": "k"})
+    program = f"MODELS = {models!r}{CHOICE}"
+    out = run(program, place, cache, ANTHROPIC_API_KEY="k", VEL_MODEL="claude-of-the-env")
     first, second, third = out.splitlines()
     assert first == "anthropic claude-of-the-env"
     assert second == "anthropic claude-of-the-code"
     assert third.startswith("openai ")
     assert "claude" not in third
-    out = run("\n".join(CHOICE.splitlines()), place, cache, VEL_PROVIDER="scripted")
-    assert out.splitlines()[0].startswith("scripted ")
+
+
+def test_the_environment_chooses_where_the_code_does_not(place: Path, cache: Path) -> None:
+    out = run(f"MODELS = [None]{CHOICE}", place, cache, VEL_PROVIDER="scripted")
+    assert out.startswith("scripted ")
 
 
 SKILLED = (

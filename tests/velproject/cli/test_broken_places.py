@@ -196,8 +196,18 @@ def test_a_database_of_a_new_installation_is_prepared_once_by_many_starts(vel: V
     assert sum("preparing the database" in output for output in outputs) == 1
 
 
-@pytest.mark.parametrize("variable", ["VEL_HOOKS", "VEL_GUARDRAILS", "VEL_TOOLS"])
-@pytest.mark.parametrize("path", ["broken.Own", "fine.Nothing", "leaving.Own"])
+@pytest.mark.parametrize(
+    ("variable", "path"),
+    [
+        # These have one reader.
+        ("VEL_HOOKS", "broken.Own"),
+        ("VEL_HOOKS", "leaving.Own"),
+        ("VEL_GUARDRAILS", "fine.Nothing"),
+        # And these have another one.
+        ("VEL_TOOLS", "broken.Own"),
+        ("VEL_TOOLS", "leaving.Own"),
+    ],
+)
 def test_registered_code_that_cannot_be_used_is_refused_before_a_run(
     vel: Vel, variable: str, path: str
 ) -> None:
@@ -213,14 +223,16 @@ def test_registered_code_that_cannot_be_used_is_refused_before_a_run(
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"),
+    ("command", "variable", "value"),
     [
-        ("VEL_PROVIDER", "opnai"),
-        ("VEL_MODEL", "claude-nope"),
-        ("VEL_SKILLS_DIRS", "/nowhere/skills"),
+        (("hi",), "VEL_PROVIDER", "opnai"),
+        (("hi",), "VEL_MODEL", "claude-nope"),
+        (("hi",), "VEL_SKILLS_DIRS", "/nowhere/skills"),
+        # These two share one check of the settings.
+        (("up", "--port", "0"), "VEL_MODEL", "claude-nope"),
+        (("worker",), "VEL_SKILLS_DIRS", "/nowhere/skills"),
     ],
 )
-@pytest.mark.parametrize("command", [("hi",), ("up", "--port", "0"), ("worker",)])
 def test_a_model_or_a_directory_that_is_not_there_is_refused_before_a_run(
     vel: Vel, variable: str, value: str, command: tuple[str, ...]
 ) -> None:

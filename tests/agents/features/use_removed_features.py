@@ -1,6 +1,7 @@
-"""Run an agent with guardrails in a copy of the project without that feature.
+"""Start runs that need removed features in a copy of the project without them.
 
-Run in the copy by `test_removal`. Print the status, error code, turn and error message of the run.
+Run in the copy by `test_removal`. One run has a limit of costs: its error is printed. The other one
+is a run of an agent with guardrails: print its status, error code, turn and error message.
 """
 
 from __future__ import annotations
@@ -30,6 +31,16 @@ def guarded_agent() -> None:
     assert agent.version == 2
 
 
+def start_run(*flags: str) -> None:
+    """Start a run in the terminal. It has to fail."""
+    try:
+        import_module("velproject.cli.main").main([*flags, "Say hello"])
+    except SystemExit as end:
+        assert end.code  # noqa: PT017  # no test: a script
+    else:
+        raise AssertionError(flags)
+
+
 if __name__ == "__main__":
     # An editable installation would find the original, too.
     sys.path[:] = [path for path in sys.path if not Path(path, "manage.py").is_file()]
@@ -37,10 +48,8 @@ if __name__ == "__main__":
     assert not any(map(find_spec, os.environ["REMOVED"].split()))
     import_module("django").setup()
     import_module("django.core.management").call_command("migrate", verbosity=0)
+    start_run("--provider", "scripted", "--model", "demo", "--no-sandbox", "--max-cost", "1")
     guarded_agent()
-    try:
-        import_module("velproject.cli.main").main(["--agent", "guarded", "Say hello"])
-    except SystemExit as end:
-        assert end.code  # noqa: PT017  # no test: a script
-    run = import_module("agents.models").Run.objects.get()
+    start_run("--agent", "guarded")
+    run = import_module("agents.models").Run.objects.latest("created_at")
     print(run.status, run.error_code, run.clock.turn, run.error_message)
