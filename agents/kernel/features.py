@@ -16,8 +16,12 @@ from typing import Any, ClassVar
 
 from django.apps import AppConfig, apps
 from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
 
 logger = logging.getLogger("agents.features")
+
+_absent: set[str] = set()
+"""Modules that features do not have. Python would look for them in all directories each time."""
 
 
 class FeatureConfig(AppConfig):
@@ -90,10 +94,13 @@ def collect(
 
 def _import(config: FeatureConfig, name: str) -> ModuleType | None:
     path = f"{config.name}.{name}"
+    if path in _absent:
+        return None
     try:
         return import_module(path)
     except ModuleNotFoundError as error:
         if error.name == path:
+            _absent.add(path)
             return None
         raise _broken(config, path, error) from error
     except Exception as error:
@@ -106,6 +113,14 @@ def _broken(config: FeatureConfig, path: str, error: Exception) -> ImproperlyCon
         f"{type(error).__name__}: {error}. Repair it, or remove {config.name} from "
         "INSTALLED_APPS."
     )
+
+
+def _forget(*, setting: str, **kwargs: object) -> None:
+    if setting == "INSTALLED_APPS":
+        _absent.clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="agents.kernel.features")
 
 
 @dataclass(frozen=True, slots=True)

@@ -369,9 +369,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def forget() -> None:
-    """Read Django's settings again from now on."""
+    """Read Django's settings again from now on. Which there are depends on the apps alone."""
     _in_force.clear()
-    installed.cache_clear()
     _refuse_unknown.cache_clear()
 
 
@@ -379,7 +378,8 @@ def _all_of(classes: Iterable[type[FeatureSettings]]) -> Iterator[Setting]:
     return (setting for declared_in in classes for setting in settings_of(declared_in))
 
 
-def _known(classes: Iterable[type[FeatureSettings]], dictionary: str) -> dict[str, Setting]:
+@cache
+def _known(classes: tuple[type[FeatureSettings], ...], dictionary: str) -> dict[str, Setting]:
     within = [declared_in for declared_in in classes if dictionary == declared_in.DICTIONARY]
     return {setting.name: setting for setting in _all_of(within)}
 
@@ -432,6 +432,9 @@ def _unknown(
 
 
 def _forget(*, setting: str, **kwargs: object) -> None:
+    if setting == "INSTALLED_APPS":
+        installed.cache_clear()
+        _known.cache_clear()
     if setting == "INSTALLED_APPS" or setting.startswith("VEL"):
         forget()
 

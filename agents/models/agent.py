@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -114,6 +115,7 @@ class Agent(models.Model):
         self.definition = {**others, **changed}
 
 
+@cache
 def _options() -> Any:
     # Imported at first use: pydantic costs 0.2 s, and the supervisor uses no agents.
     return import_module("agents.kernel.options")

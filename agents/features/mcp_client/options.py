@@ -102,6 +102,8 @@ def tool_specs(entries: list[Any], agent: Agent) -> tuple[McpToolSpec, ...]:
         location, _, reason = str(problem).partition(": ")
         message = f".{location}: {reason}" if reason else f": {location}"
         raise _invalid(message) from None
+    if not assignments:
+        return ()
     rows = {
         row.slug: row for row in McpServer.objects.filter(slug__in=assignments).defer("secrets")
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,6 +59,32 @@ def test_a_feature_needs_no_module_and_no_list(outside: Path) -> None:
     (outside / "lists.py").touch()
     assert collect("lists", "LIST") == []
     assert check_features(None) == []
+
+
+def test_a_missing_module_is_looked_for_once(
+    outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_for = []
+
+    class Finder:
+        @staticmethod
+        def find_spec(name: str, *args: object) -> None:
+            looked_for.append(name)
+
+    collect("nowhere", "LIST")
+    monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
+    assert collect("nowhere", "LIST") == []
+    assert looked_for == []
+    assert collect("nowhere_else", "LIST") == []
+    assert "outside_feature.nowhere_else" in looked_for
+
+
+def test_it_is_looked_for_again_when_other_apps_are_installed(outside: Path, settings: Any) -> None:
+    assert collect("lists", "LIST") == []
+    (outside / "lists.py").write_text('LIST = ["a"]')
+    importlib.invalidate_caches()
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS]
+    assert [entry for _, entry in collect("lists", "LIST")] == ["a"]
 
 
 @pytest.mark.parametrize("line", ["import no_such_module", "1 / 0"])

@@ -289,6 +289,17 @@ def test_declarations_come_from_the_module_settings_of_each_app(app: ModuleType)
     assert found.count(ClockSettings) == 1
 
 
+def test_the_settings_of_an_app_go_with_it(settings: Any) -> None:
+    settings.VEL = {"SLACK_URL": "https://slack.example/"}
+    assert SlackSettings in installed()
+    assert not list(find_problems())
+    slack = "agents.features.slack"
+    settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != slack]
+    assert SlackSettings not in installed()
+    with pytest.raises(ImproperlyConfigured, match="unknown key 'SLACK_URL'"):
+        ModelSettings.now()
+
+
 def test_an_app_that_declares_a_known_name_is_refused(app: ModuleType) -> None:
     class Taken(FeatureSettings):
         PROVIDER: str = ""
