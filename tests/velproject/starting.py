@@ -42,7 +42,7 @@ def main() -> None:
     """Run in the forked process."""
     save_agent = import_module("agents.services.agent_definitions.actions").save_agent
     new_agent, new_id = import_module("agents.models").Agent, import_module("agents.ids").new_id
-    runs = import_module("agents.services.runs")
+    runs = import_module("agents.services.runs.start")
     owner = import_module("agents.doors.cli.local_user").local_user()
     for line in sys.stdin:
         slug, model = new_id(), line.strip()
