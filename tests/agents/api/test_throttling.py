@@ -14,7 +14,7 @@ from agents.services.request_rates import forget_shares, wait_for
 from agents.services.tokens import create_token
 from agents.settings import LimitSettings
 from tests.agents.api.rows import client_for, client_with, make_user, problem_of
-from tests.agents.api.test_idempotency import _at_once as at_once
+from tests.agents.api.test_idempotency import in_processes
 from tests.support.one_minute import Clock
 
 pytestmark = pytest.mark.usefixtures("one_minute")
@@ -137,7 +137,7 @@ def test_several_processes_have_one_limit() -> None:
         forget_shares()
         return sum(wait_for("user:7", 100) == 0 for _ in range(80))
 
-    found = at_once(take, 3)
+    found = in_processes(take, 3)
     assert 94 <= sum(found) <= 100, found
 
 
