@@ -58,7 +58,7 @@ def as_record(line: str, who: str) -> str:
     if line.startswith("{"):
         try:
             return json.dumps({**json.loads(line), "child": who})
-        except ValueError:
+        except (ValueError, RecursionError):
             pass  # it only looks like one
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     return json.dumps(

@@ -9,6 +9,7 @@ from django.db.models.functions import Left, Length
 from django.http import Http404, HttpResponse
 
 from agents.doors.admin.text import shown
+from agents.events.read import MAX_SEQ
 from agents.models import Message, Run, RunEvent, ToolCall
 
 EVENTS_PER_PAGE = 200
@@ -19,8 +20,8 @@ _PARTS_OF_CALLS = ("input", "edited_input", "result")
 def events_page(run: Run, before: str) -> dict[str, Any]:
     """The last page of the run's events, or the page before the seq `before`."""
     rows = RunEvent.objects.filter(run=run)
-    if before.isdecimal():
-        rows = rows.filter(seq__lt=int(before))
+    if before.isdecimal() and len(before) <= len(str(MAX_SEQ)):
+        rows = rows.filter(seq__lt=min(int(before), MAX_SEQ))
     found = (
         rows.defer("data")
         .annotate(start=Left("data", EVENT_CHARACTERS), size=Length("data"))

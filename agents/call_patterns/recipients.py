@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
+import re2  # type: ignore[import-untyped]
+
 from agents.call_patterns.fields import any_values, holds_recipient, whole_values
-from agents.call_patterns.steps import FEW_WILDCARDS, Steps
+from agents.call_patterns.steps import FEW_WILDCARDS, Steps, TooMuchToRead
 from sandbox.backends.regex import compile_linear
 from sandbox.errors import InvalidRequest as InvalidPattern
 
 _PATTERN = re.compile(r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-z0-9*-]+(\.[a-z0-9*-]+)*")
 _PLAIN = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
 _OUTSIDE = r"""\s<>,;:"()\[\]@"""
+_ENCODED = "xn--"
+"""The beginning of a label that stands for one with other letters."""
+_PART = rf"[^{_OUTSIDE}]"
+_INTERNATIONAL = re2.compile(rf"({_PART}+)@({_PART}*[\x{{80}}-\x{{10ffff}}]{_PART}*)")
+_MOST_LETTERS = 50_000
+"""Of international domains that are put in their ASCII form for one call."""
 _LONGEST = 1_000
 """Characters; no address has more."""
 
@@ -49,7 +58,27 @@ def permits(pattern: str, tool_input: Any, steps: Steps) -> bool:
 def occurs(pattern: str, tool_input: Any, steps: Steps) -> bool:
     """Whether any recipient, however it is written, fits. Raises `TooMuchToRead`."""
     named = "\n".join(any_values(tool_input, holds_recipient)).encode(errors="replace")
-    return steps.search(_anywhere(pattern), named, simple=_is_simple(pattern))
+    expression, simple = _anywhere(pattern), _is_simple(pattern)
+    if steps.search(expression, named, simple=simple):
+        return True
+    if _ENCODED not in pattern.lower():
+        return False
+    return steps.search(expression, _in_ascii(named, steps), simple=simple)
+
+
+def _in_ascii(named: bytes, steps: Steps) -> bytes:
+    """Return the addresses whose domain has other letters, with the ASCII form of the domain."""
+    steps.take(len(named))
+    found = []
+    letters = 0
+    for address in _INTERNATIONAL.finditer(named):
+        domain = address.group(2).decode()
+        letters += len(domain)
+        if letters > _MOST_LETTERS:
+            raise TooMuchToRead
+        with suppress(UnicodeError):  # no such domain
+            found.append(address.group(1) + b"@" + domain.encode("idna"))
+    return b"\n".join(found)
 
 
 def _is_simple(pattern: str) -> bool:

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from weakref import WeakKeyDictionary
 
 from channels.db import database_sync_to_async
-from django.db import DatabaseError
+from django.db import Error
 
 from agents.doors.websockets.base import INTERNAL_ERROR, Refused, reader_of
 from agents.doors.websockets.credentials import Credentials
@@ -95,7 +95,7 @@ class QueueWatch:
                 seen, found = await database_sync_to_async(_read)(
                     seen, _by_key(due), _by_key(others)
                 )
-            except DatabaseError as error:
+            except Error as error:
                 log.warning("The queue cannot be read; looking again: %s", error)
                 seen, found = "", {}
             for watcher in (*due, *others):
@@ -133,7 +133,7 @@ def _found(credentials: Credentials) -> Found:
         return waiting_for(reader_of(credentials))
     except Refused as refusal:
         return refusal
-    except DatabaseError:
+    except Error:
         raise
     except Exception:  # of one person: the others go on
         log.exception("a person's queue could not be read")

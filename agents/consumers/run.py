@@ -32,7 +32,7 @@ from agents.doors.websockets.credentials import Credentials, person_of
 from agents.doors.websockets.frames import Frame, accepted, after_events, refused
 from agents.events.read import MAX_SEQ, RunNotFound, StoredEvent
 from agents.events.tail import tail
-from agents.events.tree import follow_tree
+from agents.events.tree import MAX_POSITIONS, follow_tree
 from agents.models import Door, TokenScope
 from agents.selectors.visible import Person, watchable_runs_for
 from agents.services.audit import Origin, acting
@@ -199,7 +199,10 @@ def _wish(run_id: str, query_string: bytes) -> _Wish | None:
     if tree not in get_args(Tree):
         return None
     positions = {}
-    for given in query.get("at", []):
+    at = query.get("at", [])
+    if len(at) > MAX_POSITIONS:
+        return None
+    for given in at:
         name, _, text = given.partition(":")
         positions[name] = _position(text)
     positions[run_id] = _position(query.get("after", ["0"])[-1])

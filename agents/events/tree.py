@@ -15,6 +15,8 @@ from agents.events.read import RunNotFound, StoredEvent
 from agents.events.tail import Tail, tail
 from agents.models import RunEvent
 
+MAX_POSITIONS = 200
+"""Runs whose last known event a watcher can name."""
 MAX_FOLLOWED = 200
 """Subagents under way that one watcher follows: each holds a page of its log. Of more, only what
 their parents' logs say is told."""

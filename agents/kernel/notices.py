@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from threading import Lock
 from typing import Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured
@@ -70,6 +71,7 @@ Listener = Callable[[Notice], None]
 _kinds: dict[str, NoticeKind] = {}
 _listeners: list[Listener] = []
 _is_loaded: list[bool] = []
+_loading = Lock()
 
 
 def announce(notice: Notice) -> None:
@@ -89,6 +91,13 @@ def _load() -> None:
     """Find kinds and listeners, in this process once."""
     if _is_loaded:
         return
+    with _loading:
+        if not _is_loaded:
+            _find()
+            _is_loaded.append(True)
+
+
+def _find() -> None:
     # Those of features that are still part of the app agents.
     own = [(None, kind) for kind in import_module("agents.services.approvals.notices").KINDS]
     found: dict[str, NoticeKind] = {}
@@ -102,4 +111,3 @@ def _load() -> None:
             )
     _kinds.update(found)
     _listeners.extend(listener for _, listener in collect("notices", "LISTENERS"))
-    _is_loaded.append(True)

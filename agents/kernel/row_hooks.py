@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from threading import Lock
 from typing import Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured
@@ -81,6 +82,7 @@ _registered: list[RowHooks] = []
 _by_name: dict[str, list[RowHooks]] = {name: [] for name in _NAMES}
 _by_reason: dict[str, RowHooks] = {}
 _is_loaded: list[bool] = []
+_loading = Lock()
 
 
 def register(hooks: type[RowHooks]) -> None:
@@ -101,15 +103,21 @@ def register(hooks: type[RowHooks]) -> None:
 
 
 def _load() -> None:
-    """Register the hooks of the features, in this process once."""
+    """Register the hooks of the features, in this process once.
+
+    Another thread that needs a hook meanwhile waits: no run may end without the hooks.
+    """
     if _is_loaded:
         return
-    _is_loaded.append(True)
-    # Of the features that are still part of the app agents.
-    for hooks in import_module("agents.services.row_hooks").ROW_HOOKS:
-        register(hooks)
-    for _, hooks in collect("row_hooks", "ROW_HOOKS"):
-        register(hooks)
+    with _loading:
+        if _is_loaded:
+            return
+        # Of the features that are still part of the app agents.
+        for hooks in import_module("agents.services.row_hooks").ROW_HOOKS:
+            register(hooks)
+        for _, hooks in collect("row_hooks", "ROW_HOOKS"):
+            register(hooks)
+        _is_loaded.append(True)
 
 
 def unregister(hooks: type[RowHooks]) -> None:

@@ -36,8 +36,8 @@ def watched_model_call(
     except ProviderError as problem:
         code, message = problem.code, problem.message
         raise
-    except BaseException:
-        code = "cancelled"
+    except BaseException as problem:
+        code = "exception" if isinstance(problem, Exception) else "cancelled"
         raise
     finally:
         with quietly():

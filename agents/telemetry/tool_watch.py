@@ -39,8 +39,9 @@ def watched_tool_call(
     token = _tool_span.set(own)
     try:
         yield call
-    except BaseException:
-        call.error = call.error or "cancelled"
+    except BaseException as problem:
+        ended_by = "exception" if isinstance(problem, Exception) else "cancelled"
+        call.error = call.error or ended_by
         raise
     finally:
         _tool_span.reset(token)

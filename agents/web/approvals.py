@@ -82,7 +82,7 @@ def one(request: PersonRequest, request_id: str) -> HttpResponse:
 
 def _ended(request: PersonRequest, displayed: set[str], known: set[str]) -> dict[str, str]:
     """How those ended that a page still shows: its words, by the request's id."""
-    gone = {name.partition(".")[0] for name in known} - displayed - {""}
+    gone = {name.partition(".")[0] for name in known if "\x00" not in name} - displayed - {""}
     if not gone:
         return {}
     rows = list(card_rows(request.user).filter(pk__in=gone))

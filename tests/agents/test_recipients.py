@@ -44,6 +44,29 @@ def test_all_must_fit_to_allow_and_any_to_ask(
     assert fits(given, permits=False) is any_fits
 
 
+ENCODED = "xn--bcher-kva.example"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "address", "fits_it"),
+    [
+        (f"*@{ENCODED}", "ann@bücher.example", True),
+        (f"*@{ENCODED}", "Ann <ann@BÜCHER.example>", True),
+        (f"ann@{ENCODED}", "ann@bücher。example", True),
+        (f"ann@{ENCODED}", "eve@bücher.example", False),
+        (f"*@{ENCODED}", "ann@bucher.example", False),
+        ("*@xn--*.example", "ann@bücher.example", True),
+        (f"*@{ENCODED}", f"ann@{'ü' * 300}.example", False),
+    ],
+)
+def test_a_domain_with_other_letters_is_the_same_domain(
+    pattern: str, address: str, fits_it: bool
+) -> None:
+    condition = CallCondition(recipient=pattern)
+    assert fits({"to": [address]}, permits=False, condition=condition) is fits_it
+    assert not fits({"to": [address]}, permits=True, condition=condition)
+
+
 def test_a_list_of_whom_it_may_write_to() -> None:
     rules = (
         PolicyRule(tool="send_gmail_message", when=OURS, action="allow"),

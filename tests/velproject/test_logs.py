@@ -221,6 +221,8 @@ def test_the_supervisors_lines_are_json_too() -> None:
     assert (own["message"], own["child"]) == ("stopping\x1b[2J", "vel")
     child = json.loads(as_record('{"message": "x", "level": "ERROR"}', "workers"))
     assert child == {"message": "x", "level": "ERROR", "child": "workers"}
+    deep = json.loads(as_record('{"a":' * 100_000, "web"))
+    assert deep["message"].startswith('{"a":{"a":')
     broken = json.loads(as_record('{"message": ', "web"))
     assert broken["message"] == '{"message": '
     for line in ("{}\x1b", "{1}", "Traceback (most recent call last):"):

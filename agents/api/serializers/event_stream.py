@@ -10,9 +10,9 @@ from rest_framework.exceptions import ValidationError
 
 from agents.doors.rest.serializers import StrictSerializer
 from agents.events.read import MAX_SEQ
+from agents.events.tree import MAX_POSITIONS
 
 _POSITION = re.compile(r"([0-9a-z]{1,26}):([0-9]{1,19})")
-MAX_POSITIONS = 200
 
 
 class Positions(serializers.Field[dict[str, int], object, dict[str, int], object]):

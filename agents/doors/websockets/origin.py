@@ -53,7 +53,9 @@ def is_allowed(headers: Iterable[tuple[bytes, bytes]]) -> bool:
         parts = urlsplit(origin)
     except ValueError:
         return False
-    return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
+    # A site with TLS has no pages of its own without: somebody on the way has made them.
+    schemes = ("https",) if settings.SESSION_COOKIE_SECURE else ("http", "https")
+    return parts.scheme in schemes and parts.netloc.lower() == host.lower()
 
 
 def _allowed_hosts() -> list[str]:

@@ -50,3 +50,5 @@ class EndTeller:
         except DatabaseError as error:
             # The row is still there, and due again by itself.
             logger.warning("notifying of ended runs failed: %s", error)
+        except Exception:  # of a listener
+            logger.exception("notifying of ended runs failed; it is tried again")

@@ -112,17 +112,24 @@ class Sweeper:
             except TimeoutError:
                 pass  # the usual look
             self._look_now.clear()
-            await self._worker.look_after_membership()
-            if self._is_of_pool:
-                await self._heartbeat.look()
-            await self._do(JOBS)
-            if self._is_of_pool:
-                await self._look_for_parts()
-            self._ends.look()
-            if self._is_of_pool:
-                self._worker.pruner.look()
-            await self._find_runs()
-            await self._do((*self._jobs, COUNT_USE))
+            try:
+                await self._look()
+            except Exception:
+                # A worker that no longer looks would find no more runs, and nobody would notice.
+                logger.exception("the look for runs failed, next try in %g s", QUEUE_SWEEP_SECONDS)
+
+    async def _look(self) -> None:
+        await self._worker.look_after_membership()
+        if self._is_of_pool:
+            await self._heartbeat.look()
+        await self._do(JOBS)
+        if self._is_of_pool:
+            await self._look_for_parts()
+        self._ends.look()
+        if self._is_of_pool:
+            self._worker.pruner.look()
+        await self._find_runs()
+        await self._do((*self._jobs, COUNT_USE))
 
     async def _end_leases(self, dead: Collection[str]) -> bool:
         """End the leases of dead processes. Return False if it must be tried again."""

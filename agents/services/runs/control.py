@@ -195,6 +195,11 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
             "the run that started it.",
             code="subagent",
         )
+    if had_ended and run.message_refused:
+        raise Conflict(
+            "The message of this run was blocked, and no model has read it: send another message.",
+            code="message_blocked",
+        )
     if had_ended:
         require_room()
         # A message that arrives now has the thread locked: it is waited for.

@@ -193,6 +193,7 @@ def test_the_last_events_are_shown_and_earlier_ones_a_page_away():
 
     last = text_of(client.get(page_url(run)))
     before = text_of(client.get(page_url(run), {"before": 251}))
+    assert client.get(page_url(run), {"before": "9" * 5_000}).status_code == 200
 
     assert "251 to 450 of 450" in last
     assert "<td>250</td>" not in last
@@ -304,6 +305,16 @@ def test_resuming_reports_each_and_one_refusal_does_not_keep_the_others():
     assert f"Run {ended.pk}: The run is completed: start a new run." in said
     failed.refresh_from_db()
     assert failed.status == RunStatus.QUEUED
+
+
+def test_a_run_whose_message_was_blocked_is_not_resumed():
+    run = rows.put(rows.run(rows.user()), RunStatus.FAILED, message_refused=True)
+
+    said = messages_of(act(client_of(rows.superuser()), "resume_selected", run))
+
+    assert "The message of this run was blocked" in said[0]
+    run.refresh_from_db()
+    assert run.status == RunStatus.FAILED
 
 
 def test_a_ticked_run_that_has_left_the_filtered_list_is_reported_too():

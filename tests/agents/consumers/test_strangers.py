@@ -35,6 +35,12 @@ def test_an_impossible_place_is_refused(site: Site, open_client: Open, after: st
     assert open_client(run, after=after).close_code() == 4400
 
 
+def test_a_watcher_names_the_last_events_of_200_runs_at_most(site: Site, open_client: Open) -> None:
+    run = site.do("make_run", owner="olga")
+    path = f"/ws/runs/{run}/?tree=all" + f"&at={run}:0" * 201
+    assert open_client(run, path=path).close_code() == 4400
+
+
 @pytest.mark.parametrize(
     "origin",
     [
@@ -68,6 +74,18 @@ def test_a_name_that_is_not_the_sites_is_refused_though_the_origin_agrees(
 def test_an_origin_that_is_no_url_is_refused() -> None:
     # Daphne refuses it before us, other servers need not.
     assert not is_allowed([(b"host", b"localhost"), (b"origin", b"http://[")])
+
+
+def test_a_site_with_tls_has_no_pages_without(settings: Settings) -> None:
+    plain, safe = [
+        [(b"host", b"localhost"), (b"origin", scheme + b"://localhost")]
+        for scheme in (b"http", b"https")
+    ]
+    assert is_allowed(plain)
+    assert is_allowed(safe)
+    settings.SESSION_COOKIE_SECURE = True
+    assert not is_allowed(plain)
+    assert is_allowed(safe)
 
 
 def test_a_trusted_origin_may_stand_before_another_host(settings: Settings) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from agents.engine.worker import Worker
 from tests.support.runs import running_worker, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -52,6 +53,24 @@ def _feature(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> 
     yield
     for name in [name for name in sys.modules if name.split(".")[0] == "feature_with_jobs"]:
         del sys.modules[name]
+
+
+def test_a_look_that_fails_is_repeated(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real, failed = Worker.look_after_membership, []
+
+    async def fail_once(self: Worker) -> None:
+        if not failed:
+            failed.append(True)
+            raise OSError("The disk went away.")
+        await real(self)
+
+    monkeypatch.setattr(Worker, "look_after_membership", fail_once)
+    User.objects.create_user("old")
+    with running_worker():
+        wait_until(lambda: not User.objects.exists(), "the old user is gone")
+    assert "the look for runs failed" in caplog.text
 
 
 def test_a_job_works_until_nothing_is_left_although_another_fails(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -11,14 +12,41 @@ from django.core.exceptions import ImproperlyConfigured
 
 from agents.engine.storage.finish import complete_run, fail_run
 from agents.engine.storage.lease import hand_back
+from agents.kernel import row_hooks
 from agents.kernel.row_hooks import RowHooks, register, unregister
 from agents.models import Run, RunClock, RunEvent
 from agents.services.runs.control import cancel_run, resume_run
 from agents.services.runs.wake import wake_due
 from agents.states import RunStatus, WaitReason
 from tests.agents.engine.by_hand import claim, claimed, committed, let_lease_expire, new_run
+from tests.support.hang import HANG
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_no_thread_changes_a_run_before_the_hooks_are_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, go_on = Event(), Event()
+    real = row_hooks.collect
+
+    def slow(module: str, attribute: str) -> Any:
+        begun.set()
+        assert go_on.wait(HANG)
+        return real(module, attribute)
+
+    monkeypatch.setattr(row_hooks, "_is_loaded", [])
+    monkeypatch.setattr(row_hooks, "collect", slow)
+    first, second = Thread(target=row_hooks._load), Thread(target=row_hooks._load)
+    first.start()
+    assert begun.wait(HANG)
+    second.start()
+    second.join(0.2)
+    waited = second.is_alive()
+    go_on.set()
+    first.join()
+    second.join()
+    assert waited
 
 
 class Noting(RowHooks):
