@@ -12,7 +12,7 @@ from agents.models.json_text import JSONTextField
 
 
 class Door(models.TextChoices):
-    """The entry point of a request."""
+    """The door through which a request came in."""
 
     ADMIN = "admin", _("admin")
     WEB = "web", _("web pages")

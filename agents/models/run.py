@@ -29,7 +29,7 @@ def wait_reasons() -> list[tuple[str, Any]]:
 
 
 class KeptRuns(models.Manager["Run"]):
-    """Runs, without those of threads that are being erased. All entry points use this manager."""
+    """Runs, without those of threads that are being erased. All doors use this manager."""
 
     def get_queryset(self) -> models.QuerySet[Run]:
         return super().get_queryset().filter(is_erased=False)

@@ -13,7 +13,7 @@ from agents.models.json_text import JSONTextField
 
 
 class KeptThreads(models.Manager["Thread"]):
-    """Threads, without those that are being erased. All entry points use this manager."""
+    """Threads, without those that are being erased. All doors use this manager."""
 
     def get_queryset(self) -> models.QuerySet[Thread]:
         return super().get_queryset().filter(erased_at=None)
