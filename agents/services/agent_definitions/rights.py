@@ -24,7 +24,7 @@ _ROWS = {
 }
 
 RESERVED_SLUGS = frozenset({"agent-builder", "demo"})
-"""The slugs of agents that Vel creates. Another agent with such a slug would replace Vel's own."""
+"""The slugs of agents that Vel creates. Another agent with this slug would replace Vel's own."""
 
 
 def guarded_fields() -> dict[str, str]:
