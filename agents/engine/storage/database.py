@@ -78,7 +78,7 @@ connection_created.connect(_set_patience, dispatch_uid="agents.engine.storage.da
 
 
 def is_lock_error(error: BaseException) -> bool:
-    """Return whether SQLite gave up waiting for a lock: nothing was written, and a retry is safe."""
+    """Return whether SQLite gave up waiting for a lock: nothing was written, and you can retry."""
     if connection.vendor != "sqlite" or not isinstance(error, OperationalError):
         return False
     return "locked" in str(error) or "busy" in str(error)
