@@ -1,7 +1,7 @@
 """Erasure of threads: first hide them in one transaction, then remove their data.
 
 A marked thread (`Thread.erased_at`) is hidden at every door. Its files are removed, then its rows
-(`erasing_rows`). Its own row is the last one, so the next call finds it after a crash.
+(`erasure.rows`). Its own row is the last one, so the next call finds it after a crash.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ from agents.services.runs.usage_totals import count_runs_of
 BATCH = 500
 """The number of rows that one transaction deletes."""
 WORK_SHARE = 0.5
-"""The share of the time that may hold SQLite's only write lock. After each transaction the process
-waits as long as the transaction took, so that other writers get the lock."""
+"""The share of the time in which an erasure may hold SQLite's only write lock. After each
+transaction it waits as long as the transaction took, so that other writers get the lock."""
 Removed = Counter[str]
 """Numbers of rows by the name of their model."""
 

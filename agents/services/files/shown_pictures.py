@@ -33,8 +33,8 @@ AT_ONCE = 2
 """The number of pictures that one web process decodes at the same time; others wait."""
 WAIT_SECONDS = 20.0
 KEPT, KEPT_BYTES = 1_000, 32_000_000
-"""The limits of the cache of pictures in each web process: several people load a page again and
-again."""
+"""Limits of the cache of converted pictures in each web process: a page is loaded repeatedly, and
+by several people."""
 REFUSED_SECONDS = 300.0
 """An unreadable file is not tried again before this time: a page with it may be loaded often."""
 KNOWN_SECONDS = 30.0

@@ -27,7 +27,10 @@ SILENT_HEARTBEATS = 3
 
 @dataclass(frozen=True, slots=True)
 class MachineState:
-    """The state of a host for display. `silent_for` is in seconds; `threads` is a number."""
+    """The state of a host for display.
+
+    `silent_for` is in seconds; `threads` is the number of threads with their files there.
+    """
 
     name: str
     state: str

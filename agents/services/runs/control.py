@@ -149,7 +149,7 @@ def end_driven_cancelled(run: Run) -> None:
 
 
 def close_open_work(run: Run) -> None:
-    """Cancel the calls of a run that never ran."""
+    """Cancel the calls that a run leaves open."""
     ToolCall.objects.filter(run=run, status__in=OPEN_CALLS).update(
         status=ToolCallStatus.CANCELLED, is_error=True, code="cancelled", finished_at=timezone.now()
     )
