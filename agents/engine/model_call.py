@@ -138,7 +138,7 @@ def _store_epoch(
 
 
 async def output_format_of(provider: Provider, spec: AgentSpec) -> str:
-    """Return the output format for the model of `spec`, or "" without an output schema."""
+    """Return the output format of the model for `spec`, or "" if it has none."""
     schema = spec.output_schema_value
     if schema is None:
         return ""
