@@ -1,4 +1,4 @@
-"""The engine: claims runs, drives them turn after turn, and loses nothing when it dies.
+"""The engine: it claims runs, drives them turn after turn, and survives the death of its process.
 
 Read `drive.py` first; docs/architecture.md lists the invariants that comments here refer to.
 """

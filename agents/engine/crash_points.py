@@ -1,4 +1,4 @@
-"""Named moments in a driver's life at which a test can make its process die."""
+"""Named points of a driver at which a test can kill its process."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from enum import StrEnum
 
 class CrashPoint(StrEnum):
     CLAIMED = "claimed"
-    REPLIED = "replied"  # the model has answered; nothing of it is stored
+    REPLIED = "replied"  # the model has replied; nothing of it is stored
     REPLY_WRITTEN = "reply_written"
     STARTED_WRITTEN = "started_written"
     TOOL_DONE = "tool_done"  # the tool has run; its result is not stored
     RESULTS_WRITTEN = "results_written"
     BLOCKED = "blocked"  # a middleware has refused a call; that is not stored
     SUMMARISED = "summarised"  # a summary is written; nothing of it is stored
-    COMPACTED = "compacted"  # it is stored; no request has used it yet
+    COMPACTED = "compacted"  # it is stored, but not used in a request
     MODEL_DOWN = "model_down"  # another model is about to continue; nothing of it is stored
-    FELL_BACK = "fell_back"  # it is stored; the other model has not been called yet
+    FELL_BACK = "fell_back"  # it is stored, but the other model has not been called
 
 
 _hook: Callable[[CrashPoint], None] | None = None
 
 
 def reached(point: CrashPoint) -> None:
-    """Say that a driver is at `point`. Does nothing outside of tests."""
+    """Report that a driver is at `point`. Does nothing outside of tests."""
     if _hook is not None:
         _hook(point)
 
 
 def crash_at(hook: Callable[[CrashPoint], None] | None) -> None:
-    """Call `hook` at every point from now on; None for never. For tests."""
+    """Call `hook` at every later point; None removes it. For tests."""
     global _hook
     _hook = hook

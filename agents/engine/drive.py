@@ -1,7 +1,7 @@
-"""Driving one run: claim it, then turn after turn until it ends or parks.
+"""Drive one run: claim it, then take turn after turn until it ends or parks.
 
-The rows say where the run is, so that it does not matter who drove it before or how that ended:
-open calls of the last turn are finished first, then the model is asked for the next turn.
+The rows contain the state of the run, independent of earlier drivers and of how they ended: open
+calls of the last turn are finished first, then the model is called for the next turn.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ logger = logging.getLogger(__name__)
 
 FAULT_PAUSE = 0.5
 MAX_FAULT_PAUSE = 30.0
-"""Seconds before a run is handed back after a fault of the database: the first time, and at most.
-With twenty tries that is seven minutes, not counting the time in which the disk has no room."""
+"""The pause in seconds before a run is handed back after a database failure: the first one, and the
+longest one. With twenty tries that is seven minutes, without the time in which the disk is full."""
 ROOM_SECONDS = 1.0
-"""How often a driver looks whether there is room again."""
+"""The interval of checks whether the disk has space again."""
 
 
 async def drive(worker: Resources, handle: RunHandle) -> None:
-    """Drive a run until it ends, parks, or is this process's no more. Never raises.
+    """Drive a run until it ends, parks, or goes to another process. Never raises.
 
-    Whatever goes wrong that is not the run's own fault leaves the rows as they are: the lease
-    runs out and the run goes on elsewhere.
+    A failure that is not the run's own leaves the rows unchanged: the lease expires and the run
+    continues in another process.
     """
     run_id = handle.run_id
     claim: Claim | None = None
@@ -83,7 +83,7 @@ async def drive(worker: Resources, handle: RunHandle) -> None:
         if claim is not None:
             await _pause(handle, claim.clock.lost_drivers)
             await worker.try_hand_back(handle, "its files could not be fetched")
-    except Exception as error:  # noqa: BLE001  # the driver's last door: the log has the traceback
+    except Exception as error:  # noqa: BLE001  # the last handler: the log has the traceback
         if claim is None or not full_disk(error):
             await _failed(worker, handle)
             return
@@ -93,7 +93,7 @@ async def drive(worker: Resources, handle: RunHandle) -> None:
 
 
 def _fault(error: DatabaseError) -> str:
-    """What people are told. The message of the error, which names hosts, is in the log."""
+    """Return a text for people. The error's message, which names hosts, is in the log."""
     if full_disk(error):
         return "the disk was full"
     what = "; ".join(["a database failed", *getattr(error, "__notes__", ())])
@@ -101,20 +101,20 @@ def _fault(error: DatabaseError) -> str:
 
 
 async def _failed(worker: Resources, handle: RunHandle) -> None:
-    """A fault of this program. Were the run left queued it would come back at once, for ever."""
+    """End a run after a fault of this program. A queued run would return for ever."""
     logger.exception("driving a run failed", extra={"run_id": handle.run_id})
     await worker.try_fail(handle)
 
 
 async def _pause(handle: RunHandle, earlier: int) -> None:
-    """Give the database time, more each time in a row: going on may cost a model call again.
+    """Wait after a fault, longer each time in a row: another try may repeat a model call.
 
-    On a full disk until there is room, or until the lease is lost.
+    On a full disk wait until there is space, or until the lease is lost.
     """
     try:
         with handle.interruptible():
             await asyncio.sleep(min(FAULT_PAUSE * 2**earlier, MAX_FAULT_PAUSE))
-            while is_used_up():  # noqa: ASYNC110  # a file system tells nobody
+            while is_used_up():  # noqa: ASYNC110  # a file system sends no notification
                 await asyncio.sleep(ROOM_SECONDS)
     except Stopped:
         return
@@ -153,7 +153,7 @@ async def _drive_loaded(
     session: Session | None = None
     try:
         if claim.recovered:
-            # Invariant 1: the fence stops rows, not processes.
+            # Invariant 1: the fence stops writes, not processes.
             await worker.in_thread(kill_marked, [run_marker(run.id)])
         if claim.clock.cancel_requested:
             raise Stopped(StopReason.CANCEL)

@@ -1,4 +1,4 @@
-"""Why a driver stops before its run has ended."""
+"""The reasons why a driver stops before its run has ended."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ class StopReason(StrEnum):
     CANCEL = "cancel"  # a person cancelled the run
     LEASE_LOST = "lease_lost"  # another driver may have it: write nothing more
     DRAIN = "drain"  # this process shuts down: hand the run back
-    DISK_FULL = "disk_full"  # the run waits for room: hand it back
+    DISK_FULL = "disk_full"  # the run waits for disk space: hand it back
     WALL_TIME = "wall_time"  # the run's own limit
 
 
 class Stopped(Exception):
-    """What a driver was doing was interrupted from outside."""
+    """The driver was interrupted from outside."""
 
     def __init__(self, reason: StopReason) -> None:
         super().__init__(reason.value)

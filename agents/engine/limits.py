@@ -1,6 +1,6 @@
 """The limits that end a run, with a clear reason: turns and wall time.
 
-Limits of tokens and cost are not here: a feature parks the run and asks for more.
+Limits of tokens and cost are not here: a feature parks the run and asks a person for more.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from agents.engine.session import Session
 
 
 def limit_reached(session: Session) -> tuple[str, str] | None:
-    """The (code, message) of a limit that forbids another model call, or None."""
+    """Return the (code, message) of a limit that forbids another model call, or None."""
     spec = session.spec
     if session.turn >= spec.max_turns:
         return "limit_turns", f"The run reached its limit of {spec.max_turns} turns."
@@ -23,7 +23,7 @@ def limit_reached(session: Session) -> tuple[str, str] | None:
 
 @contextmanager
 def wall_seconds_left(session: Session) -> Iterator[None]:
-    """Stop the driver when the run's wall time is over, whatever it waits for."""
+    """Stop the driver at the end of the run's wall time, whatever it waits for."""
     seconds = session.spec.max_seconds
     if seconds is None:
         yield

@@ -1,7 +1,7 @@
-"""Reading a run from its rows, so that a driver can take it up: its session.
+"""Load a run from its rows for a driver: create its session.
 
-What is settled once is settled here, before the first turn: the parts of features, prompt, host
-account.
+The fixed values of a run are determined here, before the first turn: the parts of features, the
+prompt and the host account.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from agents.structured_output.wording import message_note
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What the rows say of a run. `last_step` is the last word about steps; "" for none."""
+    """The stored state of a run. `last_step` is the type of the last step event, or ""."""
 
     head: PromptHead
     history: list[tuple[Role, str]]
@@ -73,10 +73,10 @@ def load_run(
     output_format: str = "",
     window: Window | None = None,
 ) -> Loaded:
-    """Read a run, and settle what is settled at its beginning: parts, prompt, host account."""
+    """Load a run, and determine at its start its fixed values: parts, prompt, host account."""
     if not run.has_begun:
-        # Its row is written, and comes before its clock everywhere. One that was deleted has no
-        # fence, either.
+        # Its row is written, and locks take it before its clock everywhere. A deleted run also has
+        # no fence.
         list(Run.objects.select_for_update(no_key=True).filter(pk=run.pk).values_list("pk"))
     check_fence(writer)
     if not run.has_begun:
@@ -111,10 +111,10 @@ def load_run(
 
 
 def _begin(run: Run, spec: AgentSpec, prepared: Mapping[type[RunPart], Any]) -> None:
-    """Settle the parts of the run, and what the model is told beside the person's message."""
+    """Store the parts of the run, and the notes for the model that follow the person's message."""
     events, notes = begin_parts(run, spec, prepared)
     form = message_note(dump(run.output_schema)) if run.output_schema is not None else ""
-    # The first by a driver before this one.
+    # The first note comes from an earlier driver.
     run.opening_note = "\n".join(note for note in (run.opening_note, form, *notes) if note)
     run.has_begun = True
     run.save(update_fields=["has_begun", "opening_note"])
@@ -132,10 +132,10 @@ async def _load(
 async def open_session(
     worker: Resources, handle: RunHandle, claim: Claim, context: DrivenRun
 ) -> Session:
-    """Return what a driver works with. Raises `ToolkitMissing`."""
+    """Return the session of a driver. Raises `ToolkitMissing`."""
     run, clock, writer, spec = claim.run, claim.clock, context.writer, context.spec
     provider = provider_or_absent(worker.provider, spec.provider)
-    with handle.interruptible():  # a server may be asked
+    with handle.interruptible():  # this may send a request to a server
         window = await window_of(provider, spec)
     loaded = await _load(worker, writer, run, spec, provider, window)
     conversation = await conversation_of(

@@ -1,4 +1,4 @@
-"""One reply of the model: the request, with its stream to the watchers, and a new prompt for it."""
+"""One reply of the model: the request, its stream to the watchers, and a new prompt for it."""
 
 from __future__ import annotations
 
@@ -93,16 +93,16 @@ async def renew_prompt(
     write: Callable[[], None] | None = None,
     spec: AgentSpec | None = None,
 ) -> None:
-    """Begin an epoch, and make the conversation again under its head. Raises `FenceLost`.
+    """Start an epoch, and build the conversation again with its head. Raises `FenceLost`.
 
-    The next request sends all of the conversation again, and no cache of the model helps. The
-    arguments are those of `ModelRequest.begin_epoch`. Never while calls are open.
+    The next request sends the whole conversation again, without help of the model's cache. The
+    arguments are those of `ModelRequest.begin_epoch`. Never call this while calls are open.
     """
     assert not session.open_calls
     provider, window, output_format = session.provider, session.window, None
     if spec is not None:
         provider = provider_or_absent(session.context.provider_named, spec.provider)
-        with session.handle.interruptible():  # the server may be asked
+        with session.handle.interruptible():  # this may send a request to the server
             window = await window_of(provider, spec)
             output_format = await output_format_of(provider, spec)
     spec = spec or session.spec
@@ -138,7 +138,7 @@ def _store_epoch(
 
 
 async def output_format_of(provider: Provider, spec: AgentSpec) -> str:
-    """Return how the model of `spec` is asked for the form of answers. Empty: it has no form."""
+    """Return the output format of the model for `spec`, or "" if it has none."""
     schema = spec.output_schema_value
     if schema is None:
         return ""
@@ -146,7 +146,7 @@ async def output_format_of(provider: Provider, spec: AgentSpec) -> str:
 
 
 async def call_model(session: Session, request: ModelRequest) -> Reply:
-    """Make the call with all wraps. Raises `ProviderError` when it does not succeed."""
+    """Make the call with all wraps. Raises `ProviderError` if it fails."""
     with session.handle.interruptible():
         return await session.call_model(request)
 
@@ -154,7 +154,7 @@ async def call_model(session: Session, request: ModelRequest) -> Reply:
 async def attempt_call(request: ModelRequest) -> Reply:
     """Make one attempt: the handler of the innermost wrap.
 
-    A failed attempt leaves nothing in the transcript, and watchers forget its parts.
+    A failed attempt leaves nothing in the transcript, and watchers discard its parts.
     """
     if request.has_parts:
         request.reset(StepReset(step=request.turn, reason="the model call is made again"))

@@ -1,4 +1,4 @@
-"""The report at the end of a run: changed files that run outside the sandbox later."""
+"""The report at the end of a run: changed files that execute outside the sandbox later."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 async def report_drafts(session: Session) -> list[EventDraft]:
-    """The event for the transaction that ends the run; none if there is nothing to report."""
+    """Return the event for the transaction that ends the run; none if there are no changes."""
     location = session.files.location
     if location.own_directory is None or session.run.parent_id is not None:
         return []
@@ -32,7 +32,7 @@ async def report(session: Session) -> None:
 
 
 async def reported(session: Session) -> None:
-    """The report is stored."""
+    """Delete the state before the run, after the report is stored."""
     if session.run.parent_id is None:
         try:
             await to_its_end(session.threads, partial(forget_state_before, session.files.location))

@@ -1,4 +1,4 @@
-"""Reviewing a reply before it is stored: middleware decides what follows from it."""
+"""The review of a reply before it is stored: middleware decides about its use."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Review:
-    """What becomes of a reply: `reply` is stored and sent back, `shown` goes to watchers.
+    """The result of a review: `reply` is stored and sent back, `shown` goes to watchers.
 
-    `ends`: the run ends with it. With a `note` (as `note_json` makes it) the model is asked again
+    `ends`: the run ends with it. With a `note` (from `note_json`) the model is called again
     instead, and with an `end` the run fails.
     """
 
@@ -29,14 +29,14 @@ class Review:
     drafts: list[EventDraft] = field(default_factory=list)
     note: str = ""
     author: str = ""
-    """Whose note it is."""
+    """The author of the note."""
     end: End | None = None
     completed: dict[str, Any] = field(default_factory=dict)
     """Fields of the event `run.completed`."""
     commits: list[Commit] = field(default_factory=list)
 
     def add(self, author: str, decision: ReplyDecision) -> None:
-        """Add what a middleware has decided."""
+        """Add the decision of a middleware."""
         if decision.note:
             if not self.ends:
                 raise RuntimeError(
@@ -59,7 +59,7 @@ class Review:
 
 
 def _nothing() -> None:
-    """There is no row to write."""
+    """Do nothing: there is no row to write."""
 
 
 async def review_reply(session: Session, turn: int, reply: Reply) -> Review:

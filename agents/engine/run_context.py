@@ -1,4 +1,4 @@
-"""A run as its middleware sees it, from the claim until the driver lets go of it."""
+"""The run context of middleware, from the claim until the driver releases the run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A claim, with the state of its middleware, or with the error of reading it."""
+    """A claim, with the state of its middleware, or with the error of loading it."""
 
     claim: Claim
     spec: AgentSpec | None = None
@@ -58,7 +58,7 @@ def claim_and_load(
         return Claimed(claim, spec, load(LoadContext(claim.run, spec, claim.clock.turn, needs)))
     except DatabaseError:
         raise
-    except Exception as error:  # noqa: BLE001  # the driver raises it, when it can end the run
+    except Exception as error:  # noqa: BLE001  # raised by the driver when it can end the run
         return Claimed(claim, failure=error)
 
 
@@ -70,7 +70,7 @@ def _write_events_and_rows(
 
 
 class DrivenRun(RunContext):
-    """`RunContext` for one claim. `session` is None until the conversation is read."""
+    """`RunContext` for one claim. `session` is None until the conversation is loaded."""
 
     def __init__(
         self,

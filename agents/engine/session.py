@@ -1,4 +1,4 @@
-"""All that a driver holds while it has a run."""
+"""The state of a driver while it has a run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from agents.spec import AgentSpec
 
 @dataclass
 class Session:
-    """One claim of one run, from `claim_run` until the driver lets go of it."""
+    """One claim of one run, from `claim_run` until the driver releases it."""
 
     context: RunContext
     """The run as its middleware sees it."""
@@ -55,21 +55,22 @@ class Session:
     last_calls: list[Call] = field(default_factory=list)
     """The calls of the last turn, when they have ended."""
     late_notes: list[str] = field(default_factory=list)
-    """What the model is told beside their results, each a JSON array of blocks."""
+    """Notes for the model that follow their results, each a JSON array of blocks."""
     started_here: set[tuple[int, int]] = field(default_factory=set)
     """(turn, position) of calls whose `started` this driver committed."""
     stale: set[tuple[int, int]] = field(default_factory=set)
     """Calls whose approval no longer fits the workspace, or whose grant is used up."""
     waits: dict[tuple[int, int], Waiting] = field(default_factory=dict)
-    """Calls that go on when other runs have ended."""
+    """Calls that continue when other runs have ended."""
     leaving: list[Leave] = field(default_factory=list)
-    """Calls whose middleware lets go of the run, when the calls beside them have ended."""
+    """Calls whose middleware releases the run, when the parallel calls have ended."""
     call_model: ModelHandler = field(init=False, repr=False)
     """A model call with all wraps."""
     call_tool: ToolHandler = field(init=False, repr=False)
     """An attempt of a tool call with all wraps."""
     approved: dict[tuple[int, int], Preview] = field(default_factory=dict)
-    """Of calls about to be made: what a person approved, and a new trial has shown again."""
+    """By calls about to be made: the approved result of a trial, which a new trial has
+    confirmed."""
     claimed_at: float = field(default_factory=time.monotonic)
     _billed_ms: int = 0
 
@@ -78,28 +79,28 @@ class Session:
         return self.run.agent_version.agent_id
 
     def known_tools(self) -> frozenset[str]:
-        """Return the names of all tools that some agent can have, and of those of the run."""
+        """Return the names of all tools that any agent can have, and of the run's own."""
         return known_tool_names() | self.toolset.tools.keys()
 
     def active_ms(self) -> int:
-        """Milliseconds of work that no total holds yet; calling it counts them as held."""
+        """Return the milliseconds of work that are in no total, and count them as stored."""
         now = int((time.monotonic() - self.claimed_at) * 1000)
         fresh, self._billed_ms = now - self._billed_ms, now
         return fresh
 
     def keep_active(self, milliseconds: int) -> None:
-        """No total holds what `active_ms` has returned: it counts again."""
+        """Undo `active_ms`: these milliseconds were not stored."""
         self._billed_ms -= milliseconds
 
     def elapsed_seconds(self) -> float:
-        """Time that drivers have spent on this run, waiting for people not counted."""
+        """Return the time that drivers have spent on this run, without waits for people."""
         return self.active_ms_before / 1000 + time.monotonic() - self.claimed_at
 
     def say(self, role: Role, blocks_json: str) -> None:
-        """Add to the conversation what is stored already. The model's replies are counted apart."""
+        """Add a stored message to the conversation. The model's replies are counted separately."""
         self.conversation.append(role, blocks_json)
         self.meter.append(blocks_json)
 
     def drafts(self) -> list[EventDraft]:
-        """Streamed output that has not been written yet."""
+        """Return the streamed output that is not written, and clear it."""
         return self.stream.take()

@@ -1,6 +1,6 @@
 """Model calls whose replies are not turns of the run, for example summaries.
 
-Each counts in the totals of the run as soon as it is made.
+Each is added to the totals of the run immediately.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from agents.providers.prices import cost_microusd
 
 
 class Unwatched:
-    """Takes the place of a run's stream: nobody watches the call."""
+    """Replaces a run's stream: the call has no watchers."""
 
     def add(self, kind: type[Piece], part: str, text: str) -> None:
         """See `Watched.add`."""
@@ -51,7 +51,7 @@ async def ask_aside(session: Session, head: PromptHead, text: str) -> Reply:
 
 
 async def count_side_call(session: Session, request: ModelRequest, usage: Usage) -> None:
-    """Add what a call used to the run's totals, with `request.commits`. Raises `FenceLost`."""
+    """Add the use of a call to the run's totals, with `request.commits`. Raises `FenceLost`."""
     scripted = session.provider.is_scripted
     cost = 0 if scripted else cost_microusd(session.spec.model, usage)
 

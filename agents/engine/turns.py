@@ -1,4 +1,4 @@
-"""Turn after turn: finish the open calls, ask the model, store its reply, until the run ends."""
+"""The turns of a run: finish open calls, call the model, store its reply, until the run ends."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from agents.structured_output.levels import MOST_LEVELS
 
 
 async def run_turns(session: Session) -> None:
-    """Go on from where the rows are until the run has ended or is parked. Raises `Stopped`."""
+    """Continue from the state of the rows until the run ends or parks. Raises `Stopped`."""
     context, chain = session.context, session.chain
     session.call_model = chain.model_handler(context, attempt_call)
     session.call_tool = chain.tool_handler(
@@ -60,7 +60,7 @@ async def run_turns(session: Session) -> None:
 
 
 async def _take_turn(session: Session) -> bool:
-    """Finish the open calls, or ask the model. False: the run has ended or is parked."""
+    """Finish the open calls, or call the model. Returns False if the run has ended or is parked."""
     if session.open_calls:
         questions = await run_open_calls(session, session.open_calls)
         if session.waits:
@@ -90,7 +90,7 @@ async def _take_turn(session: Session) -> bool:
 
 
 async def _ask(session: Session) -> bool:
-    """Ask the model for the next turn. False: the run has ended or is parked."""
+    """Call the model for the next turn. Returns False if the run has ended or is parked."""
     if session.parts.prompt_is_old:
         await renew_prompt(session)
     if session.handle.draining:
@@ -111,7 +111,7 @@ async def _tell_model(session: Session, author: str, told: Tell) -> None:
 
 
 async def _let_go(session: Session, reason: Park | End) -> bool:
-    """End or park the run. False: there is nothing to wait for, and it continues."""
+    """End or park the run. Returns False if there is nothing to wait for, and it continues."""
     if isinstance(reason, Park):
         return await park_run(session, reason)
     await report(session)
@@ -120,7 +120,7 @@ async def _let_go(session: Session, reason: Park | End) -> bool:
 
 
 async def _step(session: Session) -> bool:
-    """One model call with what follows from it at once. False: the run has ended."""
+    """Make one model call with its immediate effects. Returns False if the run has ended."""
     turn = session.turn + 1
     request = StepRequest.of(session)
     reply = await call_model(session, request)
@@ -143,7 +143,8 @@ async def _step(session: Session) -> bool:
     commits = request.commits + review.commits
 
     def write() -> None:
-        # The last reply and the run's end are one: a crash between them would ask the model again.
+        # The last reply and the run's end commit together: after a crash between them the model
+        # would be called again.
         if ends:
             lock_with_parent(session.writer.run_id, session.writer.parent_id)
         request.noticed = write_reply(session.writer, turn, content, reply, calls, drafts, totals)
@@ -158,7 +159,7 @@ async def _step(session: Session) -> bool:
         elif ends:
             complete_run(session.writer, reply.stop_reason, 0, review.completed)
 
-    # What locks more than its own clock shares no transaction.
+    # A write that locks more than its own clock shares no transaction.
     await commit_with(session.database, write, commits, alone=ends)
     reached(CrashPoint.REPLY_WRITTEN)
     if ends:
@@ -180,7 +181,7 @@ async def _step(session: Session) -> bool:
 
 
 def _check_reply(reply: Reply) -> None:
-    """Refuse what could be neither stored nor sent back. Raises `ProviderError`."""
+    """Raise `ProviderError` for a reply that can be neither stored nor sent back."""
     uses = [block for block in reply.blocks if block["type"] == "tool_use"]
     ids = [block["id"] for block in uses]
     words = ids + [block["name"] for block in uses]
@@ -194,7 +195,7 @@ def _check_reply(reply: Reply) -> None:
 
 
 def _calls_of(session: Session, turn: int, reply: Reply) -> list[Call]:
-    """The reply's tool calls as journal rows, each checked before anything runs."""
+    """Return the reply's tool calls as journal rows, each checked before anything runs."""
     calls: list[Call] = []
     for block in reply.blocks:
         if block["type"] != "tool_use":

@@ -1,7 +1,7 @@
-"""Where runs are driven: one event loop in a thread of this process, with many drivers on it.
+"""The worker: one event loop in a thread of this process, with many drivers.
 
-A worker's task only hands over a run's id and returns. So two worker processes drive many runs,
-and a wake-up is taken while others run for hours.
+A worker's task only submits a run's id and returns. So two worker processes drive many runs, and a
+run is woken while others run for hours.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ T = TypeVar("T")
 class Worker(Resources):
     """Drives runs in this process.
 
-    `executor` says which runs it may claim: those of the pool, or its own. `capacity` is how many
-    at once; what is over it is left to other processes, and looked for again when there is room.
-    `on_database_error` is called on the loop each time the database fails a driver or a look, and
-    `on_disk_full` when runs begin to wait for room on the disk, with what to tell people.
-    `suffix` is the end of the name of this process, `CLUSTER-NUMBER` for a worker. `dead` contains
-    the suffixes of dead workers and the names of dead clusters: this worker ends their leases.
-    `on_claim` is called once, when this process has claimed a run.
+    `executor` determines the runs that it may claim: those of the pool, or its own. `capacity` is
+    the number of concurrent runs; other runs are left to other processes, and looked for again when
+    there is capacity. `on_database_error` is called on the loop each time the database fails for a
+    driver or a check, and `on_disk_full` when runs start to wait for disk space, with a message for
+    people. `suffix` is the end of the name of this process, `CLUSTER-NUMBER` for a worker. `dead`
+    contains the suffixes of dead workers and the names of dead clusters: this worker ends their
+    leases. `on_claim` is called once, when this process has claimed a run.
 
-    Raises `ImproperlyConfigured` if a tool or a middleware cannot use its settings. Also
-    if the provider, the model or a directory of skills cannot, in a process that drives only its
-    own runs. Clusters look at these when they start: a worker that replaces a dead one must not
-    depend on a directory that is away for a moment.
+    Raises `ImproperlyConfigured` if a tool or a middleware cannot use its settings. In a process
+    that drives only its own runs it is also raised if the provider, the model or a directory of
+    skills is unusable. Clusters check these when they start: a worker that replaces a dead one must
+    not depend on a directory that is unavailable for a moment.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Worker(Resources):
         self._stopped = threading.Event()
         self._draining = False
         self._grace = 10.0
-        # Not a daemon: the process lives until its runs have been handed back.
+        # Not a daemon: the process lives until its runs are handed back.
         self._thread = threading.Thread(target=self._run, name="vel-engine")
 
     # From other threads -----------------------------------------------------------------------
@@ -92,7 +92,7 @@ class Worker(Resources):
     def start(self) -> None:
         """Start the loop and wait until it takes runs.
 
-        Raises `MachineRefused` for a process that does not say which of several hosts it is on.
+        Raises `MachineRefused` for a process without a host name if there are several hosts.
         """
         self._thread.start()
         self._ready.wait()
@@ -103,12 +103,12 @@ class Worker(Resources):
             drive_here(self.executor, self.submit)
 
     def submit(self, run_id: str) -> None:
-        """Drive a run if it is to be had. Returns at once."""
+        """Drive a run if it is available. Returns immediately."""
         if not self._stopped.is_set():
             self._loop.call_soon_threadsafe(self.take, run_id)
 
     def ask(self, function: Callable[..., T], *arguments: object) -> Future[T]:
-        """Run a function of rows in a transaction, after what was asked for before it."""
+        """Run a function of rows in a transaction, after the earlier submissions."""
         job = self.database.run(function, *arguments)
         return asyncio.run_coroutine_threadsafe(job, self._loop)
 
@@ -117,7 +117,7 @@ class Worker(Resources):
         asyncio.run_coroutine_threadsafe(self._sweeper.tell_ends(), self._loop).result()
 
     def stop(self, grace: float = 10.0) -> None:
-        """Drain: steps under way have `grace` seconds to end, then the runs are handed back."""
+        """Drain: running steps have `grace` seconds to end, then the runs are handed back."""
         self._grace = grace
         if self.executor != POOL:
             drive_here(self.executor, None)
@@ -167,8 +167,8 @@ class Worker(Resources):
     async def _end_threads(self) -> None:
         """Wait for the threads of tools, with this loop running.
 
-        A thread whose call was given up may still ask the database, which needs the loop. At the
-        end of a program no other thread can be started that would wait.
+        A thread with an abandoned call may still use the database, which needs the loop. At the end
+        of a program no other thread can be started to wait.
         """
         self.threads.shutdown(wait=False, cancel_futures=True)
         while any(thread.is_alive() for thread in self.threads._threads):  # noqa: ASYNC110
@@ -187,7 +187,7 @@ class Worker(Resources):
                 logger.warning("looking for other hosts failed: %s", error)
 
     async def _wait_for_end(self) -> None:
-        """Until `stop`, or until the main thread has ended without it."""
+        """Wait until `stop`, or until the main thread has ended without it."""
         main = threading.main_thread()
         while not self._drain.is_set() and main.is_alive():
             try:
@@ -201,7 +201,7 @@ class Worker(Resources):
         if self._draining or not self.may_claim():
             return
         if run_id in self._tasks or len(self._tasks) >= self.capacity or self.waits_for_room():
-            # A run that is woken in the moment of its parking is still in `_tasks`.
+            # A run that is woken while it parks is still in `_tasks`.
             self._sweeper.turn_away()
             return
         handle = self._handles[run_id] = RunHandle(run_id)
@@ -214,12 +214,12 @@ class Worker(Resources):
         handle = self._handles.pop(run_id)
         del self._tasks[run_id]
         self.heartbeat.forget(handle)
-        if handle.fence:  # it was driven here, so there is room now
+        if handle.fence:  # it was driven here, so there is capacity now
             self._sweeper.has_room()
 
     def _lost(self, writer: Writer) -> None:
         handle = self._handles.get(writer.run_id)
-        # Text of a driver that has let go may still come when this process drives the run again.
+        # Text of an earlier driver may arrive when this process drives the run again.
         if handle is not None and handle.fence == writer.fence:
             handle.stop(StopReason.LEASE_LOST)
 

@@ -1,1 +1,1 @@
-"""What every run needs, and the protocol by which features plug in. It names no feature."""
+"""The parts that every run needs, and the protocol of features. It names no feature."""

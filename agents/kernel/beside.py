@@ -1,9 +1,9 @@
-"""Run other people's code beside the engine. It can hang or raise, and the engine continues.
+"""Run third-party code outside the engine. It can hang or raise, and the engine continues.
 
-Coroutines run on an event loop in a daemon thread, so that a client that they keep open stays
+Coroutines run on an event loop in a daemon thread, so that a client that they keep open remains
 usable. Each function runs on a daemon thread. A function cannot be killed: if it hangs, it keeps
-its thread, and if too many hang, no other is started. Each kind of code has a `Beside` of its
-own: one kind that hangs must not let another fail.
+its thread, and if too many hang, no other is started. Each kind of code has its own `Beside`, so a
+kind that hangs does not affect others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from django.db import connections
 
 MAX_HANGING = 16
-"""Functions of one kind that have outlived their time limit and hold a thread."""
+"""The limit of functions of one kind that exceed their time limit and hold a thread."""
 
 
 Here = Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]
@@ -27,11 +27,11 @@ Here = Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]
 
 
 class TooManyHang(Exception):
-    """The function was not called: earlier calls have all threads."""
+    """The function was not called: earlier calls hold all threads."""
 
 
 class Beside:
-    """The threads and the event loop for one kind of code, made when they are needed."""
+    """The threads and the event loop for one kind of code, created when they are needed."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -82,7 +82,7 @@ class Beside:
 
         `await here(make)` awaits `make()` in the task of the caller, and returns its result. The
         function gets its exceptions of the types `visible`. Others are raised here, and cancel the
-        function. Raises also its own exceptions, and `TimeoutError` after `seconds` of its own
+        function. Also raises its own exceptions, and `TimeoutError` after `seconds` of its own
         time.
         """
         loop = asyncio.get_running_loop()
@@ -165,7 +165,7 @@ def _as_exception(error: BaseException) -> Exception:
 
 def _settle(result: Future[Any], *, value: Any = None, error: Exception | None = None) -> None:
     if not result.set_running_or_notify_cancel():
-        return  # nobody listens any more
+        return  # the caller no longer waits
     if error is not None:
         result.set_exception(error)
     else:

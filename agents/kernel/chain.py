@@ -1,9 +1,8 @@
 """The order of the hooks of all middleware, and the chain of one run.
 
-A feature gives each hook a place in its `apps.py`, for example
-`middleware_order = {"retries": 900, "stuck.after_model": 200}`: the name of a middleware alone is
-about all its hooks. Lower numbers come first and, of wraps, are outside. No two middleware have
-the same place for a hook.
+A feature gives each hook a place in its `apps.py`, for example `middleware_order = {"retries": 900,
+"stuck.after_model": 200}`: the name of a middleware alone applies to all its hooks. Lower numbers
+come first; of wraps, they are the outer ones. Two middleware cannot have the same place for a hook.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from agents.kernel.park import End
 from agents.kernel.tool_calls import ToolResult
 
 ToolFailure = Callable[[ToolCallRequest, Exception, ToolResult | None], ToolResult]
-"""(call, what a wrap has raised, the result that it got): the result of the call. It raises what
-is not an error of the wrap."""
+"""(call, the exception of a wrap, the result that it got): the result of the call. It raises
+exceptions that are not errors of the wrap."""
 
 HOOKS = (
     "before_agent",
@@ -47,7 +46,7 @@ HOOKS = (
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The middleware of each hook, in its order. Runs that need the same ones share a chain."""
+    """The middleware of each hook, in its order. Runs with the same middleware share a chain."""
 
     before_agent: tuple[Middleware, ...] = ()
     before_model: tuple[Middleware, ...] = ()
@@ -70,8 +69,8 @@ class Chain:
     ) -> ToolHandler:
         """Return `handler` inside all wraps.
 
-        What a wrap raises becomes the result that `failed` returns, so that the wraps around it
-        see each result.
+        `failed` converts the exception of a wrap to a result, so the outer wraps always get a
+        result.
         """
         for item in reversed(self.wrap_tool_call):
             handler = partial(_call_wrap, item, run, handler, failed)
@@ -105,11 +104,11 @@ class Loaded:
     chain: Chain
     states: dict[type, Any] = field(default_factory=dict)
     end: End | None = None
-    """Why the run cannot be driven."""
+    """The reason why the run cannot be driven."""
 
 
 def load(context: LoadContext) -> Loaded:
-    """Let all middleware read what they need of a run. In the transaction of its claim."""
+    """Let all middleware load their state of a run, in the transaction of its claim."""
     states: dict[type, Any] = {}
     absent = set()
     missing = context.needs.keys() - {item.name for item in installed()}
@@ -175,7 +174,7 @@ def _order() -> Mapping[str, tuple[Middleware, ...]]:
 
 
 def order_problems() -> Iterator[str]:
-    """Say which places are missing, unknown or given twice."""
+    """Yield an error for each place that is missing, unknown or used twice."""
     entries = _entries()
     names: dict[str, str] = {}
     for config, item in entries:

@@ -1,10 +1,10 @@
-"""What stays when a thread is erased.
+"""Data that is kept when a thread is erased.
 
-Most rows of features go with the thread, because they refer to it. If a feature keeps something for
-others, it names this in the list `KEEPERS` of its module `erasure`.
+Most rows of features are deleted with the thread, because they refer to it. If a feature keeps data
+for others, it declares this in the list `KEEPERS` of its module `erasure`.
 
-A model whose rows hold what was said in a run, but refer to it with SET_NULL, names this field in
-`erased_with`, a tuple: the rows are deleted with the run.
+If rows of a model contain texts of a run, but refer to it with SET_NULL, the model names this field
+in `erased_with`, a tuple: the rows are deleted with the run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from agents.kernel.features import collect
 
 @dataclass(frozen=True, slots=True, order=True)
 class Stays:
-    """One thing that stays. `agent` is the slug of the agent that keeps it."""
+    """An item that is kept. `agent` is the slug of the agent that keeps it."""
 
     agent: str
     name: str
@@ -25,10 +25,10 @@ class Stays:
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """What a feature keeps of threads."""
+    """A kind of data that a feature keeps of threads."""
 
     find: Callable[[str], Sequence[Stays]]
-    """Returns what stays of a thread and of its subagents' threads, by the id of the thread."""
+    """Return the items that are kept of a thread and its subagents' threads, by the thread's id."""
     sentence: str
     """Introduces the list on a page, and ends with a colon."""
     line: str
@@ -38,5 +38,5 @@ class Keeper:
 
 
 def keepers() -> list[Keeper]:
-    """Return those of the installed features."""
+    """Return the keepers of the installed features."""
     return [keeper for _, keeper in collect("erasure", "KEEPERS")]

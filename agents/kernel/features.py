@@ -1,8 +1,8 @@
-"""Features: Django apps that add something to Vel, and how Vel finds what they add.
+"""Features: Django apps that extend Vel, and the discovery of their extensions.
 
-A feature is an app whose config is a `FeatureConfig`. What it adds are lists in modules with
+A feature is an app whose config is a `FeatureConfig`. Its extensions are lists in modules with
 fixed names, for example `middleware.MIDDLEWARE` or `api.urlpatterns`. The part of Vel that uses
-such a list reads it with `collect`. No other part of Vel knows which features there are.
+such a list reads it with `collect`. No other part of Vel knows the features.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ class FeatureConfig(AppConfig):
     """The app config of a feature, in its `apps.py`."""
 
     default = False
-    """Django takes the subclass in `apps.py`, not this class, which is imported there too."""
+    """Django uses the subclass in `apps.py`, not this class, which is imported there too."""
     default_auto_field = "django.db.models.BigAutoField"
     declares_settings = True
     """Its module `settings`, if it has one, lists classes of `agents.kernel.settings`."""
     order: ClassVar[int] = 1000
-    """Where its tools and its segment of the prompt stand: lower numbers come first, equal ones
+    """The position of its tools and its segment of the prompt: lower numbers come first, equal ones
     by label."""
     middleware_order: ClassVar[Mapping[str, int]] = {}
     """The places of the hooks of its middleware: see `agents.kernel.chain`."""
     requires: ClassVar[tuple[str, ...]] = ()
-    """Labels of the apps without which it cannot work."""
+    """Labels of the apps that it needs."""
     commands: ClassVar[Mapping[str, str]] = {}
     """Its commands of `vel`, each with one line of help, as literal texts. Their code is in its
     `cli.py`."""
@@ -66,7 +66,7 @@ def feature_modules(
     """Import the module `name` of each feature that has one.
 
     A module that cannot be imported raises `ImproperlyConfigured` with the name of the feature.
-    With `skip_broken` it is logged and left out, for doors whose other pages must stay reachable;
+    With `skip_broken` it is logged and left out, for doors whose other pages must remain available;
     a system check reports it as an error, too.
     """
     for config in features():
@@ -125,7 +125,7 @@ setting_changed.connect(_forget, dispatch_uid="agents.kernel.features")
 
 @dataclass(frozen=True, slots=True)
 class Preload:
-    """Modules that workers need, or that some of them need.
+    """Modules that all workers need, or some installations only.
 
     A cluster imports them once, before it forks its workers, which share the memory. A feature
     lists instances in its `preload.PRELOAD`.
@@ -133,4 +133,4 @@ class Preload:
 
     modules: tuple[str, ...]
     needed: Callable[[], bool] | None = None
-    """Whether this installation needs them. It may query the database. None: it does."""
+    """Return whether this installation needs them. It may query the database. None: it does."""

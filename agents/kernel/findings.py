@@ -1,5 +1,8 @@
-"""What `vel doctor` finds. Features list checks, functions that return findings, in their
-`doctor.CHECKS`, and those that need the database in `doctor.DATABASE_CHECKS`."""
+"""Findings of `vel doctor`.
+
+Features list checks, functions that return findings, in their `doctor.CHECKS`, and those that need
+the database in `doctor.DATABASE_CHECKS`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report. `mend` says what to do; empty where nothing is to be done."""
+    """A line of the report. `mend` is the advice, empty if no action is needed."""
 
     subject: str
     level: Level

@@ -1,4 +1,4 @@
-"""The services in which an agent may act: the values of `AgentSpec.integrations`."""
+"""The services that an agent may use: the values of `AgentSpec.integrations`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ AGENTS = "agents"
 
 @dataclass(frozen=True, slots=True)
 class Integration:
-    """A service that an agent's definition may name. `label` is what a person reads."""
+    """A service that an agent's definition may name. `label` is its name for people."""
 
     name: str
     label: str
@@ -21,5 +21,5 @@ _BUILDER = Integration(AGENTS, "Vel: it builds agents, each approved first")
 
 
 def integrations() -> tuple[Integration, ...]:
-    """Return those of the installed features (`options.INTEGRATIONS`), and Vel's own."""
+    """Return the services of the installed features (`options.INTEGRATIONS`), and Vel's own."""
     return (*(entry for _, entry in collect("options", "INTEGRATIONS")), _BUILDER)

@@ -24,7 +24,7 @@ from typing import Any
 
 
 class _LazyModule:
-    """A module that is imported when one of its attributes is read. None can be set."""
+    """A module that is imported when one of its attributes is read. Attributes cannot be set."""
 
     __slots__ = ("_found", "_name")
 

@@ -1,8 +1,8 @@
 """The hooks of features in the turn loop of a run.
 
 A feature lists instances of `Middleware` in its `middleware.MIDDLEWARE`, and gives each of their
-hooks a place in its `apps.py`. An instance holds configuration only: all runs of a process share
-it. What it must remember of a run is in rows, or in `run.state` while one driver has the run.
+hooks a place in its `apps.py`. An instance contains configuration only: all runs of a process share
+it. The state of a run is in rows, or in `run.state` while one driver has the run.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class LoadContext:
     row: Run
     spec: AgentSpec
     turn: int
-    """How many turns it has."""
+    """The number of its turns."""
     needs: Mapping[str, str] = field(default_factory=dict)
     """The middleware that the run needs, each with the option that needs it."""
 
 
 class Leave(BaseException):
-    """`run.leave` raises it. No wrap may catch it."""
+    """Raised by `run.leave`. No wrap may catch it."""
 
     def __init__(self, reason: Park | End) -> None:
         super().__init__(reason)
@@ -60,32 +60,32 @@ class RunContext(ABC):
     @property
     @abstractmethod
     def turn(self) -> int:
-        """How many replies are stored."""
+        """The number of stored replies."""
 
     @property
     @abstractmethod
     def head(self) -> PromptHead:
-        """The head of the prompt, once the conversation is read."""
+        """The head of the prompt, once the conversation is loaded."""
 
     @property
     @abstractmethod
     def provider(self) -> Provider:
-        """The client of the model API, once the conversation is read."""
+        """The client of the model API, once the conversation is loaded."""
 
     @property
     @abstractmethod
     def window(self) -> Window:
-        """The limits of the model, once the conversation is read."""
+        """The limits of the model, once the conversation is loaded."""
 
     @property
     @abstractmethod
     def prompt_tokens(self) -> int:
-        """Tokens of the next prompt: what the last reply reported, and an estimate of the rest."""
+        """The tokens of the next prompt: the last reply's usage, plus an estimate of the rest."""
 
     @property
     @abstractmethod
     def token_scale(self) -> float:
-        """The factor, from 1.0 to 3.0, by which estimates were too low the last time."""
+        """The factor, from 1.0 to 3.0, by which the last estimates were too low."""
 
     @property
     @abstractmethod
@@ -96,17 +96,17 @@ class RunContext(ABC):
         """
 
     def state(self, kind: type[T]) -> T:
-        """Return what `load` returned, or else one new `kind` for each claim."""
+        """Return the state that `load` returned, or else one new `kind` for each claim."""
         found = self._states.get(kind)
         if found is None:
             found = self._states[kind] = kind()
         return found
 
     def leave(self, reason: Park | End) -> NoReturn:
-        """Let go of the run from inside a wrap. Calls that run beside this one end first.
+        """Release the run from inside a wrap. Parallel calls end first.
 
-        If a park finds nothing to wait for, the call is made again, with all its wraps. A call
-        that may have changed something cannot park.
+        If a park finds nothing to wait for, the call is made again, with all its wraps. A call that
+        may have changed something cannot park.
         """
         raise Leave(reason)
 
@@ -120,30 +120,30 @@ class RunContext(ABC):
 
     @abstractmethod
     async def learn_window(self, error: ProviderError) -> None:
-        """Keep to the limit that the server names in an error, if it names one."""
+        """Use the limit that the server names in an error, if it names one."""
 
     @abstractmethod
     def reminders(self) -> list[str]:
-        """Return what the features remind the model of when turns are left out."""
+        """Return the features' reminders for the model when turns are left out."""
 
     @abstractmethod
     def files(self) -> FileBackend:
-        """Return the files of the thread as its tools see them. It blocks: use `in_thread`.
+        """Return the files of the thread as its tools see them. Blocks: use `in_thread`.
 
         Raises `SandboxError`.
         """
 
     @abstractmethod
     async def ask_aside(self, head: PromptHead, text: str) -> Reply:
-        """Ask the run's model something outside its conversation, with all wraps.
+        """Call the run's model outside its conversation, with all wraps.
 
-        The call has the purpose `side`. Its tokens and cost count in the run's, and nobody watches
-        it. Raises `ProviderError`.
+        The call has the purpose `side`. Its tokens and cost are part of the run's totals, and
+        watchers do not see it. Raises `ProviderError`.
         """
 
     @abstractmethod
     async def in_database(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Run a function in a short transaction. One that writes begins with `held_clock`."""
+        """Run a function in a short transaction. One that writes starts with `held_clock`."""
 
     @abstractmethod
     async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
@@ -173,9 +173,9 @@ class Commit:
 
 
 class CommitAgain(Exception):
-    """A write of `on_commit` raises it if it has to know more.
+    """Raised by a write of `on_commit` that needs more data.
 
-    Nothing is written. The engine awaits `prepare`, and commits again in a transaction that no
+    No rows are written. The engine awaits `prepare`, and commits again in a transaction that no
     other run shares.
     """
 
@@ -194,12 +194,12 @@ class _Committing:
         alone: bool = False,
         then: Callable[[], None] | None = None,
     ) -> None:
-        """Let `write` run in the transaction that stores the reply or the result.
+        """Run `write` in the transaction that stores the reply or the result.
 
         It runs after the check of the fence and after the kernel's own rows. It can run again, so
-        it changes rows only; `then` runs once, on the loop, when all of it is committed. A write
-        locks no run, no clock and no thread. One that locks other rows is `alone`, so that no
-        other run shares its transaction, and locks them in the order of their ids.
+        it changes rows only; `then` runs once, on the loop, after the commit. A write locks no run,
+        no clock and no thread. A write that locks other rows is `alone`: no other run shares its
+        transaction. It locks the rows in the order of their ids.
         """
         self.commits.append(Commit(write, alone, then))
 
@@ -216,27 +216,27 @@ class Watched(Protocol):
 
 @dataclass
 class ModelRequest(_Committing):
-    """A model call. It is the same one when a wrap calls its handler again."""
+    """A model call. A wrap that calls its handler again uses the same object."""
 
     purpose: Literal["step", "side"]
     """`step`: the reply is a turn of the run. `side`: it is not, for example a summary."""
     turn: int
     model: str
     max_output: int
-    """Tokens of the longest reply."""
+    """The limit of the reply in tokens."""
     provider: Provider
     conversation: Conversation
     stream: Watched
-    """Where watchers receive the parts of the reply. A wrap can put a filter here."""
+    """The receiver of the parts of the reply for watchers. A wrap can put a filter here."""
     attempts: int = 0
-    """How often the model was called."""
+    """The number of calls of the model."""
     has_parts: bool = False
     """Whether watchers may have parts of a reply that was not completed."""
     noticed: bool = False
     """For writes of `on_commit`: `RunClock.noticed`. Rows that `load` has read may have changed."""
 
     def reset(self, event: EventDraft) -> None:
-        """Send watchers this `step.reset`: they forget the parts of the reply."""
+        """Send watchers this `step.reset`: they discard the parts of the reply."""
         self.stream.drop_parts()
         self.stream.put(event)
         self.has_parts = False
@@ -248,10 +248,10 @@ class ModelRequest(_Committing):
         write: Callable[[], None] | None = None,
         spec: AgentSpec | None = None,
     ) -> None:
-        """Begin an epoch before the next attempt: a new head, and the conversation from its rows.
+        """Start an epoch before the next attempt: a new head, and the conversation from its rows.
 
         One transaction under the fence runs `write`, which can change how the conversation is
-        read, stores the epoch, and writes `events`. It can run again, as a write of `on_commit`.
+        loaded, stores the epoch, and writes `events`. It can run again, as a write of `on_commit`.
         With `spec` the run continues with the model of `spec`, and so does this request.
 
         Raises `FenceLost`, and `RuntimeError` for a request with another purpose than `step`.
@@ -259,7 +259,7 @@ class ModelRequest(_Committing):
         raise RuntimeError(f"A model call for the purpose {self.purpose!r} cannot begin an epoch.")
 
     async def discard(self, reply: Reply) -> None:
-        """Count a reply in the totals of the run that is not stored: the call is made again.
+        """Add a reply that is not stored to the totals of the run: the call is made again.
 
         The writes of `on_commit` run now, and are removed. Raises `FenceLost`, and `RuntimeError`
         for a request with another purpose than `step`.
@@ -275,7 +275,7 @@ class ToolCallRequest(_Committing):
     effect: str
     """The effect of the tool with this input: a value of `agents.models.Effect`."""
     leaves_machine: bool = False
-    """Whether the input gets to another machine, although the effect is `read`."""
+    """Whether the input is sent to another machine, although the effect is `read`."""
 
 
 ModelHandler = Callable[[ModelRequest], Awaitable[Reply]]
@@ -284,7 +284,7 @@ ToolHandler = Callable[[ToolCallRequest], Awaitable[ToolResult]]
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """The model receives a message that is not the user's. It is a row before it is sent."""
+    """A message for the model that is not the user's. It is stored before it is sent."""
 
     text: str
     events: Sequence[EventDraft] = ()
@@ -292,13 +292,13 @@ class Tell:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A call is not made. The model reads `message`, and people read `reason`."""
+    """The refusal of a call. `message` is for the model, and `reason` is for people."""
 
     message: str
     reason: str
     code: str
     by: str = ""
-    """Who refuses it. Empty: the middleware."""
+    """The name of the author. Empty: the middleware."""
     events: Sequence[EventDraft] = ()
 
 
@@ -309,37 +309,38 @@ class Ending:
     turn: int
     reply: Reply
     shown: Reply
-    """What watchers will see of it."""
+    """The reply for watchers."""
     ends: bool
-    """Whether the run ends with it: it has no calls, and nobody asks the model to go on."""
+    """Whether the run ends with it: it has no calls, and no middleware has asked for another
+    turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyDecision:
-    """A decision about a reply. All of it is one transaction with the reply."""
+    """A decision about a reply. All its effects are in one transaction with the reply."""
 
     note: str = ""
-    """A message to the model, for a reply that would end the run: the run goes on."""
+    """A message to the model, for a reply that would end the run: the run continues."""
     end: End | None = None
-    """The run fails. If a person resumes it, the model reads the note."""
+    """The run fails. If a person resumes it, the model gets the note."""
     reply: Reply | None = None
-    """It is stored and sent back instead. Watchers see the model's own reply."""
+    """The reply to store and send back instead. Watchers see the model's own reply."""
     shown: Reply | None = None
-    """Watchers see it instead. A middleware that hides text from them also holds back the stream:
-    see `ModelRequest.stream`."""
+    """The reply for watchers instead. A middleware that hides text from them also holds back the
+    stream: see `ModelRequest.stream`."""
     events: Sequence[EventDraft] = ()
     completed: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the event `run.completed`, if the run completes with this reply."""
     writes: Sequence[Callable[[], None]] = ()
     """As `on_commit`, and before the end of the run. The transaction is not shared."""
     then: Callable[[], None] | None = None
-    """Runs once, on the loop, when all of it is committed."""
+    """Runs once, on the loop, after the commit."""
 
 
 class Middleware:
     """The base class. A hook that a class does not override costs nothing.
 
-    The kernel calls the hooks in the order of their places, of which `agents.kernel.chain` tells.
+    The kernel calls the hooks in the order of their places; see `agents.kernel.chain`.
     """
 
     name: ClassVar[str] = ""
@@ -355,39 +356,39 @@ class Middleware:
         """
 
     async def before_agent(self, run: RunContext) -> End | None:
-        """Each claim, before anything that costs."""
+        """Handle the start of each claim, before any expensive work."""
 
     async def before_model(self, run: RunContext) -> Tell | End | Park | None:
-        """Before each turn, and again when a turn is repeated."""
+        """Handle the start of each turn, also of a repeated one."""
 
     async def wrap_model_call(
         self, run: RunContext, request: ModelRequest, handler: ModelHandler
     ) -> Reply:
-        """Make a model call with `handler`, as often as needed. It raises `ProviderError`."""
+        """Make a model call with `handler`, as often as needed. Raises `ProviderError`."""
         return await handler(request)
 
     async def after_model(self, run: RunContext, ending: Ending) -> ReplyDecision | None:
-        """Once for each reply that is stored, until a middleware ends the run."""
+        """Decide about each reply that is stored, once, until a middleware ends the run."""
 
     async def check_call(self, run: RunContext, call: ToolCallRequest) -> Refusal | None:
-        """Before anybody is asked about a call, and before each attempt to make it."""
+        """Check a call before an approval is requested, and before each attempt to make it."""
 
     async def wrap_tool_call(
         self, run: RunContext, call: ToolCallRequest, handler: ToolHandler
     ) -> ToolResult:
         """Make a call with `handler`: more than once only if it just reads.
 
-        Change a result with `dataclasses.replace`, so that its writes stay. An exception of a wrap
-        becomes the result of the call, and the writes of the tool stay as well.
-        `CancelledError` must pass.
+        Change a result with `dataclasses.replace`, which keeps its writes. An exception of a wrap
+        becomes the result of the call, and the writes of the tool are also kept. Do not catch
+        `CancelledError`.
         """
         return await handler(call)
 
     async def on_park(self, run: RunContext, park: Park) -> None:
-        """The run is about to be parked. This hook cannot change it."""
+        """Handle a run that is about to be parked. This hook cannot change it."""
 
     async def after_agent(self, run: RunContext, status: str) -> None:
-        """The driver has let go of the run, which has this status now."""
+        """Handle a run that the driver has released, with its present status."""
 
     async def close(self, run: RunContext) -> None:
-        """The driver stops, in whatever way: its lease may be lost. Write no row of the run."""
+        """Handle the end of the driver. Its lease may be lost: write no row of the run."""

@@ -1,6 +1,6 @@
 """Mounts: directories of the file tools that features add.
 
-The file tools read a mount as it is at that moment. A mount cannot be written: a call that would
+The file tools read the present content of a mount. A mount cannot be written: a call that would
 write there proposes a change (`agents.kernel.proposals`). Commands do not see mounts. A feature
 lists its mounts as `MOUNTS` in its module `mounts`.
 """
@@ -23,7 +23,7 @@ class Mount:
     """One directory, with files of one agent."""
 
     root: ClassVar[str] = ""
-    """Its absolute path."""
+    """The absolute path of the directory."""
     tools: ClassVar[Mapping[str, str | None]] = {}
     """Tools whose paths are relative to `root`, each with the path that it uses without one."""
 
@@ -32,13 +32,13 @@ class Mount:
         raise NotImplementedError
 
     def write(self, path: str, content: str, tool: str) -> Proposed:
-        """Return what a tool proposes that writes a whole file. `path` is relative to `root`."""
+        """Return the proposal of a tool that writes a whole file. `path` is relative to `root`."""
         raise NotImplementedError
 
     def replace(
         self, path: str, old_text: str, new_text: str, tool: str, *, replace_all: bool
     ) -> Proposed:
-        """Return what a tool proposes that replaces a part of a file."""
+        """Return the proposal of a tool that replaces a part of a file."""
         raise NotImplementedError
 
 
@@ -49,7 +49,7 @@ def mounts() -> tuple[Mount, ...]:
 
 
 def mount_at(path: str) -> tuple[Mount, str] | None:
-    """Return the mount that an absolute path is in, and the path there."""
+    """Return the mount that contains an absolute path, and the path in it."""
     for mount in mounts():
         if is_within(path, mount.root):
             return mount, path[len(mount.root) + 1 :]

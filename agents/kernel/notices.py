@@ -1,9 +1,9 @@
-"""Notices: what people may want to hear of although they look at no page of Vel.
+"""Notices: facts for people who may not look at a page of Vel.
 
-The code that stores such a fact announces it in the same transaction, for example when a run asks a
-person. Features that inform people list functions in `notices.LISTENERS`; each gets the notice. A
-message is often sent later and more than once. Therefore a notice has only an id, and its kind
-says what the message contains when it is sent. Features list their kinds in `notices.KINDS`.
+The code that stores such a fact announces it in the same transaction, for example when a run
+requests approval. Features that inform people list functions in `notices.LISTENERS`; each gets the
+notice. A message is often sent later and more than once. Therefore a notice has only an id, and its
+kind creates the message when it is sent. Features list their kinds in `notices.KINDS`.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from agents.kernel.features import collect
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """Something that has happened. It names the agent, or the version that the run has."""
+    """An event that has happened. It names the agent, or the version that the run has."""
 
     type: str
     """The type of its kind."""
     subject_id: str
-    """The row that it is about, as the kind knows it."""
+    """The id of the row that it is about; the kind knows its model."""
     agent_id: str = ""
     agent_version_id: int | None = None
     run_id: str = ""
-    """The run that it is about. A listener deletes what it stored together with the run."""
+    """The run that it is about. A listener deletes its stored data together with the run."""
     for_workers: bool = True
     """Whether workers are known to run. False for the run of one process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What people get. It contains no secrets: receivers are rarely built to keep them."""
+    """The content for people. It contains no secrets: receivers rarely protect them."""
 
     data: Mapping[str, Any]
     """For programs, as JSON."""
@@ -47,19 +47,19 @@ class Message:
 
 
 class NoticeKind:
-    """The base class of kinds: which message belongs to a notice."""
+    """The base class of kinds: a kind creates the message of a notice."""
 
     type: ClassVar[str]
-    """As `schedule.not_started`."""
+    """For example `schedule.not_started`."""
     field: ClassVar[str]
-    """The name of `Message.data` in the JSON that programs get."""
+    """The name of `Message.data` in the JSON for programs."""
     model: ClassVar[str] = ""
-    """The model of the subject, as `agents.Run`, so that the admin can show it."""
+    """The model of the subject, such as `agents.Run`, for the admin."""
     no_longer: ClassVar[str] = "Nobody needs to hear of it any more."
-    """Why a notice for which `is_needed` is false is not sent."""
+    """The reason for not sending a notice for which `is_needed` is false."""
 
     def is_needed(self, subject_id: str) -> bool:
-        """Whether people still need to hear of it."""
+        """Return whether people still need the message."""
         raise NotImplementedError
 
     def message(self, subject_id: str) -> Message | None:
@@ -75,20 +75,20 @@ _loading = Lock()
 
 
 def announce(notice: Notice) -> None:
-    """Pass a notice to all listeners, in the transaction of what it tells."""
+    """Pass a notice to all listeners, in the transaction of the fact."""
     _load()
     for listener in _listeners:
         listener(notice)
 
 
 def kind_of(type: str) -> NoticeKind | None:
-    """Return the kind of notices with this type. None: the feature that had it was removed."""
+    """Return the kind of notices with this type. None: its feature was removed."""
     _load()
     return _kinds.get(type)
 
 
 def _load() -> None:
-    """Find kinds and listeners, in this process once."""
+    """Find kinds and listeners, once in this process."""
     if _is_loaded:
         return
     with _loading:
@@ -98,7 +98,7 @@ def _load() -> None:
 
 
 def _find() -> None:
-    # Those of features that are still part of the app agents.
+    # Kinds of features in the app agents.
     own = [(None, kind) for kind in import_module("agents.services.approvals.notices").KINDS]
     found: dict[str, NoticeKind] = {}
     for _, kind in [*own, *collect("notices", "KINDS")]:

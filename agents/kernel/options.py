@@ -27,20 +27,20 @@ from pydantic.fields import FieldInfo
 from agents.kernel.features import collect
 
 Location = tuple[str | int, ...]
-"""Where a value is: names of fields, and numbers of items from 0."""
+"""The place of a value: names of fields, and numbers of items from 0."""
 Options = TypeVar("Options", bound="AgentOptions")
 _CORE = "agents.spec"
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Annotates a field of some values: what a person reads in place of each."""
+    """An annotation of a field with few values: the label of each for people."""
 
     by_value: Mapping[Any, str]
 
 
 def labels_of(field: FieldInfo) -> dict[Any, str]:
-    """Return the values of a field of type `Literal`, each with what a person reads."""
+    """Return the values of a field of type `Literal`, each with its label for people."""
     known = next((each.by_value for each in field.metadata if isinstance(each, Labels)), {})
     values = get_args(without_none(field.annotation)[0])
     return {value: known.get(value, str(value)) for value in values}
@@ -69,7 +69,7 @@ class AgentOptions(BaseModel):
     """The heading of the fields in the admin. Classes with one title share a heading. Empty: the
     name of the class."""
     permission: ClassVar[str] = ""
-    """Who lacks it can only look at the fields."""
+    """The permission to change the fields. Others can only see them."""
     listed: ClassVar[list[str] | None] = None
     """The fields that the REST API returns as fields of the agent; it returns no others. None: it
     returns all of them, in the field `options`."""
@@ -77,16 +77,16 @@ class AgentOptions(BaseModel):
     def check(self, spec: Any) -> None:
         """Refuse these options for `spec`, the `agents.spec.AgentSpec` that would have them.
 
-        Raises `agents.services.errors.InvalidRequest`, whose message begins with the name of the
+        Raises `agents.services.errors.InvalidRequest`, whose message starts with the name of the
         field.
         """
 
     def pinned(self, agent: Any) -> dict[str, Any]:
-        """Return what a version of `agent` stores of these options, without defaults."""
+        """Return the values of these options for a version of `agent`, without defaults."""
         return changed_values(self)
 
     def needed_middleware(self) -> Mapping[str, str]:
-        """Return the middleware without which no run may be driven, each with its field.
+        """Return the middleware that every run needs, each with its field.
 
         A version of the agent stores them: if the feature is removed, its runs fail.
         """
@@ -105,7 +105,7 @@ class AgentOptions(BaseModel):
 def option_classes() -> tuple[type[AgentOptions], ...]:
     """Return the classes of every agent, then those of all installed features, in their order.
 
-    Raises `ImproperlyConfigured` for a class that cannot be used, and for a name that two have.
+    Raises `ImproperlyConfigured` for an invalid class, and for a name that is used twice.
     """
     found: dict[str, type[AgentOptions]] = {}
     classes = []
@@ -170,15 +170,15 @@ def option_default(name: str) -> Any:
 def validated_options(values: Mapping[str, Any]) -> AgentOptions:
     """Return the definition with `values`, JSON data.
 
-    Raises `pydantic.ValidationError` with everything that is wrong, also for a name that no
-    installed feature declares.
+    Raises `pydantic.ValidationError` with all errors, also for a name that no installed feature
+    declares.
     """
     # As JSON, so that a list fits a tuple, although a number does not fit a text.
     return definition_class().model_validate_json(json.dumps(values), strict=True)
 
 
 def tolerated_options(values: Mapping[str, Any]) -> AgentOptions:
-    """Return the definition with those of stored `values` that are valid now."""
+    """Return the definition with the stored `values` that are still valid."""
     known = known_options(values)
     try:
         return validated_options(known)
@@ -204,7 +204,7 @@ def changed_values(options: AgentOptions) -> dict[str, Any]:
 
 
 def checked_options(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `values` as JSON data without those that are the default.
+    """Return `values` as JSON data without defaults.
 
     Raises `pydantic.ValidationError` as `validated_options`.
     """
@@ -220,13 +220,13 @@ def json_value(value: Any) -> Any:
 
 
 def known_options(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of stored `values` that an installed feature declares."""
+    """Return the stored `values` that an installed feature declares."""
     fields = option_fields()
     return {name: value for name, value in values.items() if name in fields}
 
 
 def without_known(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of stored `values` that no installed feature declares. They are kept."""
+    """Return the stored `values` that no installed feature declares. They are kept."""
     fields = option_fields()
     return {name: value for name, value in values.items() if name not in fields}
 

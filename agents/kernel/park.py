@@ -24,7 +24,7 @@ Fail = Callable[[Writer, str, str, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """What `park` has locked: the run, the runs of `Park.locks` by id, and the run's clock."""
+    """The rows that `park` has locked: the run, the runs of `Park.locks` by id, the run's clock."""
 
     run: Run
     runs: Mapping[str, Run]
@@ -38,7 +38,8 @@ class Suspend:
     data: Mapping[str, Any] = field(default_factory=dict)
     drafts: Sequence[EventDraft] = ()
     wake_at: float | None = None
-    """When the run continues without a decision: seconds since 1970, by the database's clock."""
+    """The time when the run continues without a decision: seconds since 1970, on the database's
+    clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class End:
     events: Sequence[EventDraft] = ()
     """Events before the end."""
     refuses_message: bool = False
-    """No model reads the message of the run, now or in a later run of the thread."""
+    """Whether models never get the message of the run, now or in a later run of the thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def park(writer: Writer, parking: Park, active_ms: int, fail: Fail) -> bool:
     run, runs = _lock(writer, parking.locks)
     clock = held_clock(writer)
     if clock.cancel_requested:
-        # Nobody would look at that again before the run goes on.
+        # The request would not be checked again before the run continues.
         _release(writer, active_ms)
         end_driven_cancelled(run)
         return True

@@ -1,4 +1,4 @@
-"""What a Python program gives to features for its agent: arguments of `create_deep_agent`.
+"""Values that a Python program gives to features for its agent: arguments of `create_deep_agent`.
 
 A feature lists instances of `ProgramOptions` in its `program.PROGRAM_OPTIONS`. The module is
 imported before Django is set up.
@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 
 class ProgramPart:
-    """What a program gives to one feature. It exists in the process of the program only."""
+    """A program's values for one feature. They exist in the process of the program only."""
 
     described: Any = None
     """JSON. The agent gets a new version when it changes."""
@@ -22,7 +22,7 @@ class ProgramPart:
     """Whether the program is notified of the ends of its runs."""
 
     def covers(self, spec: Mapping[str, Any]) -> bool:
-        """Return whether the program has all that a run with this spec needs of it."""
+        """Return whether the program has everything that a run with this spec needs of it."""
         return True
 
 
@@ -34,15 +34,15 @@ class ProgramOptions(ABC):
 
     @abstractmethod
     def checked(self, name: str, value: Any) -> Any:
-        """Return a value as the config keeps it. Raises `ValueError`. Django is not set up."""
+        """Return a value in the form of the config. Raises `ValueError`. Django is not set up."""
 
     @abstractmethod
     def part(self, values: Mapping[str, Any]) -> ProgramPart:
-        """Return what the program keeps for the feature."""
+        """Return the program's values for the feature."""
 
     @abstractmethod
     def stored(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options that the agent stores, without those that are left out.
+        """Return the options that the agent stores, without missing ones.
 
-        Raises `ValueError` for what no run can use.
+        Raises `ValueError` for values that no run can use.
         """

@@ -1,11 +1,11 @@
-"""What people decide apart from tool calls: proposals, and requests about a run itself.
+"""Decisions of people other than approvals of tool calls: proposals, and requests about a run.
 
 Proposals are changes that the decision of a person makes, not a tool.
 
-A tool says what an input proposes (`Tool.proposes`), and so does a mount of the file tools
+A tool returns the proposal of an input (`Tool.proposes`), and so does a mount of the file tools
 (`agents.kernel.mounts`). Such a call always waits for a person, and the decision makes the change
-in its own transaction, so that nothing can change between the two. A feature declares each kind of
-change in the list `PROPOSALS` of its module `proposals`.
+in its own transaction: nothing can change between the two. A feature declares each kind of change
+in the list `PROPOSALS` of its module `proposals`.
 
 A request about a run names no call. A feature declares each kind in the list `RUN_REQUESTS` of its
 module `run_requests`.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """What one call proposes, as the model asks for it. `change` belongs to the kind."""
+    """The proposal of one call, with the model's input. `change` belongs to the kind."""
 
     kind: ProposalKind
     change: Any
@@ -43,29 +43,30 @@ class Proposed:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a proposed change would make now. `change` belongs to the kind."""
+    """The present result of a proposed change. `change` belongs to the kind."""
 
     change: Any
     bound: tuple[Any, ...]
-    """JSON values that a decision is bound to, beside the tool and its input."""
+    """JSON values that a decision is bound to, in addition to the tool and its input."""
     can_be_edited: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """What a person should know of a request, apart from the change itself."""
+    """Information for a person about a request, without the change itself."""
 
     reason: str = ""
     """The agent's reason, as the agent wrote it."""
     step: int = 0
     sources: list[dict[str, Any]] = field(default_factory=list)
-    """`step`, `tool` and `source` of what the run had read and others may have written."""
+    """`step`, `tool` and `source` of the texts that the run had read and others may have
+    written."""
 
 
 class ProposalKind:
     """One kind of change. A request for approval has its name as `kind`.
 
-    A person can change what is proposed. The kind offers it as one text, and an edited input is
+    A person can edit the proposed change. The kind offers it as one text, and an edited input is
     `{"content": text}`.
     """
 
@@ -73,61 +74,61 @@ class ProposalKind:
     label: ClassVar[Any] = ""
     """The name for people. It can be translated."""
     rule: ClassVar[str] = ""
-    """The name of a tool. Its rules and its `interrupt_on` hold for all these calls."""
+    """The name of a tool. Its rules and its `interrupt_on` apply to all these calls."""
     unlike: ClassVar[tuple[str, ...]] = ()
-    """Names of tools: a rule that also fits one of these does not mean these calls alone."""
+    """Names of tools: a rule that also matches one of these is not about these calls alone."""
     decisions: ClassVar[tuple[str, ...]] = ("approve", "edit", "reject")
-    """Nobody can respond with the result of a change that was not made."""
+    """`respond` is impossible: there is no result of a change that was not made."""
     relations: ClassVar[tuple[str, ...]] = ()
-    """What a list of requests selects with them, as for `select_related`."""
+    """The relations that lists of requests select for this kind, as for `select_related`."""
 
     no_rule: ClassVar[str] = ""
-    """Says why no rule allows these calls. It comes after the name of a field."""
+    """The error that no rule can allow these calls. It follows the name of a field."""
     no_grant: ClassVar[str] = ""
-    """Says why nobody can allow these calls for good."""
+    """The error that these calls cannot get a grant."""
     no_edit: ClassVar[str] = ""
-    """Says that no edit can turn another call into one of these."""
+    """The error that no edit can turn another call into one of these."""
     no_tool: ClassVar[str] = ""
-    """Says the same to the model, with `{tool}`."""
+    """The same error for the model, with `{tool}`."""
     changed: ClassVar[str] = ""
-    """Says that the change is asked anew, because what it builds on has changed."""
+    """The error that the base of the change has changed, and that there is a new request."""
     unfit: ClassVar[str] = ""
-    """Says that what it builds on has changed, and that it does not fit any more."""
+    """The error that the base has changed, and that the change can no longer be applied."""
     not_by_file: ClassVar[str] = ""
-    """Says which requests take the text of a file as their edit."""
+    """The error that names the requests which accept the text of a file as their edit."""
     text_label: ClassVar[str] = ""
     """The label of the text that a person can edit."""
     text_help: ClassVar[str] = ""
     save_label: ClassVar[str] = ""
     """The button that saves an edited text."""
     question: ClassVar[str] = ""
-    """The question of the terminal, as `Save it`."""
+    """The question of the terminal, for example `Save it`."""
     most_bytes: ClassVar[int] = 0
-    """Of a text."""
+    """The size limit of a text."""
 
     @property
     def refused(self) -> str:
-        """The code of calls that propose what cannot be."""
+        """The code of calls with an invalid proposal."""
         return f"{self.name}_refused"
 
     def propose(self, agent_id: str, change: Any) -> Proposal:
-        """Return what `change` would make. Raises `InvalidRequest` if nobody needs to be asked."""
+        """Return the result of `change`. Raises `InvalidRequest` if no approval is needed."""
         raise NotImplementedError
 
     def propose_again(self, request: ApprovalRequest) -> Proposal:
-        """Return what the change of a request would make now. Raises `InvalidRequest`."""
+        """Return the present result of the change of a request. Raises `InvalidRequest`."""
         raise NotImplementedError
 
     def store(self, request: ApprovalRequest, proposal: Proposal, step: int) -> None:
-        """Store what the request is about. The request is stored, and its run is locked."""
+        """Store the subject of the request. The request is stored, and its run is locked."""
         raise NotImplementedError
 
     def has(self, request: ApprovalRequest) -> bool:
-        """Return whether what the request is about is still stored."""
+        """Return whether the subject of the request is still stored."""
         return True
 
     def is_current(self, request: ApprovalRequest) -> bool:
-        """Return whether what the request builds on is as it was shown."""
+        """Return whether the base of the request is the same as when it was shown."""
         raise NotImplementedError
 
     def check_edit(self, request: ApprovalRequest, arguments: Any) -> None:
@@ -139,13 +140,13 @@ class ProposalKind:
         raise NotImplementedError
 
     def seen_by(self, user: AbstractBaseUser) -> Q:
-        """Return which requests the user sees, apart from those of own runs and as an approver."""
+        """Return a filter of requests that the user sees, besides own ones and as an approver."""
         raise NotImplementedError
 
     def carry_out(self, request: ApprovalRequest, call: ToolCall, by_id: int) -> list[EventDraft]:
         """Make the approved change, and end the call. Run and request are locked.
 
-        Raises `Conflict` if what it builds on has changed at this moment.
+        Raises `Conflict` if its base has changed in this moment.
         """
         raise NotImplementedError
 
@@ -154,20 +155,20 @@ class ProposalKind:
         return {}
 
     def review(self, request: ApprovalRequest) -> Review:
-        """Return the proposed change as a person reads it."""
+        """Return the proposed change for display."""
         raise NotImplementedError
 
     def edit_review(
         self, request: ApprovalRequest, arguments: Mapping[str, Any], where: str
     ) -> DiffSection:
-        """Return the section of a review with what an edited input makes of it.
+        """Return the section of a review with the result of an edited input.
 
-        `where` says where the whole text is.
+        `where` is a text about the place of the whole input.
         """
         raise NotImplementedError
 
     def background(self, request: ApprovalRequest) -> Background:
-        """Return the agent's reason, and what it had read."""
+        """Return the agent's reason, and its sources."""
         return Background()
 
     def text(self, request: ApprovalRequest) -> str:
@@ -179,7 +180,7 @@ class ProposalKind:
         return "text.md"
 
     def size(self, request: ApprovalRequest) -> int:
-        """Return how many characters the request shows, apart from its input."""
+        """Return the number of characters that the request shows, without its input."""
         return 0
 
     def shown(self, request: ApprovalRequest) -> dict[str, Any]:
@@ -192,7 +193,7 @@ class ProposalKind:
 
 
 class DecideAgain(Exception):
-    """Rows have changed since `RunRequestKind.lock`. The decision begins again."""
+    """Rows have changed since `RunRequestKind.lock`. The decision starts again."""
 
 
 class RunRequestKind:
@@ -206,30 +207,30 @@ class RunRequestKind:
     label: ClassVar[Any] = ""
     """The name for people, as in "waits for a ...". It can be translated."""
     relations: ClassVar[tuple[str, ...]] = ()
-    """What a list of requests selects with them, as for `select_related`."""
+    """The relations that lists of requests select for this kind, as for `select_related`."""
 
     headline: ClassVar[str] = ""
-    """What the run does, for a person's list: `Asks for ...`."""
+    """The activity of the run, for a person's list: `Asks for ...`."""
     how_to_resume: ClassVar[str] = ""
-    """Says how a waiting run continues, with `{run}` for its id."""
+    """Explains how a waiting run continues, with `{run}` for its id."""
     why_waiting: ClassVar[str] = ""
-    """Tells other programs why a person must act."""
+    """Explains to other programs why a person must act."""
     text_label: ClassVar[str] = ""
     """The label of the JSON that a person can edit."""
     save_label: ClassVar[str] = ""
     """The button that approves with changes."""
     question: ClassVar[str] = ""
-    """The question of the terminal, as `Run it`."""
+    """The question of the terminal, for example `Run it`."""
 
     def may_decide(self, user: Any, request: ApprovalRequest | None = None) -> bool:
-        """Return whether a person decides these requests who does not approve calls.
+        """Return whether a person without the right to approve calls decides these requests.
 
         With `request`: whether the person decides this one.
         """
         return False
 
     def seen_by(self, user: AbstractBaseUser) -> Q:
-        """Return which requests the user sees, apart from those of own runs and as an approver."""
+        """Return a filter of requests that the user sees, besides own ones and as an approver."""
         raise NotImplementedError
 
     def check_right(self, request: ApprovalRequest, by: AbstractBaseUser) -> None:
@@ -251,11 +252,11 @@ class RunRequestKind:
         raise NotImplementedError
 
     def carry_out(self, request: ApprovalRequest, locked: Mapping[str, Run]) -> None:
-        """Do what was decided. Raises `DecideAgain` if more runs wait than are locked."""
+        """Carry out the decision. Raises `DecideAgain` if more runs wait than are locked."""
         raise NotImplementedError
 
     def review(self, request: ApprovalRequest) -> Review:
-        """Return the request as a person reads it."""
+        """Return the request for display."""
         raise NotImplementedError
 
 
@@ -280,7 +281,7 @@ def proposal_kinds() -> Mapping[str, ProposalKind]:
 def proposal_kind(request: ApprovalRequest) -> ProposalKind | None:
     """Return the kind of a request that proposes a change, and None for other requests.
 
-    It is None, too, if the feature was removed meanwhile: nobody can approve the request then.
+    It is also None if the feature was removed: then the request cannot be approved.
     """
     kind = proposal_kinds().get(request.kind)
     return kind if kind is not None and kind.has(request) else None
@@ -297,7 +298,7 @@ def request_features() -> list[ProposalKind | RunRequestKind]:
 
 
 def request_relations() -> list[str]:
-    """Return what lists of requests select with them, for `select_related`."""
+    """Return the relations that lists of requests select, for `select_related`."""
     return [name for kind in request_features() for name in kind.relations]
 
 

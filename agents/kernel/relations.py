@@ -3,7 +3,7 @@
 A feature lists instances of `AgentRelation` in its `relations.RELATIONS`. The rows refer to the
 agent: a `ManyToManyField` of the feature's model to `agents.Agent`, whose `related_name` is the
 name of the relation. The field is part of the agent's file, of its form in the admin, of the REST
-API and of the audit log. What a run needs of the rows becomes part of each version.
+API and of the audit log. The data that a run needs of the rows becomes part of each version.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from agents.kernel.features import collect
 
 
 class AgentRelation:
-    """A field of agents. Its rows have a `name`, by which the definition of an agent knows them.
+    """A field of agents. Its rows have a `name`, which the definition of an agent uses.
 
-    Methods that refuse something raise `agents.services.errors.InvalidRequest`, whose message
-    begins with the name of the field.
+    Methods that refuse a value raise `agents.services.errors.InvalidRequest`, whose message starts
+    with the name of the field.
     """
 
     name: ClassVar[str]
-    """Of the field, and of the accessor of the rows on an agent."""
+    """The name of the field, and of the accessor of the rows on an agent."""
     title: ClassVar[str]
     """The heading of the field in the admin."""
     help_text: ClassVar[str] = ""
     permission: ClassVar[str]
-    """Who lacks it can only look at the field."""
+    """The permission to change the field. Others can only see it."""
 
     def choices(self, agent: Any) -> QuerySet[Any]:
         """Return the rows that `agent`, which need not be stored, can have."""
         raise NotImplementedError
 
     def copied(self, agent: Any) -> list[Any]:
-        """Return the rows of `agent` that a copy of it has, too."""
+        """Return the rows of `agent` that a copy of it gets, too."""
         return list(self.rows(agent))
 
     def check(self, agent: Any, rows: Sequence[Any]) -> None:
         """Refuse rows that `agent` cannot have."""
 
     def fields(self, rows: Sequence[Any]) -> dict[str, Any]:
-        """Return what a version of an agent with these rows has, without empty values."""
+        """Return the values of these rows for a version of an agent, without empty ones."""
         raise NotImplementedError
 
     def offered(self, person: Any) -> list[str]:
@@ -54,19 +54,19 @@ class AgentRelation:
         raise NotImplementedError
 
     def demo_rows(self) -> list[Any]:
-        """Return the rows that the agent of the demo has, and make those that are missing."""
+        """Return the rows of the demo's agent, and create missing ones."""
         return []
 
     def seal(self, name: str, value: str) -> Any:
-        """Check a value that a program or a command gives for its own agent, and encrypt it."""
+        """Check a value from a program or a command for its own agent, and encrypt it."""
         raise NotImplementedError
 
     def own_row(self, agent: Any, name: str, sealed: Any, *, writable: bool = False) -> Any:
-        """Store the row `name` of somebody's own `agent`, which is stored, from `seal`."""
+        """Store the row `name` of a program's own `agent`, which is stored, from `seal`."""
         raise NotImplementedError
 
     def rows(self, agent: Any) -> Any:
-        """Return the rows that `agent` has; of one that is not stored there are none."""
+        """Return the rows of `agent`, none if it is not stored."""
         return () if agent._state.adding else getattr(agent, self.name).all()
 
     def names(self, agent: Any) -> list[str]:
@@ -74,7 +74,7 @@ class AgentRelation:
         return sorted(getattr(agent, self.name).values_list("name", flat=True))
 
     def named(self, agent: Any) -> Mapping[str, Any]:
-        """Return the rows that a file of `agent` can name. Those that it has come first."""
+        """Return the rows that a file of `agent` can name. Its present ones take precedence."""
         rows = {row.name: row for row in self.choices(agent)}
         return {**rows, **{row.name: row for row in self.rows(agent)}}
 
@@ -83,7 +83,7 @@ class AgentRelation:
 def relations() -> tuple[AgentRelation, ...]:
     """Return the relations of all installed features, in their order.
 
-    Raises `ImproperlyConfigured` for a name that two have.
+    Raises `ImproperlyConfigured` for a name that is used twice.
     """
     found: dict[str, AgentRelation] = {}
     for config, relation in collect("relations", "RELATIONS"):

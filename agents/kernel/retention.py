@@ -1,7 +1,7 @@
-"""What features keep for some time only: rows and files.
+"""Data of features with a limited lifetime: rows and files.
 
 `vel prune` deletes old rows, which features list in `retention.OLD_ROWS`. `vel workspaces prune`
-deletes files outside of workspaces that are not needed any more: `unused_files.UNUSED_FILES`.
+deletes unused files outside of workspaces: `unused_files.UNUSED_FILES`.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from agents.kernel.features import collect
 
 @dataclass(frozen=True, slots=True)
 class OldRows:
-    """Rows of one kind. Nothing refers to them."""
+    """Rows of one kind, without references to them."""
 
     name: str
-    """What `vel prune` calls them."""
+    """Their name in `vel prune`."""
     days: Callable[[], int]
-    """How long they are kept, from the feature's settings. 0: for ever."""
+    """The retention period in days, from the feature's settings. 0: for ever."""
     rows: Callable[[datetime], QuerySet[Any]]
     """The rows from before this time that can be deleted."""
 
 
 def feature_rows() -> list[OldRows]:
-    """Return those of the installed features."""
+    """Return the kinds of rows of the installed features."""
     return [entry for _, entry in collect("retention", "OLD_ROWS")]
 
 
 @dataclass(frozen=True, slots=True)
 class UnusedFiles:
-    """`remove(days, apply)` returns the paths that were not used for so many days."""
+    """Files of one kind. `remove(days, apply)` returns the paths unused for this number of days."""
 
     name: str
-    """What they are, in the plural."""
+    """Their name for people, in the plural."""
     remove: Callable[[int, bool], list[str]]
 
 
 def unused_files() -> list[UnusedFiles]:
-    """Return those of the installed features."""
+    """Return the kinds of files of the installed features."""
     return [entry for _, entry in collect("unused_files", "UNUSED_FILES")]

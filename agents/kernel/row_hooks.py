@@ -5,8 +5,8 @@ Therefore a feature lists subclasses of `RowHooks` in its `row_hooks.ROW_HOOKS`.
 them before its first change of a run's row.
 
 Each hook runs inside the transaction of the change, under the lock of the run's row, and an
-exception undoes the whole change. A hook writes rows and nothing else, because a transaction can
-be repeated. It locks the clock of the run first, then its own rows, in the order of their ids.
+exception rolls back the whole change. A hook only writes rows, because a transaction can be
+repeated. It locks the clock of the run first, then its own rows, in the order of their ids.
 """
 
 from __future__ import annotations
@@ -31,42 +31,42 @@ class RowHooks:
     """The `Run.wait_reason` of runs that wait for this feature. At most one class has each."""
 
     def started(self, run: Run) -> Mapping[str, Any]:
-        """A driver claims the run for the first time. Return fields of the event `run.started`."""
+        """Return fields of the event `run.started`. A driver claims the run for the first time."""
         return {}
 
     def released(self, run_id: str, clock: RunClock) -> None:
-        """The run has lost its driver, or a driver claims it: no call is active.
+        """Handle a run that has lost its driver, or that a driver claims: no call is active.
 
         `clock` may be out of date, except that no other driver has the lease.
         """
 
     def ended(self, run: Run, *, wake: bool) -> None:
-        """The run has ended with `run.status`, and its last event is written.
+        """Handle a run that has ended with `run.status`. Its last event is written.
 
         The row of its parent is locked, too. Without `wake` the parent is about to end as well.
         """
 
     def resumed(self, run: Run, *, had_ended: bool) -> None:
-        """A person resumes the run. The caller saves `run` afterwards."""
+        """Handle a run that a person resumes. The caller saves `run` afterwards."""
 
     def stop_waiting(self, run: Run) -> None:
-        """The run waits for `waits_for`, and is about to end instead."""
+        """Handle a run that waits for `waits_for`, and is about to end instead."""
 
     def time_over(self, run: Run) -> str:
-        """The run waits for `waits_for`, and continues because its `wake_at` has passed.
+        """Return the reason for the event `run.resumed`; empty for the default.
 
-        Return the reason for the event `run.resumed`. Empty: the usual one.
+        The run waits for `waits_for`, and continues because its `wake_at` has passed.
         """
         return ""
 
     def copied(self, run: Run, copy: Run) -> None:
-        """A fork of the thread has a copy of the run, which nothing drives."""
+        """Handle the copy of a run in a fork of the thread. The copy is never driven."""
 
     def forked(self, source: Run, turn: int, thread: Thread) -> None:
-        """The new `thread` begins with all that was said up to a turn of `source`."""
+        """Handle a new `thread` that starts with the conversation up to a turn of `source`."""
 
     def check_directories(self, directories: Sequence[str], workspace_path: str) -> None:
-        """A caller names directories of this machine for a thread. Raise `ServiceError`."""
+        """Raise `ServiceError` if a thread cannot use these directories of this machine."""
 
 
 _NAMES = (
@@ -86,7 +86,7 @@ _loading = Lock()
 
 
 def register(hooks: type[RowHooks]) -> None:
-    """Add the hooks of a feature; a class that is registered already stays so once.
+    """Add the hooks of a feature. A registered class is not added again.
 
     Raises `ImproperlyConfigured` if another class has the same `waits_for`.
     """
@@ -103,7 +103,7 @@ def register(hooks: type[RowHooks]) -> None:
 
 
 def _load() -> None:
-    """Register the hooks of the features, in this process once.
+    """Register the hooks of the features, once in this process.
 
     Another thread that needs a hook meanwhile waits: no run may end without the hooks.
     """
@@ -112,7 +112,7 @@ def _load() -> None:
     with _loading:
         if _is_loaded:
             return
-        # Of the features that are still part of the app agents.
+        # Hooks of features in the app agents.
         for hooks in import_module("agents.services.row_hooks").ROW_HOOKS:
             register(hooks)
         for _, hooks in collect("row_hooks", "ROW_HOOKS"):
@@ -121,7 +121,7 @@ def _load() -> None:
 
 
 def unregister(hooks: type[RowHooks]) -> None:
-    """Remove what `register` added, for tests."""
+    """Remove the hooks of a feature, for tests."""
     _registered[:] = [known for known in _registered if type(known) is not hooks]
     _sort()
 

@@ -44,11 +44,11 @@ from django.core.signals import setting_changed
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off", ""}
 _LONGEST = 200
-"""Characters of a wrong value that an error shows."""
+"""The number of characters of a wrong value that an error shows."""
 
 
 class About(NamedTuple):
-    """What a setting's annotation adds to its type: `Annotated[int, About(unit="bytes")]`."""
+    """Additions of a setting's annotation to its type: `Annotated[int, About(unit="bytes")]`."""
 
     unit: str = ""
     at_least: float | None = None
@@ -60,7 +60,7 @@ class About(NamedTuple):
     parse: Callable[[str], Any] | None = None
     """Convert the text of an environment variable. Its `ValueError` completes "expected …"."""
     expected: str = ""
-    """What it may be, to complete "expected …"."""
+    """The allowed values, to complete "expected …"."""
     default: str = ""
     """The default as docs/settings.md shows it, if it is computed."""
 
@@ -83,17 +83,17 @@ class FeatureSettings:
     """The settings of one feature: a subclass is a frozen dataclass whose fields have defaults.
 
     It needs no decorator. `dataclasses.dataclass` would compile six methods for each class, which
-    took most of the time for which Vel reads its settings.
+    took most of the time that Vel needs to read its settings.
     """
 
     DICTIONARY: ClassVar[str] = "VEL"
     """The dictionary in Django's settings. Empty: only the environment."""
     PREFIX: ClassVar[str] = "VEL_"
-    """Begins the names of its environment variables."""
+    """The start of the names of its environment variables."""
     IN_PROGRAMS: ClassVar[bool] = False
     """Whether programs without a Django project read the environment, too (docs/python.md)."""
     WITHOUT_DJANGO: ClassVar[bool] = False
-    """Whether the defaults count where Django has no settings; otherwise that is an error."""
+    """Whether the defaults are used if Django has no settings; otherwise that is an error."""
 
     def __init__(self, **values: Any) -> None:
         known = {one.name for one in settings_of(type(self))}
@@ -153,7 +153,7 @@ class Setting:
 
     @property
     def expected(self) -> str:
-        """What it may be, to complete "expected …"."""
+        """The allowed values, to complete "expected …"."""
         if self.about.expected:
             return self.about.expected
         number = {int: "a whole number", float: "a number"}.get(self.type)
@@ -363,13 +363,16 @@ def find_problems() -> Iterator[tuple[str, str]]:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Suggest the known name that is most like `name`. Return an empty text without one."""
+    """Return a suggestion of the known name that is most similar to `name`, or ""."""
     found = get_close_matches(name, known, n=1, cutoff=0.75)
     return f"Did you mean {found[0]}?" if found else ""
 
 
 def forget() -> None:
-    """Read Django's settings again from now on. Which there are depends on the apps alone."""
+    """Discard the values in memory: Django's settings are read again.
+
+    The declared settings depend on the installed apps alone, and stay.
+    """
     _in_force.clear()
     _refuse_unknown.cache_clear()
 

@@ -1,7 +1,7 @@
-"""What features keep for a thread on the machine that has the thread, besides the thread's files.
+"""State that features keep for a thread on its machine, in addition to the thread's files.
 
-It is stored when a run lets go of the thread, and goes with the thread to another machine. A
-feature lists instances of `ThreadState` in its `thread_state.STATES`.
+It is stored when a run releases the thread, and moves with the thread to another machine. A feature
+lists instances of `ThreadState` in its `thread_state.STATES`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ from sandbox.workspace import Workspace
 
 
 class ThreadState:
-    """One kind of state. `last`, `record` and `forget` only change rows, in a transaction of the
-    caller. `store` and `restore` block: they are for threads."""
+    """One kind of state.
+
+    `last`, `record` and `forget` only change rows, in a transaction of the caller. `store` and
+    `restore` block: call them in threads.
+    """
 
     field: ClassVar[str]
     """The field of the event `workspace.moved` that is `kept` or `lost`."""
@@ -24,25 +27,25 @@ class ThreadState:
     restored: ClassVar[str]
     """A sentence to the model, after the state of a machine that failed was restored."""
     too_large: ClassVar[str]
-    """Why a thread cannot leave its machine, for the operator."""
+    """The reason why a thread cannot leave its machine, for the operator."""
 
     def last(self, thread_id: str) -> str | None:
-        """Return what `record` got last; None if there is no state."""
+        """Return the last value of `record`; None if there is no state."""
         raise NotImplementedError
 
     def record(self, thread_id: str, stored: str) -> None:
-        """Store which state is the last one."""
+        """Record `stored` as the last state."""
         raise NotImplementedError
 
     def forget(self, thread_id: str) -> None:
-        """There is no state any more."""
+        """Delete the record: there is no state any more."""
         raise NotImplementedError
 
     def store(self, workspace: Workspace, limits: SnapshotLimits) -> str | None:
-        """Put the state into the storage that all machines share, and return its name there.
+        """Copy the state to the storage that all machines share, and return its name there.
 
-        Returns "" if it is larger than `limits`, and None if there is no state. Raises
-        `StorageFailed`, LockTimeout and OSError.
+        Returns "" if it exceeds `limits`, and None if there is no state. Raises `StorageFailed`,
+        LockTimeout and OSError.
         """
         raise NotImplementedError
 
@@ -55,5 +58,5 @@ class ThreadState:
 
 
 def thread_states() -> list[ThreadState]:
-    """Return those of the installed features."""
+    """Return the states of the installed features."""
     return [state for _, state in collect("thread_state", "STATES")]

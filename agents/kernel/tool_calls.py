@@ -1,4 +1,4 @@
-"""Calls of tools as their driver holds them, and their results."""
+"""Calls of tools in a driver's memory, and their results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agents.events.append import EventDraft
 
 @dataclass(slots=True)
 class Call:
-    """A tool call as its driver holds it; the row's fields, and nothing that is derived."""
+    """A tool call in a driver's memory: the row's fields, without derived values."""
 
     turn: int
     position: int
@@ -29,11 +29,11 @@ class Call:
 
 @dataclass(slots=True)
 class ToolResult:
-    """What a tool gives back to the model.
+    """A tool's result for the model.
 
-    `content` is text, a JSON-able dictionary or list (sent as JSON text), or, with `blocks`, a
-    list of content blocks. `events` and `commit` take effect in the transaction that stores the
-    result: rows written by `commit` exist exactly once, whatever crashes.
+    `content` is text, a JSON-able dictionary or list (sent as JSON text), or, with `blocks`, a list
+    of content blocks. `events` and `commit` take effect in the transaction that stores the result:
+    rows written by `commit` exist exactly once, even after a crash.
     """
 
     content: Any

@@ -1,8 +1,8 @@
 """Triggers start runs without a person. Features list their kinds in `triggers.TRIGGERS`.
 
 Two more lists are about the triggers of all features. `triggers.START_CHECKS` has functions that
-get a trigger which is due, and raise `CannotStart`. `triggers.BEFORE_DELETION` has functions that
-get the id of a trigger before it is deleted.
+get a due trigger, and raise `CannotStart`. `triggers.BEFORE_DELETION` has functions that get the id
+of a trigger before it is deleted.
 """
 
 from __future__ import annotations

@@ -10,13 +10,13 @@ class Window:
     """Limits of a model, in tokens."""
 
     size: int
-    """The longest prompt and its reply together."""
+    """The limit of a prompt and its reply together."""
     output: int
-    """The longest reply."""
+    """The limit of the reply."""
     compact_at: int | None = None
-    """A longer prompt should be made shorter, although the window has room for it."""
+    """A longer prompt should be compacted, although it fits into the window."""
 
     @property
     def room(self) -> int:
-        """The longest prompt that leaves room for the longest reply."""
+        """The limit of a prompt that leaves space for the longest reply."""
         return self.size - self.output

@@ -1,7 +1,8 @@
-"""Rows. Imports run one way: agent → thread → run → message, tool_call, event → approval.
+"""The database models. Imports go agent → thread → run → message, tool_call, event → approval.
 
-A model holds fields, constraints and properties that need nothing else. What changes rows is in
-`agents.services` and, for the hot path of a driver, in `agents.engine.storage.journal`.
+A model contains fields, constraints and properties that need no other module. The code that
+changes rows is in `agents.services` and, for the hot path of a driver, in
+`agents.engine.storage.journal`.
 """
 
 from agents.models.agent import Agent, AgentVersion

@@ -1,4 +1,4 @@
-"""An agent as its team defines it, and the versions that runs pin."""
+"""Agents as their teams define them, and the versions that runs pin."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from agents.models.json_text import JSONTextField
 
 
 class Agent(models.Model):
-    """An agent: its identity, its owner, who uses it, and its definition.
+    """An agent: its identity, its owner, its users and its definition.
 
     The fields of the definition are the options of `agents.kernel.options`. Each is an attribute,
-    with or without a column: `agent.system_prompt`, `Agent(slug="ada", max_turns=20)`. Queries see
-    columns only. Each save that changes the definition is kept as an `AgentVersion`.
+    with or without a column: `agent.system_prompt`, `Agent(slug="ada", max_turns=20)`. Queries can
+    use columns only. Each save that changes the definition is kept as an `AgentVersion`.
     """
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
     name = models.CharField(max_length=100)
     slug = models.SlugField(max_length=100, unique=True)
     description = models.TextField(blank=True)
-    # Options that queries use. `agents.spec` says what they mean.
+    # Options that queries use. `agents.spec` describes them.
     provider = models.CharField(max_length=50, blank=True)
     model = models.CharField(max_length=200, blank=True)
     profile = models.CharField(max_length=20, default="full")
@@ -101,7 +101,7 @@ class Agent(models.Model):
         return self.name
 
     def __getattr__(self, name: str) -> Any:
-        """Return an option without a column. Python asks only for what it does not find."""
+        """Return an option without a column. Python calls this only if it finds no attribute."""
         if name.startswith("_") or not _options().is_option(name):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return self.definition[name] if name in self.definition else _options().option_default(name)
@@ -122,7 +122,7 @@ def _options() -> Any:
 
 
 class AgentVersion(models.Model):
-    """An agent as it was when a run began. Rows are never changed."""
+    """An agent at the start of a run. Rows are never changed."""
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()

@@ -1,4 +1,4 @@
-"""Requests to the API: their number, and those that must not be carried out twice."""
+"""Requests to the API: how many there are, and the requests that must not run twice."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agents.models.run import Run
 
 
 class IdempotencyKey(models.Model):
-    """A key that a person's program chose for one request. `answer` is the body as JSON text.
+    """A key that a client chose for one request. `answer` is the body as JSON text.
 
     A message from a page or a socket has a `run` and no answer.
     """
@@ -33,9 +33,9 @@ class IdempotencyKey(models.Model):
 
 
 class RequestCount(models.Model):
-    """One row for each person, token or address, of the last minute that it was seen in.
+    """The number of requests of a person, a token or an address in its last active minute.
 
-    `minute` counts since 1970. `used` may be more than the limit: it was asked for in vain.
+    `minute` counts since 1970. `used` includes refused requests, so it can exceed the limit.
     """
 
     subject = models.CharField(primary_key=True, max_length=80)

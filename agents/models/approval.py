@@ -1,4 +1,4 @@
-"""What waits for a person, bound to exactly what the person was shown."""
+"""Approval requests. Each is bound to exactly the data that the person saw."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class ApprovalKind(models.TextChoices):
 
 
 def request_kinds() -> list[tuple[str, Any]]:
-    """Return the kinds of requests with their labels: calls, proposals, and about a run."""
+    """Return the kinds of requests with their labels: of calls, of proposals, and about a run."""
     kinds = [*collect("proposals", "PROPOSALS"), *collect("run_requests", "RUN_REQUESTS")]
     return [*ApprovalKind.choices, *((kind.name, kind.label) for _, kind in kinds)]
 
 
 class ApprovalRequest(models.Model):
-    """A question to a person. Its id names one digest for ever: what changes is asked anew."""
+    """A request for a decision. Its id always names one digest: a change needs a new request."""
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="approvals")

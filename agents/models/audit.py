@@ -1,4 +1,4 @@
-"""Who changed or decided what. Rows are added and never changed."""
+"""The audit log: all changes and decisions, with their actors. Rows are added and never changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agents.models.json_text import JSONTextField
 
 
 class Door(models.TextChoices):
-    """Where somebody came in."""
+    """The door through which a request came in."""
 
     ADMIN = "admin", _("admin")
     WEB = "web", _("web pages")
@@ -24,14 +24,14 @@ class Door(models.TextChoices):
 
 
 class AuditIsSealed(TypeError):
-    """Somebody tried to change or delete an entry of the audit log."""
+    """Code tried to change or delete an entry of the audit log."""
 
     def __init__(self) -> None:
         super().__init__("Entries of the audit log are never changed or deleted.")
 
 
 class SealedQuerySet(models.QuerySet["AuditEntry"]):
-    """Rows can be read and added one by one."""
+    """A queryset that can only read rows and add single ones."""
 
     def update(self, **fields: Any) -> NoReturn:
         raise AuditIsSealed
@@ -50,9 +50,9 @@ class SealedQuerySet(models.QuerySet["AuditEntry"]):
 
 
 class AuditEntry(models.Model):
-    """One change or decision. Nothing in it refers to a row: what it tells of may be gone.
+    """One change or decision. It has no foreign keys, because its rows can be deleted.
 
-    `changes` is `{field: [before, after]}`, without secrets. Ids begin with the time.
+    `changes` is `{field: [before, after]}`, without secrets. Ids start with the time.
     """
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)

@@ -1,4 +1,4 @@
-"""Work that some process does now and then, one at a time."""
+"""Periodic work that any process can do, one process at a time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from django.db import models
 
 
 class BackgroundJob(models.Model):
-    """`due_at` is in seconds since 1970 by the database's clock; who takes it moves it on."""
+    """A periodic job and the time when it is due.
+
+    `due_at` is in seconds since 1970 on the database's clock. The process that takes the job moves
+    it forward.
+    """
 
     name = models.CharField(primary_key=True, max_length=40)
     due_at = models.FloatField()

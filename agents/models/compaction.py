@@ -1,4 +1,4 @@
-"""Where a thread's conversation was made shorter for the model. What was said stays in its rows."""
+"""Compactions shorten a thread's conversation for the model. The messages stay in their rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agents.models.thread import Thread
 
 
 class CompactionAuthor(models.TextChoices):
-    """Who wrote the summary."""
+    """The author of the summary."""
 
     MODEL = "model", _("the model")
     JOURNAL = "journal", _("Vel, from the journal")
@@ -18,11 +18,11 @@ class CompactionAuthor(models.TextChoices):
 
 
 class Compaction(models.Model):
-    """How the model is told what was said before it. The thread's last row alone says it all.
+    """How the model sees the conversation before this point. Only the thread's last row is used.
 
-    Places in the conversation are (a run's number, its turn). What was said before `from` is left
-    out: `opening` stands for it. Texts before `clip` are cut to `clip_bytes`, later ones before
-    `until` to `kept_bytes`; what came after `until` is told as it was said.
+    Positions in the conversation are (number of the run, turn). Messages before `from` are left
+    out: `opening` replaces them. Texts before `clip` are cut to `clip_bytes`, later ones before
+    `until` to `kept_bytes`. Messages after `until` are sent in full.
     """
 
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="compactions")

@@ -1,4 +1,4 @@
-"""The database's own clock, which all processes and machines agree on."""
+"""The database's own clock, which is the same for all processes and machines."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from django.db.models import FloatField, Func
 from django.db.models.sql.compiler import SQLCompiler
 
 _NOW = {
-    # unixepoch('subsec') came with SQLite 3.42; Debian 12 has 3.40.
+    # SQLite has unixepoch('subsec') since 3.42; Debian 12 has 3.40.
     "sqlite": "((julianday('now') - 2440587.5) * 86400.0)",
-    # Not now(), which stands still within a transaction.
+    # Not now(), which returns the start of the transaction.
     "postgresql": "extract(epoch from clock_timestamp())::double precision",
 }
 
 
 def now_sql() -> str:
-    """This moment as an SQL expression, in seconds since 1970."""
+    """Return the SQL expression of the current time, in seconds since 1970."""
     return _NOW[connection.vendor]
 
 
 class DatabaseNow(Func):
-    """`now_sql` for the ORM."""
+    """`now_sql` as an expression of the ORM."""
 
     output_field = FloatField()
 
@@ -34,7 +34,7 @@ class DatabaseNow(Func):
 
 
 def database_now() -> float:
-    """This moment in seconds since 1970, by a question of its own."""
+    """Return the current time in seconds since 1970, with a query of its own."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {now_sql()}")  # a constant
         return float(cursor.fetchone()[0])

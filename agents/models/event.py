@@ -1,4 +1,4 @@
-"""The event log: what watchers of a run are shown, in order and complete."""
+"""The event log: everything that watchers of a run receive, in order and complete."""
 
 from __future__ import annotations
 

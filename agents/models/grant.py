@@ -1,4 +1,4 @@
-"""A standing permission: calls that a person has said need not be asked about any more."""
+"""Grants: standing permissions for calls that then need no approval."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from agents.models.thread import Thread
 
 
 class ApprovalGrant(models.Model):
-    """Lets matching calls of one agent run unasked: scoped, expiring, counted, revocable.
+    """A permission for matching calls of one agent: scoped, expiring, counted, revocable.
 
-    It turns a question into a yes and never a denial, and proposals ask all the same.
+    A grant turns "ask" into "allow". It never overrides a denial and does not apply to proposals.
     `condition` is `agents.spec.CallCondition`; empty means every input of the tool.
     """
 

@@ -1,4 +1,4 @@
-"""JSON kept as the text that it was, on every database."""
+"""JSON that is stored as exact text on every database."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from django.db import models
 
 
 class JSONTextField(models.TextField):
-    """A JSON value that comes back exactly as it went in.
+    """A JSON value that is loaded exactly as it was stored.
 
-    PostgreSQL's jsonb reorders keys, normalises numbers and refuses NUL, so that a digest of what
-    was stored is not the digest of what is read.
+    PostgreSQL's jsonb reorders keys, normalises numbers and refuses NUL. A digest of the stored
+    value would differ from the digest of the loaded one.
     """
 
-    # What django-stubs takes the attribute of an instance for.
+    # The type that django-stubs gives to the attribute of an instance.
     _pyi_private_set_type: Any
     _pyi_private_get_type: Any
 

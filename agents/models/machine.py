@@ -1,4 +1,4 @@
-"""The machines that drive runs, where there are several."""
+"""The machines that drive runs, in an installation with several."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ NAME_LENGTH = 100
 
 
 class Machine(models.Model):
-    """One machine by its name. There are no rows where one machine does everything.
+    """A machine and its name. An installation on one machine has no rows.
 
-    Times are seconds since 1970 on the database's clock. A host that was declared dead comes back
-    under another incarnation; what still runs under the old one may pin and claim nothing.
+    Times are seconds since 1970 on the database's clock. A host that was declared dead returns with
+    a new incarnation. Processes of the old incarnation can pin and claim nothing.
     """
 
     audit_kind = "workerhost"

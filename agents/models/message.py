@@ -1,4 +1,4 @@
-"""What was said in a thread, append-only."""
+"""The messages of a thread, append-only."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class MessageRole(models.TextChoices):
 
 
 PERSON, AGENT, MODEL = "person", "agent", "model"
-"""`Message.author` of a request, of a request by another run's agent, and of a reply."""
+"""`Message.author` of a person's request, of a request by another run's agent, and of a reply."""
 
 
 class Message(models.Model):
-    """A person's message, a model's reply, or a note that the model is informed of.
+    """A person's message, a model's reply, or a note for the model.
 
-    `content` is the JSON text of a list of content blocks, written once and sent to the model as
-    it is. Results of tools are not here: they are derived from the journal (`ToolCall`). They
+    `content` is the JSON text of a list of content blocks. It is written once and sent to the model
+    unchanged. Results of tools are not here: they are derived from the journal (`ToolCall`). They
     come after the reply, whose position is 0, and before the notes of its turn.
     """
 

@@ -1,4 +1,4 @@
-"""What the middleware of a Python program remembers of a session."""
+"""The stored state of a Python program's middleware."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agents.models.thread import Thread
 
 
 class MiddlewareState(models.Model):
-    """The state of one middleware in one session, as its `get_state` told it last."""
+    """The state of one middleware in one session: the last value of its `get_state`."""
 
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="middleware_states")
     name = models.CharField(max_length=100)

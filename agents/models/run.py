@@ -1,4 +1,4 @@
-"""One request to its answer, and the few numbers of it that change all the time."""
+"""Runs, from a request to its answer, and their few numbers that change often."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from agents.models.thread import Thread
 from agents.states import ACTIVE_RUNS, ENDED_RUNS, RunStatus, WaitReason
 
 POOL = "pool"
-"""`Run.executor` of runs that any worker may claim."""
+"""`Run.executor` of runs that any worker can claim."""
 
 
 def wait_reasons() -> list[tuple[str, Any]]:
-    """Return the reasons of parked runs with their labels: those of Vel, and of features."""
+    """Return the reasons of parked runs with their labels: those of Vel and of features."""
     kinds = collect("run_requests", "RUN_REQUESTS")
     return [*WaitReason.choices, *((kind.name, kind.label) for _, kind in kinds)]
 
 
 class KeptRuns(models.Manager["Run"]):
-    """Runs but those of threads that are being erased: for every door these are gone already."""
+    """Runs, without those of threads that are being erased. All doors use this manager."""
 
     def get_queryset(self) -> models.QuerySet[Run]:
         return super().get_queryset().filter(is_erased=False)
 
 
 class Run(models.Model):
-    """A person's message and all that the agent does until it has answered."""
+    """A person's message and all the work of the agent until its answer."""
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="runs")
@@ -177,19 +177,19 @@ class Run(models.Model):
             models.Index(
                 fields=["wake_at"], condition=Q(wake_at__isnull=False), name="run_wake_at"
             ),
-            # Without the runs of people.
+            # People's runs, which have no trigger, are not in this index.
             models.Index(
                 fields=["trigger"], condition=Q(trigger__isnull=False), name="run_trigger"
             ),
             models.Index(fields=["ended_at"], name="run_ended_at"),
-            # Open runs, and those that have ended in the last seconds.
+            # Open runs, and those that ended in the last seconds.
             models.Index(
                 fields=["owner", "uncounted_from"],
                 condition=Q(uncounted_from__isnull=False),
                 name="run_uncounted",
             ),
-            # A person's list, the newest first, ends with its page and not with their first run.
-            # The pages are ordered by the time, the API by ids.
+            # For a person's list, newest first: the database reads one page and not all their runs.
+            # Web pages order by the time, the API by id.
             models.Index(fields=["owner", "created_at", "id"], name="run_of_owner"),
             models.Index(fields=["owner", "id"], name="run_id_of_owner"),
             models.Index(fields=["owner", "ended_at"], name="run_ended_of_owner"),
@@ -205,15 +205,15 @@ class Run(models.Model):
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The fields of `agents.spec.AgentSpec` that it runs under."""
+        """The fields of the `agents.spec.AgentSpec` that it uses."""
         return self.subagent_spec or self.agent_version.spec
 
 
 class RunClock(models.Model):
-    """The narrow row that every write of a run goes through: fence, lease, next seq, totals.
+    """The narrow row that every write of a run updates: fence, lease, next seq, totals.
 
-    `lease_until` is in seconds since 1970 by the database's own clock. A driver writes only while
-    `fence` is the number it was given when it claimed the run. The totals count model calls.
+    `lease_until` is in seconds since 1970 on the database's clock. A driver may write only while
+    `fence` is the number that it got with its claim. The totals count model calls.
     """
 
     run = models.OneToOneField(
@@ -262,12 +262,12 @@ class RunClock(models.Model):
 
     @property
     def cost(self) -> Decimal | None:
-        """US dollars, or None where a price is unknown."""
+        """US dollars, or None if a price is unknown."""
         return Decimal(self.cost_microusd) / 1_000_000 if self.cost_known else None
 
 
 class RemoteTrace(models.Model):
-    """The span that asked for a run, where the request named one and traces are on."""
+    """The remote span that requested a run, if the request named one and traces are on."""
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="+")
     traceparent = models.CharField(max_length=55)
@@ -277,11 +277,11 @@ class RemoteTrace(models.Model):
 
 
 class EndedRun(models.Model):
-    """Written with the end of a run if a feature wants to know of it, and deleted afterwards.
+    """The end of a run, stored if a feature wants a notification and deleted after it.
 
-    `due_at`: when a worker may notify of it; a worker that starts sets it to when others may. If a
-    Python program has code of its own for ends, it is an hour after the end: before, only the
-    program notifies of it.
+    A worker can notify from `due_at` on. A worker that starts to notify sets it to the time when
+    others may try. If a Python program handles the ends of its runs, it is an hour after the end:
+    until that time only the program notifies.
     """
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="+")

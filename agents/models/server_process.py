@@ -1,4 +1,4 @@
-"""The processes that this installation consists of, by what they last said of themselves."""
+"""The processes of this installation, each with the last state that it reported."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class ProcessKind(models.TextChoices):
 
 
 class ServerProcess(models.Model):
-    """One process; it writes its row every few seconds, and removes it when it ends.
+    """One process. It updates its row every few seconds, and removes it when it ends.
 
-    `seen_at` is in seconds since 1970 by the database's own clock. `counters` is the JSON of
-    `agents.telemetry.counters.Values` since it began; "" where nobody counts. The row named
-    `RETIRED` holds the sums of processes that are gone.
+    `seen_at` is in seconds since 1970 on the database's clock. `counters` is the JSON of
+    `agents.telemetry.counters.Values` since the process started, or "" if it does not count. The
+    row named `RETIRED` holds the sums of processes that are gone.
     """
 
     RETIRED = "retired"

@@ -1,4 +1,4 @@
-"""A subagent of an agent's own: somebody it can delegate to, defined by its team."""
+"""Subagents that a team defines for an agent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agents.models.agent import Agent
 
 
 class Subagent(models.Model):
-    """What is empty is as its agent has it. Runs see it as `agents.spec.SubagentSpec`."""
+    """A subagent. Empty fields take the agent's values. Runs use `agents.spec.SubagentSpec`."""
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="subagents")
     name = models.SlugField(max_length=64)

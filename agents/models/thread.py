@@ -1,4 +1,4 @@
-"""A session: who talks with which agent, where its files lie, and what its prompt begins with."""
+"""Threads: their owner and agent, the place of their files, and the start of their prompt."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from agents.models.json_text import JSONTextField
 
 
 class KeptThreads(models.Manager["Thread"]):
-    """Threads but those that are being erased: for every door these are gone already."""
+    """Threads, without those that are being erased. All doors use this manager."""
 
     def get_queryset(self) -> models.QuerySet[Thread]:
         return super().get_queryset().filter(erased_at=None)
 
 
 class Thread(models.Model):
-    """A conversation with its workspace. Runs in it follow one another."""
+    """A conversation with its workspace. Its runs follow one another."""
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
     key = models.CharField(
@@ -144,10 +144,10 @@ class Thread(models.Model):
 
 
 class Epoch(models.Model):
-    """The part of a thread's history under one prompt: its first bytes never change.
+    """The part of a thread's history under one prompt. Its first bytes never change.
 
     `head` is the JSON of `agents.providers.base.PromptHead`. A new version of the agent or another
-    model begins a new epoch, never while tool calls are open.
+    model starts a new epoch, but never while tool calls are open.
     """
 
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="epochs")

@@ -1,4 +1,4 @@
-"""The plan an agent keeps for a thread."""
+"""The plan of an agent for a thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class TodoStatus(models.TextChoices):
 
 
 class Todo(models.Model):
-    """One item of the list. `position` orders the list and is its id for the agent."""
+    """An item of the plan. `position` orders the list and is the agent's id for the item."""
 
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="todos")
     position = models.PositiveIntegerField()

@@ -1,4 +1,4 @@
-"""Tokens for the API. Only a hash is stored."""
+"""Tokens for the API. Only their hashes are stored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class TokenScope(models.TextChoices):
 
 
 class ApiToken(models.Model):
-    """A bearer token of a user, narrowed to scopes."""
+    """A bearer token of a user, limited to scopes."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens"

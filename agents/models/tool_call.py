@@ -1,4 +1,4 @@
-"""The journal: every tool call, what it was asked to do, and what came of it."""
+"""The journal: every tool call with its input and its result."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from agents.states import OPEN_CALLS, ToolCallStatus
 
 
 class Effect(models.TextChoices):
-    """What a call may change, which decides whether it may be made again after a crash."""
+    """What a call can change. This decides whether it can run again after a crash."""
 
-    READ = "read", _("reads")  # nothing but rows that commit together with its result
+    READ = "read", _("reads")  # only rows that commit together with its result
     WRITE = "write", _("changes the workspace")
     EXTERNAL = "external", _("reaches outside")
 
@@ -23,8 +23,8 @@ class Effect(models.TextChoices):
 class ToolCall(models.Model):
     """One call of a tool by the model. `input` and `result` are JSON texts, written once.
 
-    `input` is what the model asked for and stays so; `edited_input` is what a person made of it
-    and is what ran. `result` is the content of the tool_result block: a JSON string or a JSON
+    `input` is the model's input and never changes. `edited_input` is a person's edit of it and is
+    the input that ran. `result` is the content of the tool_result block: a JSON string or a JSON
     list of blocks.
     """
 
@@ -61,7 +61,7 @@ class ToolCall(models.Model):
             models.UniqueConstraint(fields=["run", "turn", "position"], name="tool_call_position"),
         ]
         indexes = [
-            # Few calls have one: an entry for each of the others would be a page more a turn.
+            # Few calls have a grant. Entries for the others would write one more page in each turn.
             models.Index(
                 fields=["grant"], condition=models.Q(grant__isnull=False), name="tool_call_grant"
             ),
@@ -77,7 +77,7 @@ class ToolCall(models.Model):
 
     @property
     def effective_input(self) -> dict[str, Any]:
-        """What runs: a person's edit where there is one, else what the model asked for."""
+        """The input that runs: a person's edit if there is one, otherwise the model's input."""
         return json.loads(self.edited_input or self.input)
 
     @property

@@ -1,4 +1,4 @@
-"""Triggers start runs without a person: the fields that all kinds of them share."""
+"""Triggers start runs without a person. This module has the fields that all kinds share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Trigger(models.Model):
     """A message to `agent` that is sent in the name of its owner.
 
     A feature has a subclass for its kind, lists it in `triggers.TRIGGERS`, and connects
-    `forget_trigger` to the signal `pre_delete` of it. Runs have its id as `Run.trigger`.
+    `forget_trigger` to the `pre_delete` signal of it. Runs have its id as `Run.trigger`.
     """
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
@@ -62,7 +62,7 @@ class Trigger(models.Model):
 
 
 def forget_trigger(instance: Trigger, **kwargs: Any) -> None:
-    """Before a trigger is deleted: its runs stay, and features delete what they have of it."""
+    """Detach runs from a trigger that is being deleted. Features delete their data of it."""
     Run.every.filter(trigger=instance.pk).update(trigger=None)
     for _config, forget in collect("triggers", "BEFORE_DELETION"):
         forget(instance.pk)

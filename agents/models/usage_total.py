@@ -1,4 +1,4 @@
-"""What was used, summed up: by replies of runs that have ended, also of those that are gone."""
+"""Sums of the use by ended runs, including runs that are deleted."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from django.utils.translation import gettext_lazy as _
 from agents.models.agent import Agent
 
 QUARTER_SECONDS = 900
-"""Every time zone in use differs from UTC by a multiple of it, so that days and months stay true
-in all of them."""
+"""Every time zone in use differs from UTC by a multiple of it: days and months are exact in all of
+them.
+"""
 
 
 class UsageTotal(models.Model):
     """Replies of one agent, user and model in one quarter of an hour.
 
-    Each reply counts once: by its own row as long as `Run.uncounted_from` says so, then here.
+    Each reply is counted once: by its own row if `Run.uncounted_from` includes it, otherwise here.
     """
 
     start = models.DateTimeField(help_text=_("Of the quarter of an hour, UTC."))

@@ -1,7 +1,7 @@
 """The audit log: one entry in the transaction of each change or decision of a person.
 
-Services call `record`. Where a request came in, its door says once with `acting`, so that no
-service has to hand that on.
+Services call `record`. The door sets the origin of a request once with `acting`, so services do not
+need to pass it on.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from agents.secret_text import HIDDEN, SecretText
 from agents.selectors.visible import Person
 
 LONGEST_TEXT = 4_000
-"""Characters of one value. Of a longer one its beginning is kept, with its length and SHA-256."""
+"""The limit of one value, in characters. Of a longer one the start, the length and the SHA-256 are
+kept."""
 
 _NOTHING: tuple[object, ...] = (None, "", [], {})
 
@@ -36,10 +37,10 @@ Change = tuple[object, object]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a change comes from.
+    """The origin of a change.
 
-    `credential` is no secret: the first characters of a token, an account of this machine. `name`
-    says who it is where no user of Vel's acts.
+    `credential` is not secret: the first characters of a token, or an account of this machine.
+    `name` identifies the actor if it is not a user of Vel.
     """
 
     door: str = Door.CODE
@@ -50,14 +51,14 @@ class Origin:
 
 
 FindOrigin = Callable[[], Origin]
-"""Asked when an entry is written: whose a request is may only be known once its view has begun."""
+"""Called when an entry is written: the user may be known only after the view has started."""
 
 _origin: ContextVar[FindOrigin] = ContextVar("origin", default=Origin)
 
 
 @contextmanager
 def acting(find_origin: FindOrigin) -> Iterator[None]:
-    """Until the end of the block, entries say that they come from there."""
+    """Set the origin of entries until the end of the block."""
     token = _origin.set(find_origin)
     try:
         yield
@@ -66,7 +67,7 @@ def acting(find_origin: FindOrigin) -> Iterator[None]:
 
 
 def present_origin() -> FindOrigin:
-    """What `acting` was told last: for tasks that begin without their maker's context."""
+    """Return the present origin of `acting`, for tasks without their creator's context."""
     return _origin.get()
 
 
@@ -79,14 +80,13 @@ def record(
     changes: Mapping[str, Change] | None = None,
     note: str = "",
 ) -> AuditEntry:
-    """Write that `action` was done to `target`, which `name` names for people.
+    """Record that `action` was done to `target`. `name` is the target's name for people.
 
-    Where it was done to no single row, `target` is only the kind of the entry, for example
-    `"secret"`.
+    If there is no single row, `target` is only the kind of the entry, for example `"secret"`.
 
-    `by` is the user or the user's key; without it the one at the door. Of `changes` only fields
-    that differ are kept. Must be called in the transaction of the change itself, so that there is
-    neither without the other.
+    `by` is the user or the user's key; the default is the user of the request. Only fields of
+    `changes` that differ are kept. Call this in the transaction of the change itself: both are
+    stored, or neither.
     """
     if not transaction.get_connection().in_atomic_block:
         raise ImproperlyConfigured("An audit entry belongs into the transaction of its change.")
@@ -117,16 +117,16 @@ def record(
 
 
 def fields_of(row: models.Model, *names: str) -> dict[str, object]:
-    """The values of these fields of `row`, to be compared with `changes_between`."""
+    """Return the values of these fields of `row`, for `changes_between`."""
     return {name: getattr(row, name) for name in names}
 
 
 def changes_between(
     before: Mapping[str, object] | None, after: Mapping[str, object]
 ) -> dict[str, Change]:
-    """What differs, as `record` takes it. `before` None: there was nothing.
+    """Return the differences, as `record` takes them. `before` is None for a new row.
 
-    Of what is new, fields that hold nothing are left out.
+    Empty fields of a new row are left out.
     """
     if before is None:
         return {name: (None, value) for name, value in after.items() if value not in _NOTHING}
@@ -139,7 +139,7 @@ def changes_between(
 
 
 def _actor(by: Person | int | str | UUID | None, origin: Origin) -> tuple[str, str]:
-    """(key, name)."""
+    """Return (key, name)."""
     person = origin.person
     if person is not None and (isinstance(person, AnonymousUser) or not person.is_authenticated):
         person = None
@@ -153,7 +153,7 @@ def _actor(by: Person | int | str | UUID | None, origin: Origin) -> tuple[str, s
 
 
 def _plain(value: object) -> Any:
-    """`value` as JSON can hold it, long texts shortened, secrets left out."""
+    """Return `value` as JSON can store it, with long texts cut and secrets hidden."""
     if isinstance(value, SecretText):
         return HIDDEN if value else ""
     if isinstance(value, str):

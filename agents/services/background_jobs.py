@@ -1,4 +1,4 @@
-"""Work that some process does now and then: who finds it due takes it from the others."""
+"""Periodic work: the process that finds a job due reserves it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from agents.models.database_clock import DatabaseNow
 
 @transaction.atomic
 def take_background_job(name: str, every: float) -> bool:
-    """Whether it is due and now the caller's; it is due again in `every` seconds.
+    """Return whether the job is due, and reserve it: it is due again in `every` seconds.
 
-    One that was never done is due at once. A process that dies over it leaves it for the next
-    time: only for work that may be done later, and twice.
+    A job that never ran is due immediately. If a process dies during a job, it runs again at the
+    next due time. Use this only for work that can run late, or twice.
     """
     due = BackgroundJob.objects.filter(name=name, due_at__lte=DatabaseNow())
     if due.update(due_at=DatabaseNow() + every):

@@ -1,4 +1,4 @@
-"""The demo: its agent, a run with the data in place, and what the run has made."""
+"""The demo: its agent, a run with the data in place, and the files that the run creates."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ from sandbox.workspace import Workspace
 
 DEMO_SLUG = "demo"
 OUTPUT_BYTES = 10_000_000
-"""The largest file that is taken out of a demo's workspace."""
+"""The size limit of files that are read from a demo's workspace."""
 
 
 def ensure_demo_agent() -> Agent:
-    """The agent `demo`, made if it is not there. Everybody may use it.
+    """Return the agent `demo`, and create it if necessary. Everybody may use it.
 
-    It names no provider and no model: the settings decide, so that it is the offline script until
-    there is a key. One that is there is left as its owner or the operator has it.
+    It names no provider and no model, so the settings decide: without a key it uses the offline
+    script. An existing one is not changed.
     """
     agent = Agent.objects.filter(slug=DEMO_SLUG).first()
     if agent is not None:
@@ -56,7 +56,7 @@ def ensure_demo_agent() -> Agent:
         with transaction.atomic():
             related = {relation.name: relation.demo_rows() for relation in relations()}
             return save_agent(_new_agent(), related=related)
-    except IntegrityError:  # another process made it at the same moment
+    except IntegrityError:  # another process created it at the same moment
         return Agent.objects.get(slug=DEMO_SLUG)
 
 
@@ -79,10 +79,10 @@ def _new_agent() -> Agent:
 
 
 def start_demo_run(owner: AbstractBaseUser, executor: str = POOL, source: str = "demo") -> Run:
-    """A run of the demo's task in a new thread, with the data in its user_uploads.
+    """Start a run of the demo's task in a new thread, with the data in its user_uploads.
 
     The file is written before the run can be claimed: run and thread commit afterwards. Raises
-    `ServiceError`, and `SandboxError` where the workspace cannot be made; then there is no run.
+    `ServiceError`, and `SandboxError` if the workspace cannot be created; then there is no run.
     """
     agent = ensure_demo_agent()
     if agent.owner_id is not None:
@@ -104,7 +104,7 @@ def start_demo_run(owner: AbstractBaseUser, executor: str = POOL, source: str = 
 
 
 def _give_rows(agent: Agent) -> None:
-    """The demo's agent always has the demo's rows of features; others that it was given stay."""
+    """Add the demo's rows of features to its agent, and keep the agent's other rows."""
     missing = {}
     for relation in relations():
         there = list(relation.rows(agent))
@@ -116,16 +116,16 @@ def _give_rows(agent: Agent) -> None:
 
 
 def demo_task(run: Run) -> DemoTask:
-    """Which of the demo's tasks `run` was given."""
+    """Return the demo task of `run`."""
     request = Message.objects.filter(run=run, role="user").order_by("turn").first()
     return (request and task_in(request.text)) or PLAIN
 
 
 def _task_for(agent: Agent) -> DemoTask:
-    """The task that fits the agent's toolbox and databases.
+    """Return the task that fits the agent's toolbox and databases.
 
-    The demo's own toolbox is taken where this host has it, and left where it does not any more:
-    then the standard library does. Another one that the operator chose stays.
+    The demo's own toolbox is set if this host has it, and removed if not: then the task uses the
+    standard library. A toolbox that the operator chose is kept.
     """
     if agent.toolbox in ("", TOOLBOX):
         wanted = TOOLBOX if _has_packages(TOOLBOX) else ""
@@ -150,9 +150,9 @@ def _has_packages(toolbox: str) -> bool:
 
 
 def read_demo_outputs(run: Run) -> dict[str, bytes]:
-    """The files that the run was to make, by name; those that are missing or empty are left out.
+    """Return the files that the run had to create, by name, without missing or empty ones.
 
-    Raises `SandboxError` for a workspace, or a file in it, that cannot be read.
+    Raises `SandboxError` if the workspace, or a file in it, cannot be read.
     """
     files = workspace_backend(_workspace(run))
     found: dict[str, bytes] = {}
@@ -171,5 +171,5 @@ def _workspace(run: Run) -> Workspace:
 
 
 def _uploads(workspace: Workspace) -> TreeBackend:
-    """The directory that agents only read, with the workspace's account as owner."""
+    """Return the directory that agents can only read, with the workspace's account as owner."""
     return TreeBackend(workspace.root / "user_uploads", uid=workspace.uid, gid=workspace.gid)

@@ -1,12 +1,12 @@
-"""What a service refuses. Doors turn these into a 4xx, a form error or a line on the terminal."""
+"""Errors of services. Doors convert them to a 4xx, a form error or a line on the terminal."""
 
 from __future__ import annotations
 
 
 class ServiceError(Exception):
-    """Base. `message` is fit to be shown; `code` is a stable word for programs.
+    """Base class. `message` can be shown to users; `code` is a stable word for programs.
 
-    `http_status` is the status of an HTTP response that carries it.
+    `http_status` is the status of an HTTP response with this error.
     """
 
     code = "refused"
@@ -20,20 +20,20 @@ class ServiceError(Exception):
 
 
 class InvalidRequest(ServiceError):
-    """What was asked for does not fit."""
+    """The request is invalid."""
 
     code = "invalid"
 
 
 class NotAllowed(ServiceError):
-    """The user may see it but not do this to it."""
+    """The user may see the object, but not do this to it."""
 
     code = "not_allowed"
     http_status = 403
 
 
 class NotFound(ServiceError):
-    """There is no such thing, or none that this user may see."""
+    """The object does not exist, or the user may not see it."""
 
     code = "not_found"
     http_status = 404
@@ -47,7 +47,7 @@ class NoSpace(ServiceError):
 
 
 class Conflict(ServiceError):
-    """It is no longer, or not yet, in a state where this is possible."""
+    """The present state of the object does not allow this."""
 
     code = "conflict"
     http_status = 409

@@ -1,4 +1,4 @@
-"""What the scanner says of text that a person is about to let in, and the person's word on it."""
+"""The scanner's findings in text before it is accepted, and their acceptance by a person."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SERIOUS = frozenset({"warning", "danger"})
 
 @dataclass(frozen=True, slots=True)
 class FileFinding:
-    """One serious finding. `match` is others' text: show it with hidden characters visible."""
+    """One serious finding. `match` is untrusted text: show it with hidden characters visible."""
 
     path: str
     line: int
@@ -24,7 +24,7 @@ class FileFinding:
 
 
 def findings_in(files: Mapping[str, str]) -> list[FileFinding]:
-    """What is worse than a note in each of `files`, by path and line."""
+    """Return the warnings and dangers in each of `files`, by path and line."""
     return [
         FileFinding(
             path,
@@ -41,7 +41,7 @@ def findings_in(files: Mapping[str, str]) -> list[FileFinding]:
 
 
 def require_accepted(findings: Iterable[FileFinding], accepted: bool) -> None:
-    """Raise `InvalidRequest` (code `findings`) unless there are none or somebody took them on."""
+    """Raise `InvalidRequest` (code `findings`) if there are findings that nobody accepted."""
     found = list(findings)
     if found and not accepted:
         raise InvalidRequest(

@@ -1,7 +1,7 @@
-"""Carrying a request out once, however often it is sent: its rows and its answer commit together.
+"""Idempotency keys: a request runs once, and its rows and its response commit together.
 
-A row with the person's key is written first, in the transaction of the work. Who comes second
-waits for it on the unique index (on SQLite for the transaction), and is then told the same.
+A row with the client's key is written first, in the transaction of the work. A second request waits
+for it on the unique index (on SQLite for the transaction), and then gets the same response.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from agents.models import IdempotencyKey
 from agents.services.errors import Conflict, InvalidRequest
 
 KEEP_DAYS = 30
-"""A key is forgotten after so many days."""
+"""Keys are deleted after this number of days."""
 MAX_KEY = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was answered: the status, the body as it goes out, and where the new thing is."""
+    """A response: the status, the body as it is sent, and the location of the new object."""
 
     status: int
     body: Any
@@ -36,7 +36,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A person's request under a key. `digest` names all that was asked for."""
+    """A request under a person's key. `digest` covers all of the request."""
 
     owner: AbstractBaseUser
     key: str
@@ -55,9 +55,9 @@ class _Taken(Exception):
 
 
 def known_answer(request: Keyed) -> Answer | None:
-    """What was answered to this request; None for a new key.
+    """Return the stored response to this request; None for a new key.
 
-    Raises `Conflict` when the key was used for something else.
+    Raises `Conflict` if the key was used for another request.
     """
     row = IdempotencyKey.objects.filter(owner_id=request.owner.pk, key=request.key).first()
     if row is None:
@@ -71,7 +71,7 @@ def known_answer(request: Keyed) -> Answer | None:
 
 
 def carry_out_once(request: Keyed, work: Callable[[], Answer]) -> tuple[Answer, bool]:
-    """The answer of `work`, and whether it is one of before. What `work` refuses uses no key.
+    """Return the response of `work`, and whether it is a stored one. Errors do not use the key.
 
     `work` runs inside the transaction that writes the key. Raises `Conflict` as `known_answer`.
     """
@@ -88,7 +88,7 @@ def carry_out_once(request: Keyed, work: Callable[[], Answer]) -> tuple[Answer, 
             return answer, False
     except _Taken:
         known = known_answer(request)
-    if known is None:  # the other one was rolled back, or has gone with its owner's old keys
+    if known is None:  # the other one was rolled back, or was deleted with its owner's old keys
         raise Conflict("This key is being used at this moment: try again.", code="key_in_use")
     return known, True
 

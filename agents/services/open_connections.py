@@ -1,7 +1,7 @@
-"""How many lasting connections a person and a token have in this process.
+"""Numbers of lasting connections of persons and tokens in this process.
 
-Lasting are WebSockets, event streams, downloads and MCP calls that wait. All other requests end
-soon, and the web server keeps a part of its connections for them.
+WebSockets, event streams, downloads and waiting MCP calls are lasting. All other requests end soon,
+and the web server reserves a part of its connections for them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Key = tuple[str, Any]
 _lock = threading.RLock()  # a place may be collected while another one is taken
 _open: Counter[_Key] = Counter()
 _most = 0
-"""In this process, for all persons together. 0: any number."""
+"""The limit of this process, for all persons together. 0: no limit."""
 
 
 class TooManyConnections(ServiceError):

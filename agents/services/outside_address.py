@@ -1,7 +1,7 @@
-"""Which URLs Vel itself calls for people: https to public addresses, and what the operator lists.
+"""URLs that Vel itself calls for people: https to public addresses, and hosts that operators list.
 
-The check of addresses is the one of the sandboxes' network. Whoever may store such a URL must not
-be able to reach services of this host or its network through it.
+The check of addresses is the same as in the sandboxes' network. A person with the right to store
+such a URL must not reach services of this host or its network through it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PORTS = {"https": 443, "http": 80}
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What a refusal says: as "the webhook", "Webhooks go", "a receiver" and the setting."""
+    """Words of error messages: as "the webhook", "Webhooks go", "a receiver" and the setting."""
 
     what: str
     subject: str
@@ -45,7 +45,7 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class OutsideAddress:
-    """A URL in its parts. `world` resolves its name and says which addresses are allowed."""
+    """A URL in parts. `world` resolves its name and checks addresses."""
 
     endpoint: Endpoint
     tls: bool
@@ -55,10 +55,10 @@ class OutsideAddress:
 
 
 def parse_outside_url(url: str, private_hosts: Collection[str], words: Wording) -> OutsideAddress:
-    """Read `url`. `private_hosts` are those of the setting that `words` names.
+    """Parse `url`. `private_hosts` are those of the setting that `words` names.
 
-    A name is not resolved here: where it leads is checked at each connection. Raises
-    `InvalidRequest` for what has two readings and for what is known to be refused.
+    A name is not resolved here: its addresses are checked at each connection. Raises
+    `InvalidRequest` for an ambiguous URL, and for one that is certain to be refused.
     """
     match = _URL.fullmatch(url)
     if match is None or "#" in url or len(url) > LONGEST_URL:
@@ -87,7 +87,7 @@ def parse_outside_url(url: str, private_hosts: Collection[str], words: Wording) 
 
 @lru_cache(maxsize=1)
 def tls_context() -> ssl.SSLContext:
-    """Verifies names and certificates; SSL_CERT_FILE adds an authority of the operator's own."""
+    """Return a context that verifies names and certificates. SSL_CERT_FILE adds an authority."""
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
@@ -95,7 +95,7 @@ def tls_context() -> ssl.SSLContext:
 
 
 def _listed(authority: str, default_port: int, hosts: Collection[str]) -> Endpoint | None:
-    """The endpoint, if `hosts` has this host or host and port."""
+    """Return the endpoint, if `hosts` contains this host, or host and port."""
     match = _AUTHORITY.fullmatch(authority)
     if match is None:
         return None

@@ -1,7 +1,7 @@
-"""Which of several machines has a thread's files, and so drives its runs.
+"""Placement: which of several machines has a thread's files, and so drives its runs.
 
-A thread belongs to the host that first drives a run of it in a sandbox; subagents' belong to that
-of their first thread, whose row says so for the whole family. One machine alone (no
+A thread belongs to the host that first drives a run of it in a sandbox. Subagents' threads belong
+to the host of their first thread, whose row is valid for the whole family. A single machine (no
 `VEL["HOST"]`), or hosts that share a file system, pin nothing.
 """
 
@@ -21,31 +21,31 @@ from agents.settings import DataSettings, MachineSettings
 _HOSTS = Machine._meta.db_table
 
 MARK = "placement"
-"""In the root of a workspace, which no command sees: only its areas are mounted."""
+"""In the root of a workspace. Commands do not see it, because only its areas are mounted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A process's right to act for its host: lost when that is declared dead."""
+    """A process's right to act for its host. It is lost when the host is declared dead."""
 
     name: str
     incarnation: int
 
 
 def machine_name() -> str:
-    """This machine's name, as new threads of a program's own have it."""
+    """Return this machine's name, as in new threads of a program's own."""
     return MachineSettings.now().HOST or socket.gethostname()
 
 
 def home_of_new(executor: str, workspace_path: str) -> str:
-    """What `Thread.host` of a new thread is. A program's own threads never leave its machine."""
+    """Return `Thread.host` of a new thread. A program's own threads never leave its machine."""
     if MachineSettings.now().HOST and executor == POOL and not workspace_path:
         return ""
     return machine_name()
 
 
 def holder_of(thread: Thread) -> str:
-    """The host that has the thread's files now; empty: none has, or all have."""
+    """Return the host that has the thread's files now; empty if none has, or all have."""
     if MachineSettings.now().SHARED_WORKSPACES:
         return ""
     first = thread.root_id or thread.pk
@@ -53,14 +53,14 @@ def holder_of(thread: Thread) -> str:
 
 
 def is_elsewhere(thread: Thread) -> bool:
-    """Whether this machine has no right to the thread's directories."""
+    """Return whether this machine has no right to the thread's directories."""
     return MachineSettings.now().pins_threads and holder_of(thread) != machine_name()
 
 
 def must_be_here(thread: Thread, there: str, nowhere: str = "") -> None:
     """Raise `Conflict` for a thread whose files this machine does not hold.
 
-    `there` and `nowhere` say what to do where another host has them, and where none has.
+    `there` and `nowhere` contain the advice if another host has them, and if no host has.
     """
     if not is_elsewhere(thread):
         return
@@ -70,7 +70,7 @@ def must_be_here(thread: Thread, there: str, nowhere: str = "") -> None:
 
 
 def take_home(thread: Thread) -> None:
-    """Let a program on this machine go on with a thread that no other host holds.
+    """Let a program on this machine continue a thread that no other host holds.
 
     The thread's row is locked. Raises `Conflict`.
     """
@@ -86,12 +86,12 @@ def take_home(thread: Thread) -> None:
 
 
 def queue_of(host: str) -> str:
-    """The key of a host's own queue of tasks. Each host reads it and the common one."""
+    """Return the key of a host's own task queue. Each host reads it and the common one."""
     return f"{settings.Q_CLUSTER['name']}@{host}"
 
 
 def queue_for(run: Run) -> dict[str, Any]:
-    """Options of `async_task` for a run: none where any worker may take it."""
+    """Return the options of `async_task` for a run, empty if any worker may take it."""
     if not MachineSettings.now().pins_threads:
         return {}
     holder = holder_of(run.thread)
@@ -102,10 +102,10 @@ def queue_for(run: Run) -> dict[str, Any]:
 
 
 def lock_membership(member: Member, *, exclusive: bool = False) -> bool:
-    """Whether the host lives and takes runs, held so until the transaction ends.
+    """Return whether the host is alive and takes runs, valid until the transaction ends.
 
-    Locks the host's row: after a run's, before a thread's. Signs of life do not wait for it.
-    `exclusive` waits for all claims that have it, and says only whether it lives.
+    Locks the host's row: after a run's, before a thread's. Heartbeats do not wait for it.
+    `exclusive` waits for all claims with this lock, and checks only whether the host is alive.
     """
     strength = "UPDATE" if exclusive else "KEY SHARE"
     lock = f" FOR {strength}" if connection.vendor == "postgresql" else ""
@@ -120,9 +120,9 @@ def lock_membership(member: Member, *, exclusive: bool = False) -> bool:
 
 
 def take_place(run: Run, member: Member) -> bool:
-    """Whether the member's host may drive the run; pins its thread where that is still free.
+    """Return whether the member's host may drive the run; pin its thread if it is free.
 
-    In the transaction of the claim, which has the run's row locked.
+    Call this in the transaction of the claim, with the run's row locked.
     """
     if not lock_membership(member):
         return False
@@ -139,7 +139,7 @@ def take_place(run: Run, member: Member) -> bool:
 
 
 def is_current(thread_id: str, placement: int) -> bool:
-    """Whether this machine's directory is the thread's present one; before the first, none is."""
+    """Return whether this machine's directory is the present one. No mark means placement 0."""
     root = DataSettings.now().workspaces / thread_id
     try:
         return int((root / MARK).read_text()) == placement

@@ -1,4 +1,4 @@
-"""Hosts of the operator's own network, which the operator has named one by one."""
+"""Hosts of the operator's own network, each named by the operator."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _METADATA = IPv4Address("168.63.129.16")
 
 
 class PrivateHosts:
-    """Names as this host itself resolves them, to any address but those that no host has.
+    """Names as this host resolves them, to any address except those that no host has.
 
-    Link-local addresses stay refused: a cloud's credentials are served at one, and a name that is
-    listed need not lead for ever where it led when it was listed.
+    Link-local addresses are refused: clouds serve credentials at one, and the addresses of a name
+    can change after it was listed.
     """
 
     def resolve(self, name: str) -> list[Address]:

@@ -1,8 +1,8 @@
-"""Too many requests: of a person, with one token, or with invalid tokens.
+"""Limits of requests: by person, by token, and by address for invalid tokens.
 
-The REST API, the sockets and the MCP server count together. Valid tokens are never refused because
-of invalid ones: behind a proxy everybody has one address, and one client with invalid tokens would
-lock out everybody. A token has 256 random bits, which cannot be guessed.
+The REST API, the sockets and the MCP server count together. Invalid tokens never block valid ones:
+behind a proxy all clients have one address, and one client with invalid tokens would lock out all
+others. A token has 256 random bits, which cannot be guessed.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def count_request(user_id: Any, token_id: Any = None) -> None:
 
 
 def count_bad_token(meta: Mapping[str, Any]) -> None:
-    """Count an invalid token from the address in `meta`, as Django's `request.META` has it.
+    """Count an invalid token from the address in `meta`, in the form of Django's `request.META`.
 
-    Raises `TooManyRequests`, for the answer in place of 401.
+    Raises `TooManyRequests`, for the response instead of 401.
     """
     limit = LimitSettings.now().API_FAILED_SIGN_INS
     if wait := wait_for(f"address:{network_of(meta)}", limit):

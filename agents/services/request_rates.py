@@ -1,9 +1,9 @@
-"""How many requests are let in, over all web processes, without a write for each of them.
+"""Request limits over all web processes, without a write for each request.
 
-A process takes a share of a minute's requests with one statement and hands them out from memory.
-The row in the database decides, so that the limit holds however many processes there are and
-whatever cache the project has; what a process has left of its share when the minute ends is lost,
-so that a person may get up to a fiftieth for each process less than the limit, never more.
+A process takes a share of a minute's requests with one statement and uses it from memory. The row
+in the database decides, so the limit holds for any number of processes and any cache of the
+project. The rest of a share is lost at the end of the minute: a person may get up to a fiftieth for
+each process less than the limit, never more.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from agents.models import RequestCount
 
 MINUTE = 60
 SHARES = 50
-"""A process takes this part of the limit at a time."""
+"""The divisor of the limit for the share that a process takes at a time."""
 KEEP_MINUTES = 60
 
 
@@ -33,7 +33,7 @@ class _Share:
     minute: int
     left: int = 0
     asked: int = 0
-    """Taken by this process while the database could not count."""
+    """Requests of this process while the database could not count."""
     is_used_up: bool = False
 
 
@@ -43,9 +43,9 @@ _cleared = 0
 
 
 def wait_for(subject: str, per_minute: int) -> int:
-    """Count one request of `subject`. 0: it is let in; else the seconds until one may be.
+    """Count one request of `subject`. Return 0 if it is allowed, else the seconds to wait.
 
-    A limit of 0 lets everything in and writes nothing.
+    A limit of 0 allows everything and writes nothing.
     """
     if per_minute <= 0:
         return 0
@@ -57,7 +57,7 @@ def wait_for(subject: str, per_minute: int) -> int:
             return 0
         if share.is_used_up:
             return _until_next(minute)
-    # Not under the lock: other people's requests do not wait for this statement.
+    # Without the lock: other people's requests do not wait for this statement.
     requested = max(1, per_minute // SHARES)
     used = _take_or_count(subject, minute, requested)
     granted = requested - max(0, used - per_minute)
@@ -71,14 +71,14 @@ def wait_for(subject: str, per_minute: int) -> int:
 
 
 def forget_shares() -> None:
-    """Let this process ask the database anew."""
+    """Remove all shares: this process asks the database again."""
     with _lock:
         _shares.clear()
 
 
 def _share_of(subject: str, minute: int) -> _Share:
     global _cleared
-    if _cleared != minute:  # what was of other minutes is worth nothing
+    if _cleared != minute:  # shares of other minutes are invalid
         _cleared = minute
         _shares.clear()
     return _shares.setdefault(subject, _Share(minute))
@@ -89,7 +89,7 @@ def _until_next(minute: int) -> int:
 
 
 def _take_or_count(subject: str, minute: int, count: int) -> int:
-    """`_take`; where the disk is full, this process counts alone, so that people can read."""
+    """Call `_take`. On a full disk this process counts alone, so people can still read."""
     try:
         return _take(subject, minute, count)
     except DatabaseError as error:
@@ -102,7 +102,7 @@ def _take_or_count(subject: str, minute: int, count: int) -> int:
 
 
 def _take(subject: str, minute: int, count: int) -> int:
-    """Add to the row of this minute; what it has then. Rows of long ago go now and then."""
+    """Add to the row of this minute, and return its sum. Sometimes delete old rows."""
     table = RequestCount._meta.db_table
     with connection.cursor() as cursor:
         cursor.execute(
@@ -114,18 +114,18 @@ def _take(subject: str, minute: int, count: int) -> int:
             [subject, minute, count],
         )
         used = int(cursor.fetchone()[0])
-    if used == count:  # the first of this minute
+    if used == count:  # the first request of this minute
         RequestCount.objects.filter(minute__lt=minute - KEEP_MINUTES).delete()
     return used
 
 
 def network_of(meta: Mapping[str, Any]) -> str:
-    """Who connects (`agents.client_address`). Of IPv6 the /64, which one person has."""
+    """Return the client's address (`agents.client_address`). Of IPv6 the /64 of one person."""
     peer, forwarded = (str(meta.get(name, "")) for name in ("REMOTE_ADDR", "HTTP_X_FORWARDED_FOR"))
     try:
         address = ipaddress.ip_address(client_address(peer, forwarded))
     except ValueError:
         return "unknown"
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped  # of a socket for both: else all of IPv4 were one network
+        address = address.ipv4_mapped  # of a dual-stack socket: all of IPv4 would be one network
     return str(ipaddress.ip_network((address, 32 if address.version == 4 else 64), strict=False))

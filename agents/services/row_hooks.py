@@ -1,4 +1,4 @@
-"""The row hooks of the features that are still part of this app."""
+"""The row hooks of features in this app."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Care for all that is stored encrypted, whichever table it is in."""
+"""Maintenance of all encrypted values, in any table."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from agents.services.audit import record
 
 @dataclass(frozen=True)
 class Rotation:
-    """What became of the stored secrets. `unreadable` names the rows that no key decrypts."""
+    """The result for stored secrets. `unreadable` names the rows that no key decrypts."""
 
     encrypted: int
     unreadable: tuple[str, ...]
 
 
 def rotate_secrets() -> Rotation:
-    """Encrypt every stored secret with the first key. What no key decrypts is left as it is.
+    """Encrypt every stored secret with the first key. Unreadable ones are left unchanged.
 
-    One entry in the audit log says how many there were.
+    An entry in the audit log records the numbers.
     """
     count, unreadable = 0, []
     for model, field in _places():
@@ -37,7 +37,7 @@ def rotate_secrets() -> Rotation:
                 except SecretUnreadable:
                     unreadable.append(f"{model._meta.verbose_name} {row}")
                     continue
-                # Not `save`: what else changed meanwhile stays, and so does the row's time.
+                # Not `save`: it would overwrite concurrent changes, and the row's time.
                 model._default_manager.filter(pk=pk).update(**{field: anew})
                 count += 1
     note = f"{count} encrypted with the first key; {len(unreadable)} that no key decrypts."

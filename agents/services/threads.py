@@ -1,4 +1,4 @@
-"""Changing what people call a thread."""
+"""Changes of a thread's title."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_TITLE = 200
 
 @transaction.atomic
 def rename_thread(thread: Thread, title: str) -> Thread:
-    """Give it another title, in one line. Raises `InvalidRequest`."""
+    """Set the title of a thread, one line of text. Raises `InvalidRequest`."""
     title = " ".join(title.split())
     if not 0 < len(title) <= MAX_TITLE or "\x00" in title:
         raise InvalidRequest(f"A title has 1 to {MAX_TITLE} characters.")

@@ -1,4 +1,4 @@
-"""Making and revoking API tokens."""
+"""Creation and revocation of API tokens."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ logger = logging.getLogger(__name__)
 
 PREFIX = "vel_"
 NOTE_USE_EVERY = timedelta(minutes=1)
-"""How exact `last_used_at` is; a write for every request would be a lock for every request."""
+"""The precision of `last_used_at`: a write for every request would be a lock for every request."""
 
 NAME_CHARACTERS = 100
 TokenState = Literal["good", "expired", "revoked"]
 MAX_DAYS = 3_650
 MAX_OWN_DAYS = 365
-"""What people give their own tokens. Longer ones are made by who runs the server."""
+"""The limit of people's own tokens. Only operators create longer ones."""
 MAX_OWN_TOKENS = 50
-"""Tokens in force that a person may have by making them."""
+"""The limit of valid tokens that a person may create."""
 
 
 def token_digest(secret: str) -> str:
@@ -48,9 +48,9 @@ def create_token(
     scopes: Sequence[str] = (TokenScope.READ, TokenScope.RUN),
     days: int | None = 90,
 ) -> tuple[ApiToken, str]:
-    """A new token and its secret, which is shown this once and cannot be read again.
+    """Create a token. The secret is returned only here and cannot be read again.
 
-    Raises `InvalidRequest` for unknown scopes or none, a name that is no line of text, and for
+    Raises `InvalidRequest` for unknown scopes or none, a name that is not one line of text, and for
     more `days` than `MAX_DAYS`; None is for ever.
     """
     check_name(name)
@@ -88,15 +88,15 @@ def create_token(
 def create_own_token(
     user: AbstractBaseUser, *, name: str, scopes: Sequence[str], days: int
 ) -> tuple[ApiToken, str]:
-    """A token that a person makes for programs of their own: named, and for a limited time.
+    """Create a token for a person's own programs, with a name and for a limited time.
 
-    Raises as `create_token` does, and `Conflict` for one token too many.
+    Raises the errors of `create_token`, and `Conflict` if the person has too many tokens.
     """
     if not name.strip():
         raise InvalidRequest("Give the token a name that says what it is for.")
     if days > MAX_OWN_DAYS:
         raise InvalidRequest(f"A token of your own is for 1 to {MAX_OWN_DAYS} days.")
-    # Two requests at once must not both be the last that fits.
+    # Two concurrent requests must not both get the last free place.
     get_user_model().objects.select_for_update().get(pk=user.pk)
     if in_force(ApiToken.objects.filter(user_id=user.pk)).count() >= MAX_OWN_TOKENS:
         raise Conflict(
@@ -106,7 +106,7 @@ def create_own_token(
 
 
 def in_force(tokens: QuerySet[ApiToken]) -> QuerySet[ApiToken]:
-    """Those that are neither revoked nor expired."""
+    """Return the tokens that are neither revoked nor expired."""
     lasting = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
     return tokens.filter(lasting, revoked_at=None)
 
@@ -120,9 +120,10 @@ def token_state(token: ApiToken) -> TokenState:
 
 
 def authenticate_token(secret: str) -> ApiToken | None:
-    """The token with this secret and its user, or None: unknown, expired, revoked, user inactive.
+    """Return the token with this secret and its user, or None if it is invalid.
 
-    Notes the use in `last_used_at`, at most once a minute.
+    Tokens that are unknown, expired or revoked, and those of inactive users, are invalid. Updates
+    `last_used_at`, at most once a minute.
     """
     now = timezone.now()
     token = (
@@ -140,7 +141,7 @@ def authenticate_token(secret: str) -> ApiToken | None:
 
 
 def _note_use(token: ApiToken, now: datetime) -> None:
-    """On a full disk without this note: its owner can still read."""
+    """Store the time of use. On a full disk it is skipped: the token's owner can still read."""
     try:
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     except DatabaseError as error:
@@ -151,7 +152,7 @@ def _note_use(token: ApiToken, now: datetime) -> None:
 
 @transaction.atomic
 def revoke_token(token_id: int) -> bool:
-    """End a token for good. False where it was revoked already: that moment stays on record."""
+    """Revoke a token. Returns False if it was revoked already: that time is kept."""
     changed = ApiToken.objects.filter(pk=token_id, revoked_at=None).update(
         revoked_at=timezone.now()
     )
@@ -162,7 +163,7 @@ def revoke_token(token_id: int) -> bool:
 
 
 def revoke_own_token(token_id: int, *, by: AbstractBaseUser) -> ApiToken:
-    """End a token of one's own; nothing happens to one that has ended. Raises `NotFound`."""
+    """Revoke one's own token, if it is still valid. Raises `NotFound`."""
     token = tokens_for(by).filter(pk=token_id).first()
     if token is None:
         raise NotFound("You have no such token.", code="unknown_token")
@@ -171,7 +172,7 @@ def revoke_own_token(token_id: int, *, by: AbstractBaseUser) -> ApiToken:
 
 
 def check_name(name: str) -> None:
-    """Raise `InvalidRequest` for what is no line of text: names stand in lists and terminals."""
+    """Raise `InvalidRequest` unless the name is one line of text, fit for lists and terminals."""
     if len(name) > NAME_CHARACTERS or not name.isprintable():
         raise InvalidRequest(f"The name is one line of up to {NAME_CHARACTERS} characters.")
 

@@ -1,1 +1,1 @@
-"""Make tool calls: check, ask, run, and store the results."""
+"""Make tool calls: check, request approval, run, and store the results."""

@@ -1,4 +1,4 @@
-"""Whether a call may run now: its input is checked, the policy asked, a permission looked for."""
+"""Admission of calls: check the input, apply the policy, and look for a grant."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class Ready:
 
 
 def check_call(session: Session, name: str, raw_input: Any) -> tuple[Tool[Any], BaseModel] | str:
-    """The tool and its checked input, or what is wrong, as the model should read it."""
+    """Return the tool and its checked input, or the problem as text for the model."""
     return checked_input(session.toolset, name, raw_input)
 
 
 def judge_call(
     session: Session, tool: Tool[Any], given: BaseModel, raw_input: Any
 ) -> tuple[Verdict, Proposed | None]:
-    """The policy's verdict on a call, and what it proposes, if it does."""
+    """Return the policy's verdict on a call, and the call's proposal, if it makes one."""
     proposed = tool.proposed(given)
     verdict = judge(
         session.spec,
@@ -65,7 +65,7 @@ def judge_call(
 
 
 def _refusal(session: Session, tool: str) -> Verdict | None:
-    """The refusal of a tool by a part of a feature."""
+    """Return the refusal of a tool by a part of a feature."""
     for part in session.parts:
         verdict = part.refusal(tool, list(session.toolset.tools), session.known_tools)
         if verdict is not None:
@@ -74,7 +74,7 @@ def _refusal(session: Session, tool: str) -> Verdict | None:
 
 
 async def prepare_call(session: Session, call: Call) -> Ready | None:
-    """What `call` needs to run now; None when it has ended or must wait."""
+    """Return `call` with the data to run it now; None if it has ended or must wait."""
     runnable = (ToolCallStatus.PENDING, ToolCallStatus.APPROVED, ToolCallStatus.STARTED)
     place = (call.turn, call.position)
     if call.status not in runnable or place in session.stale or place in session.waits:
@@ -83,7 +83,7 @@ async def prepare_call(session: Session, call: Call) -> Ready | None:
     checked = check_call(session, call.tool, raw_input)
     if isinstance(checked, str):
         # The model's own calls are checked when they arrive: this is a person's edit, or a tool
-        # that the agent has lost since.
+        # that the agent no longer has.
         await refuse_call(session, call, checked, "invalid_input")
         return None
     ready = Ready(call, *checked)
@@ -96,14 +96,14 @@ async def prepare_call(session: Session, call: Call) -> Ready | None:
     if await _is_blocked(session, ready):
         return None
     if ready.tool.trial is not None and call.edited_input:
-        # What a person makes of a call is not what was tried and shown.
+        # The trial was about the original call and not about a person's edit.
         message = "A person's edit cannot turn a call into one that writes: make the call yourself."
         await refuse_call(session, call, message, "invalid_input")
         return None
     if call.status == ToolCallStatus.APPROVED:
         if proposed is None:
             return ready
-        # A decision on a proposal makes the change: this call was approved as something else.
+        # The decision on a proposal makes its change. This call was approved as something else.
         message = proposed.kind.no_tool.format(tool=call.tool)
         await refuse_call(session, call, message, "invalid_input")
         return None
@@ -113,7 +113,7 @@ async def prepare_call(session: Session, call: Call) -> Ready | None:
             await refuse_call(session, call, problem, proposed.kind.refused)
         return None
     if ready.tool.trial is not None:
-        return None  # a person looks at what it does each time
+        return None  # a person checks its effect each time
     if verdict.action == "ask":
         reads = input_names(ready.tool.input_model)
         grant = await session.database.run(
@@ -128,13 +128,13 @@ async def prepare_call(session: Session, call: Call) -> Ready | None:
 def question_of(session: Session, call: Call) -> Question:
     raw_input = json.loads(call.edited_input or call.input)
     checked = check_call(session, call.tool, raw_input)
-    assert not isinstance(checked, str)  # `prepare_call` has closed such calls
+    assert not isinstance(checked, str)  # `prepare_call` has ended such calls
     verdict, proposed = judge_call(session, *checked, raw_input)
     return Question(call, verdict, proposed)
 
 
 def _problem_of(agent_id: str, proposed: Proposed) -> str | None:
-    """Why nobody needs to be asked about what a call proposes."""
+    """Return why a proposal is invalid, and needs no approval request; None if it is valid."""
     try:
         proposed.kind.propose(agent_id, proposed.change)
     except InvalidRequest as problem:
@@ -143,7 +143,7 @@ def _problem_of(agent_id: str, proposed: Proposed) -> str | None:
 
 
 async def refuse_call(session: Session, call: Call, message: str, code: str) -> None:
-    """End a call that cannot run as it is."""
+    """End a call that cannot run in its present form."""
     started = call.status == ToolCallStatus.STARTED
     status = ToolCallStatus.FAILED if started else ToolCallStatus.INVALID
     outcome = Outcome(call, status, result=json.dumps(message), is_error=True, code=code)
@@ -152,7 +152,7 @@ async def refuse_call(session: Session, call: Call, message: str, code: str) -> 
 
 
 async def _is_blocked(session: Session, ready: Ready) -> bool:
-    """Ask the middleware, before anybody is asked about the call and again before it is made."""
+    """Call the middleware's checks, before an approval request and again before the call."""
     if session.chain.check_call:
         tool = ready.tool
         request = ToolCallRequest(ready.call, tool.effect, leaves_machine=tool.leaves_machine)
@@ -187,7 +187,7 @@ async def _deny(session: Session, call: Call, verdict: Verdict) -> None:
 def start_call(writer: Writer, call: Call, grant_id: str = "", family: str = "") -> bool:
     """Commit that `call` is about to run.
 
-    False, and nothing started, if its approval is stale or its grant not good any more.
+    Returns False, and starts nothing, if its approval is stale or its grant is no longer valid.
     """
     if call.status == ToolCallStatus.APPROVED and approval_is_stale(writer, call, family):
         return False

@@ -1,4 +1,4 @@
-"""The engine's side of a tool call: what the session lends the tool."""
+"""The engine's side of a tool call: the parts of the session that the tool can use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def _log_late_failure(future: asyncio.Future[Any]) -> None:
-    """Nobody awaits a call that was given up, and what it raises, as when its run has ended."""
+    """Log the error of an abandoned call, such as a call of a run that has ended."""
     if not future.cancelled() and (error := future.exception()) is not None:
         logger.info("a call that was given up failed: %s: %s", type(error).__name__, error)
 

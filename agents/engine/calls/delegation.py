@@ -1,4 +1,4 @@
-"""A driver's side of subagents: starting them for a call, and parking until they have ended."""
+"""A driver's side of subagents: start them for a call, and park until they have ended."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class CallSubagents:
         )
 
     def _for_model(self, report: SubagentReport) -> SubagentReport:
-        """The report without directories of the host, which the error of a model can name."""
+        """Return the report without the host's directories, which a model's error can contain."""
         return replace(report, error=error_text(report.error, self._session.files.location))
 
 
@@ -60,7 +60,8 @@ def _start(session: Session, call: Call, orders: Sequence[TaskOrder]) -> list[st
     check_fence(writer)
     row = ToolCall.objects.get(run=run, turn=call.turn, position=call.position)
     if there := children_of(row):
-        # The call goes on: what has changed since, such as its parts, changes nothing of them.
+        # The call is resumed: changes since its start, for example of its parts, do not affect
+        # them.
         return [child.id for child in there]
     left = _left(session)
     made = []
@@ -91,7 +92,7 @@ def _start(session: Session, call: Call, orders: Sequence[TaskOrder]) -> list[st
 
 
 def _left(session: Session) -> frozenset[str] | None:
-    """The tools that all parts leave; None where none narrows. A child has no others."""
+    """Return the tools that all parts leave, None without a limit. A child has no others."""
     left: frozenset[str] | None = None
     for part in session.parts:
         narrowed = part.tools_left(session.known_tools)
@@ -135,7 +136,7 @@ def _cancel(writer: Writer, run_id: str) -> SubagentReport:
 
 
 async def still_waits(session: Session, call: Call, wait: WaitForRuns) -> Waiting | None:
-    """None when the call can be answered now."""
+    """Return the wait of a call, or None if its result is available now."""
     return await session.database.run(partial(_still_waits, session.writer, call, wait))
 
 
@@ -148,19 +149,19 @@ def _still_waits(writer: Writer, call: Call, wait: WaitForRuns) -> Waiting | Non
     row = ToolCall.objects.get(run_id=writer.run_id, turn=call.turn, position=call.position)
     assert row.started_at is not None
     until = row.started_at.timestamp() + wait.seconds
-    # By the clock that wakes it: by one that is behind it would wait again and be woken again.
+    # Use the clock that wakes it: with a slower clock it would wait and be woken again.
     clocks = RunClock.objects.filter(run_id=writer.run_id).annotate(now=DatabaseNow())
     now = clocks.values_list("now", flat=True).get()
     return Waiting(wait.run_ids, until) if now < until else None
 
 
 def wait_for_children(waits: Sequence[Waiting]) -> Park:
-    """Wait until the runs of `waits` have ended, or the first `until` is over."""
+    """Wait until the runs of `waits` have ended, or until the earliest `until`."""
     return Park(WaitReason.CHILDREN, partial(_await_children, waits))
 
 
 def _await_children(waits: Sequence[Waiting], locked: Locked) -> Suspend | None:
-    """None when there is nothing left to wait for: they ended meanwhile."""
+    """Return None if all of them have ended meanwhile."""
     run = locked.run
     run_ids = sorted({run_id for wait in waits for run_id in wait.run_ids})
     run.children.filter(is_awaited=True).exclude(pk__in=run_ids).update(is_awaited=False)

@@ -1,7 +1,8 @@
 """Running the calls of one turn.
 
-Calls without a question run first, in the model's order. Neighbours that only read run side by
-side, all others alone. The calls that are left then wait for a person.
+Calls that need no approval run first, in the model's order. Adjacent calls that only read run in
+parallel, all others alone. The remaining calls then wait for a person.
+
 Invariant 7: one tool's failure is that tool's result.
 """
 
@@ -45,13 +46,14 @@ from sandbox.policy import MAX_TIMEOUT
 logger = logging.getLogger(__name__)
 
 BACKSTOP_SECONDS = 15.0
-"""The sandbox ends a command at its time limit; only if it fails to is the call given up."""
+"""The sandbox ends a command at its time limit. The call is abandoned only if that fails."""
 
 
 async def run_open_calls(session: Session, calls: Sequence[Call]) -> list[Question]:
-    """Run what may run, and return the questions about the calls that must wait for a person.
+    """Run the calls that may run, and return the questions about calls that need approval.
 
-    Calls that wait for other runs are in `session.waits`; while there are any, nobody is asked.
+    Calls that wait for other runs are in `session.waits`. While there are any, no approval is
+    requested.
     """
     while True:
         await _close_interrupted(session, calls)
@@ -84,7 +86,7 @@ def _runs_beside_others(item: Ready) -> bool:
 
 
 async def _close_interrupted(session: Session, calls: Sequence[Call]) -> None:
-    """Invariant 2: what was started by a lost driver and may have changed something stays so."""
+    """Close calls that a lost driver started and that may have changed something (invariant 2)."""
     lost = [
         call
         for call in calls
@@ -109,7 +111,10 @@ async def _close_interrupted(session: Session, calls: Sequence[Call]) -> None:
 
 
 async def _run_group(session: Session, group: Sequence[Ready]) -> bool:
-    """Run calls side by side and store their results as they come. False: one must ask again."""
+    """Run calls in parallel and store their results as they arrive.
+
+    Returns False if a call needs another approval.
+    """
     for item in group:
         goes_on = item.tool.outlives_driver and item.call.status == ToolCallStatus.STARTED
         if item.tool.trial is not None and not await still_as_shown(session, item):
@@ -138,7 +143,7 @@ async def _run_group(session: Session, group: Sequence[Ready]) -> bool:
 
 
 async def _start(session: Session, call: Call, grant_id: str) -> bool:
-    """Commit `started`, unless the commit of the reply did. False: the permission is stale."""
+    """Commit `started`, unless the reply's commit did. Returns False if the permission is stale."""
     place = (call.turn, call.position)
     if place in session.started_here:
         return True
@@ -154,11 +159,11 @@ async def _start(session: Session, call: Call, grant_id: str) -> bool:
 
 
 async def _run_one(session: Session, item: Ready) -> Outcome | None:
-    """Invariant 7: whatever a tool does, it comes to one outcome.
+    """Run one call to exactly one outcome, for any behaviour of the tool (invariant 7).
 
-    None: the call goes on later. It waits for other runs, and `session.waits` has it, or its
-    middleware lets go of the run, and `session.leaving` has that. Only a stop, and the loss of the
-    engine's own database or lease, pass through.
+    Returns None if the call continues later. Either it waits for other runs (see `session.waits`),
+    or its middleware releases the run (see `session.leaving`). Only a stop, and the loss of the
+    engine's own database or lease, are raised.
     """
     call, tool = item.call, item.tool
     request = _Request(call, tool.effect, item=item, leaves_machine=tool.leaves_machine)
@@ -182,11 +187,11 @@ class _Request(ToolCallRequest):
 
 
 class _Waits(BaseException):
-    """The call waits for other runs: no wrap has a result to look at."""
+    """The call waits for other runs, so wraps get no result."""
 
 
 async def _made_with_wraps(session: Session, request: _Request) -> ToolResult | None:
-    """Make the call with all wraps. What one of them raises becomes the result of the call."""
+    """Make the call with all wraps. An error of a wrap becomes the result of the call."""
     item = request.item
     try:
         return await session.call_tool(request)
@@ -225,7 +230,7 @@ def failed_wrap(
 
 
 async def attempt_tool(session: Session, request: ToolCallRequest) -> ToolResult:
-    """Make one attempt: what wraps have as their handler. The first one is journaled already."""
+    """Make one attempt: the handler of the innermost wrap. The first one is journaled already."""
     assert isinstance(request, _Request)
     if request.attempts:
         refusal = await _begin_again(session, request)
@@ -240,7 +245,7 @@ async def attempt_tool(session: Session, request: ToolCallRequest) -> ToolResult
 
 
 async def _begin_again(session: Session, request: _Request) -> Refusal | None:
-    """Commit that a call is made once more, unless a middleware refuses that."""
+    """Commit another attempt of a call, unless a middleware refuses it."""
     call = request.row
     if request.effect != Effect.READ:
         raise RuntimeError(
@@ -259,7 +264,7 @@ async def _begin_again(session: Session, request: _Request) -> Refusal | None:
 
 
 def _finish_parts(session: Session, call: Call, outcome: Outcome) -> None:
-    """Let the commit of `outcome` write what the parts of features record of the call."""
+    """Add the rows that parts of features write about the call to the commit of `outcome`."""
     finished = FinishedCall(
         session.writer.run_id,
         session.writer.thread_id,
@@ -283,7 +288,7 @@ def _finish_parts(session: Session, call: Call, outcome: Outcome) -> None:
 
 
 async def _attempt(session: Session, item: Ready) -> ToolResult | None:
-    """Make the call once. None: it waits for other runs."""
+    """Make the call once. Returns None if it waits for other runs."""
     call = item.call
     place = (call.turn, call.position)
     given = call.edited_input or call.input
@@ -299,7 +304,7 @@ async def _attempt(session: Session, item: Ready) -> ToolResult | None:
 
 
 def _for_model(session: Session, call: Call, result: ToolResult) -> ToolResult:
-    """The error as the model may read it. What is left out goes to the log."""
+    """Return the error in the form for the model. The removed details are logged."""
     content = error_content(result.content, session.files.location, blocks=result.blocks)
     if content == result.content:
         return result
@@ -329,9 +334,9 @@ async def _made(session: Session, item: Ready) -> ToolResult | None:
             code="timeout",
         )
     except (OperationalError, InterfaceError, InternalError, FenceLost):
-        # Not the tool's failure but this driver's: the database is away, or the run another's.
+        # This is no failure of the tool: the driver has lost the database or the run.
         raise
-    except Exception as error:  # a tool is somebody else's code
+    except Exception as error:  # a tool is third-party code
         logger.exception(
             "a tool failed", extra={"run_id": session.writer.run_id, "tool": call.tool}
         )
@@ -344,7 +349,7 @@ async def _made(session: Session, item: Ready) -> ToolResult | None:
 async def _result(
     session: Session, call: Call, given: ToolResult | WaitForRuns
 ) -> ToolResult | None:
-    """The result of a call, or None when it waits for other runs."""
+    """Return the result of a call, or None if it waits for other runs."""
     if isinstance(given, ToolResult):
         return given
     waiting = await still_waits(session, call, given)
@@ -355,7 +360,7 @@ async def _result(
 
 
 async def _stop(session: Session, tasks: dict[asyncio.Task[Outcome | None], Ready]) -> None:
-    """End calls whose run is being stopped, and store what is known of them, if that is allowed."""
+    """End the calls of a run that is being stopped, and store their outcomes, if still allowed."""
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks)
@@ -366,7 +371,7 @@ async def _stop(session: Session, tasks: dict[asyncio.Task[Outcome | None], Read
     for task, item in tasks.items():
         if not task.cancelled() and task.exception() is None:
             if (ended := task.result()) is not None:
-                outcomes.append(ended)  # by itself, in the same moment
+                outcomes.append(ended)  # it ended normally at the same time
         elif reason is StopReason.DRAIN and item.tool.effect == Effect.READ:
             continue  # it runs again in another process
         else:

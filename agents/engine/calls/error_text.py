@@ -1,4 +1,4 @@
-"""The text of an error as a model may read it: without tracebacks and directories of the host."""
+"""Error texts for models, without tracebacks and directories of the host."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from agents.settings import DataSettings
 
 _TRACEBACK = "Traceback (most recent call last):"
 _SHORTEST = 2
-"""Path parts of a directory that is replaced: never `/`."""
+"""The minimum of path parts of a directory that is replaced: never `/`."""
 
 
 def error_text(text: str, location: WorkspaceLocation) -> str:
     """Remove tracebacks, and replace directories of the host by their names in the sandbox.
 
-    Of a traceback only the line with the exception stays.
+    Only the line with the exception is kept of a traceback.
     """
     return _without_directories(_without_tracebacks(text), _directories(location))
 
@@ -33,7 +33,7 @@ def error_text(text: str, location: WorkspaceLocation) -> str:
 def error_content(content: Any, location: WorkspaceLocation, *, blocks: bool = False) -> Any:
     """Do the same with the content of a result: a text, JSON, or blocks some of which have texts.
 
-    In blocks, other strings can be the data of pictures: they stay as they are.
+    In blocks, other strings can be the data of pictures and are not changed.
     """
     if isinstance(content, str):
         return error_text(content, location)
@@ -80,7 +80,7 @@ def _without_directories(text: str, directories: Mapping[str, str]) -> str:
 def _directories(location: WorkspaceLocation) -> dict[str, str]:
     found: dict[str, str] = {}
     for directory, name in _named(location):
-        # Neither raises an error, whatever the host looks like: one would end the run.
+        # Neither call raises an error for any host configuration: an error would end the run.
         for path in (directory, Path(os.path.realpath(directory))):
             if path.is_absolute() and len(path.parts) >= _SHORTEST:
                 found.setdefault(str(path), name)
@@ -104,5 +104,5 @@ def _named(location: WorkspaceLocation) -> Iterator[tuple[Path, str]]:
     yield Path(agents.__file__).parents[1], "<Vel>"
     if base := getattr(settings, "BASE_DIR", None):
         yield Path(base), "<project>"
-    # It stays "~" for an account without a home directory.
+    # It remains "~" for an account without a home directory.
     yield Path(os.path.expanduser("~")), "<home>"

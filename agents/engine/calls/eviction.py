@@ -1,7 +1,7 @@
 """Long results of tools go to files of the thread, and the model gets their head and tail.
 
 The file is written before the result is stored, and its name is the same for each attempt of the
-call. So a crash leaves one file and one result. An agent cannot guess the name and create the file
+call, so a crash leaves one file and one result. An agent cannot guess the name and create the file
 first.
 """
 
@@ -28,23 +28,24 @@ from sandbox.backends.protocol import FileBackend
 from sandbox.errors import FileError, ReadOnlyPath, SandboxError, StorageFull
 
 PAGED = frozenset({"read_file", "grep", "glob", "ls", "search_transcript"})
-"""Tools whose results are parts of something that is stored already. They are cut, and get no file;
-otherwise reading a file would write another one."""
+"""Tools whose results are parts of stored data. They are cut, and get no file; otherwise reading a
+file would write another one."""
 NOTE_BYTES = 400
 BULK = 0.4
-"""If one text is this part of a result that is an object, the file has it as text, not as JSON."""
+"""If one text is at least this part of a result object, the file contains it as text, not as
+JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The file with a long text, or why there is none."""
+    """The file with a long text, or the reason why there is none."""
 
     path: str = ""
     problem: str = ""
     size: int = 0
-    """Bytes of the text."""
+    """The size of the text in bytes."""
     cut: int = 0
-    """Bytes of the text that do not fit into a file."""
+    """The number of bytes that do not fit into a file."""
 
 
 async def within_bounds(session: Session, call: Call, result: ToolResult) -> ToolResult:
@@ -85,7 +86,7 @@ async def _keep(session: Session, call: Call, text: str) -> Kept:
 
 
 def keep_text(files: Callable[[], FileBackend], kind: str, place: str, text: str) -> Kept:
-    """Write a text into the thread's shared files, with the backend of tools. It blocks."""
+    """Write a text into the thread's shared files, with the backend of tools. Blocks."""
     data = text.encode("utf-8")
     limit = MessageSettings.now().RESULT_BYTES
     cut = max(0, len(data) - limit)
@@ -98,7 +99,7 @@ def keep_text(files: Callable[[], FileBackend], kind: str, place: str, text: str
 def _write(
     backend: Callable[[], FileBackend], paths: Sequence[str], data: bytes
 ) -> tuple[str, str]:
-    """Write the first path that is possible. Return the path and "", or "" and the problem."""
+    """Write the first possible path. Return the path and "", or "" and the problem."""
     problem = ""
     try:
         files = backend()

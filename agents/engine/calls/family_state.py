@@ -1,7 +1,7 @@
-"""What the runs of a family have in common, as it is now: an approval is bound to it.
+"""The shared state of a family of runs. Approvals are bound to it.
 
-Invariant 4: what was approved is what happens. The workspace generation counts a thread's own
-writes; the files that a subagent shares with its parent are changed by others, too.
+Invariant 4: the approved call is the call that runs. The workspace generation counts a thread's own
+writes, but other runs can also change the files that a subagent shares with its parent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sandbox.paths import FAMILY_AREAS
 
 
 async def family_state(session: Session) -> str:
-    """A text that changes when shared files do; empty for a run that shares none."""
+    """Return a text that changes with the shared files; empty for a run that shares none."""
     found = await session.database.run(_generations, session.writer.thread_id)
     if not found:
         return ""
@@ -27,15 +27,15 @@ async def family_state(session: Session) -> str:
     if not session.spec.sandbox:
         return await session.database.run(_rows, location.family or location.thread_id)
     if location.own_directory is not None:
-        # The caller's own directory is everybody's workspace, and may be large: who has written
-        # counts, not what.
+        # The caller's own directory is the workspace of all, and may be large: compare the numbers
+        # of writes, not the contents.
         return found
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(session.threads, _shared, session)
 
 
 def _generations(thread_id: str) -> str:
-    """Those of all threads of the family; empty where there is no family."""
+    """Return the generations of all threads of the family, or "" without one."""
     thread = Thread.objects.only("pk", "root_id").get(pk=thread_id)
     root = thread.root_id or thread.pk
     members = Thread.objects.filter(root_id=root).order_by("pk")
@@ -55,5 +55,5 @@ def _shared(session: Session) -> str:
     try:
         directories = session.files.workspace().directories
     except SandboxError:
-        return "no workspace"  # which the call itself will tell
+        return "no workspace"  # the call itself reports it
     return fingerprint(directories[area] for area in FAMILY_AREAS)

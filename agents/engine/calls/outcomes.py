@@ -1,4 +1,4 @@
-"""How a call ended, as the journal stores it and watchers see it."""
+"""The outcome of a call, for the journal and for watchers."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from agents.states import ToolCallStatus
 async def store_outcomes(
     session: Session, outcomes: Sequence[Outcome], drafts: Sequence[EventDraft] = ()
 ) -> None:
-    """Write results, and then hold the calls as they are now in the journal."""
+    """Store results, and then update the calls in memory to the journal's state."""
     database = session.database
-    # What a tool commits with its result may lock anything.
+    # Other rows that a tool commits with its result may take any locks.
     alone = any(
         outcome.commit or any(commit.alone for commit in outcome.commits) for outcome in outcomes
     )
@@ -44,7 +44,7 @@ async def store_outcomes(
 async def commit_with(
     database: Database, write: Callable[[], None], commits: Sequence[Commit], *, alone: bool
 ) -> None:
-    """Run `write`, which runs the writes of `commits`, and tell middleware."""
+    """Run `write`, which runs the writes of `commits`, and then notify middleware."""
     alone = alone or any(commit.alone for commit in commits)
     try:
         await (database.run(write) if alone else database.share(write))
@@ -63,16 +63,16 @@ async def _commit_again(database: Database, write: Callable[[], None], again: Co
 
 
 def committed(commits: Sequence[Commit]) -> None:
-    """Tell middleware that what it wrote is committed."""
+    """Notify middleware that its rows are committed."""
     for commit in commits:
         if commit.then is not None:
             commit.then()
 
 
 def outcome_of(call: Call, result: ToolResult) -> Outcome:
-    """A tool's result as the journal stores it and watchers see it."""
+    """Return a tool's result in the forms for the journal and for watchers."""
     if call.edited_input and not result.blocks:
-        # Invariant 4: the model's own call stays in history, so it must hear what ran instead.
+        # Invariant 4: the model's own call stays in history, so it must know the input that ran.
         changed = preview(call.edited_input)
         note = f"[This ran with an input changed by a person: {changed}]"
         text = result.content if isinstance(result.content, str) else dump(result.content)

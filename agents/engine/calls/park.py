@@ -1,4 +1,4 @@
-"""Asking people about calls, and seeing whether what they approved still holds."""
+"""Approval requests for calls, and the check that an approval is still valid."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from agents.states import (
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A call that needs a person. `proposed` is what it proposes, if it does.
+    """A call that needs approval. `proposed` is its proposal, if it makes one.
 
-    `preview` is what a trial of it has shown.
+    `preview` is the result of its trial.
     """
 
     call: Call
@@ -47,7 +47,7 @@ class Question:
 
 
 def _calls_of(questions: Sequence[Question]) -> list[dict[str, Any]]:
-    """Return the calls as middleware gets them."""
+    """Return the calls in the form for middleware."""
     return [
         {
             "call_id": question.call.call_id,
@@ -59,10 +59,10 @@ def _calls_of(questions: Sequence[Question]) -> list[dict[str, Any]]:
 
 
 def wait_for_people(questions: Sequence[Question], family: str = "") -> Park:
-    """Ask a person about each call.
+    """Request approval for each call.
 
-    Invariant 4: the digest is taken here, after every call of the turn that needs nobody has
-    finished, over the call, its input, the workspace generation and `family`, the state of what
+    Invariant 4: the digest is computed here, after all calls of the turn that need no approval have
+    finished. It covers the call, its input, the workspace generation and `family`, the state that
     the run shares with others.
     """
     settle = partial(_ask_all, questions, family)
@@ -87,7 +87,7 @@ def _ask_all(questions: Sequence[Question], family: str, locked: Locked) -> Susp
     )
     if asked:
         return Suspend({"approval_ids": asked}, drafts)
-    # What a proposal builds on changed a moment ago, and no question is left.
+    # The base of a proposal has just changed, and no question is left.
     append_events(run.pk, drafts)
     return None
 
@@ -128,7 +128,7 @@ def _refuse(row: ToolCall, message: str, code: str) -> EventDraft:
 
 
 def approval_is_stale(writer: Writer, call: Call, family: str) -> bool:
-    """Whether what a person approved is no longer what would happen. Supersedes the approval then.
+    """Return whether an approval is out of date, and supersede it then.
 
     Runs in the transaction that would commit `started`.
     """
@@ -160,7 +160,7 @@ def approval_is_stale(writer: Writer, call: Call, family: str) -> bool:
 
 
 async def park_run(session: Session, parking: Park) -> bool:
-    """Whether the driver has let go of the run. False: there is nothing to wait for."""
+    """Park the run. Return False if there is nothing to wait for, and the run continues."""
     for item in session.chain.on_park:
         await item.on_park(session.context, parking)
     active_ms = session.active_ms()

@@ -1,4 +1,4 @@
-"""A tool's result in its two forms: whole for the model and the journal, short for watchers."""
+"""A tool's result in two forms: complete for the model and the journal, short for watchers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from agents.states import ToolCallStatus
 
 
 def clean_text(text: str) -> str:
-    """Text that every database and every model API takes: lone surrogates become `?`."""
+    """Return text that every database and model API accepts: lone surrogates become `?`."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def render_result(result: ToolResult, limit: int) -> tuple[str, str]:
-    """The result as (JSON text of the block's content, text for watchers).
+    """Return the result as (JSON text of the block's content, text for watchers).
 
-    An empty result says so: the model API refuses empty text.
+    An empty result is replaced by a note: the model API refuses empty text.
     """
     if result.blocks:
         rendered = dump(result.content)
@@ -33,14 +33,14 @@ def render_result(result: ToolResult, limit: int) -> tuple[str, str]:
 
 
 def finished_event(call: Call, text: str, *, is_error: bool, code: str) -> EventDraft:
-    """What watchers are told of a call that has ended."""
+    """Return the event for watchers about a call that has ended."""
     if is_error:
         return ToolFailed(call_id=call.call_id, message=preview(text), code=code or "tool_error")
     return ToolCompleted(call_id=call.call_id, output=preview(text))
 
 
 def called_event(call: Call) -> EventDraft:
-    """What watchers are told of a call that the model asks for."""
+    """Return the event for watchers about a call that the model makes."""
     shown = preview_input(json.loads(call.input))
     if call.status == ToolCallStatus.INVALID:
         return ToolRejected(

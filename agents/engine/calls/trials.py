@@ -1,6 +1,6 @@
-"""Calls that are tried and shown before anybody decides, and tried again before they are made.
+"""Calls with a trial: it is shown before the decision, and repeated before the call is made.
 
-A trial does nothing that stays, so it may be made as often as needed, also after a crash.
+A trial leaves no changes, so it can be repeated at any time, also after a crash.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from agents.states import (
 logger = logging.getLogger(__name__)
 
 TRIAL_SECONDS = 300.0
-"""The limits of what a tool reaches hold as well, and are usually shorter."""
+"""The limits of the systems that a tool accesses also apply, and are usually shorter."""
 
 
 async def questions_about(session: Session, calls: Sequence[Call]) -> list[Question] | None:
-    """The questions about all calls that are open. None: one could not be tried, and has ended."""
+    """Return the questions about all open calls; None if a trial failed, and its call has ended."""
     questions = []
     for call in calls:
         if call.status not in OPEN_CALLS:
             continue
         question = question_of(session, call)
         checked = check_call(session, call.tool, json.loads(call.edited_input or call.input))
-        assert not isinstance(checked, str)  # `prepare_call` has closed such calls
+        assert not isinstance(checked, str)  # `prepare_call` has ended such calls
         if checked[0].trial is not None and call.status != ToolCallStatus.WAITING:
             shown = await _try(session, call, *checked)
             if isinstance(shown, ToolResult):
@@ -58,7 +58,7 @@ async def questions_about(session: Session, calls: Sequence[Call]) -> list[Quest
 
 
 async def still_as_shown(session: Session, item: Ready) -> bool:
-    """Whether an approved call would still do what was shown. If not it is asked anew."""
+    """Return whether an approved call would still do the same. If not, it needs a new approval."""
     call = item.call
     place = (call.turn, call.position)
     request = await session.database.run(_approved, session.writer, call)
@@ -89,7 +89,7 @@ async def _try(
         return error(f"{call.tool} could not be tried: it took too long.", "timeout")
     except (OperationalError, InterfaceError, InternalError, FenceLost, Stopped):
         raise
-    except Exception as problem:  # a tool is somebody else's code
+    except Exception as problem:  # a tool is third-party code
         logger.exception(
             "a trial failed", extra={"run_id": session.writer.run_id, "tool": call.tool}
         )

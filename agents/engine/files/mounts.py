@@ -11,13 +11,13 @@ from sandbox.backends.protocol import FileBackend
 
 
 def with_mounts(files: FileBackend, agent_id: str, call: Callable[..., Any]) -> FileBackend:
-    """`files`, with those of the mounts. `call` is a transaction."""
+    """Return `files` with the mounts of features. `call` runs a transaction."""
     found = {mount.root: mount.files(agent_id, call) for mount in mounts()}
     return CompositeBackend(files, found) if found else files
 
 
 class SeenOutsideMounts:
-    """`seen` without the mounts: a proposal there builds on a revision, not on what was read."""
+    """`seen` without the mounts: there, a proposal is based on a revision, not on read content."""
 
     def __init__(self, seen: SeenFiles) -> None:
         self._seen = seen

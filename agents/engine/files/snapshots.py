@@ -1,4 +1,4 @@
-"""Which files a call has changed: a snapshot after it, whose row commits with its result."""
+"""The files that a call has changed: a snapshot after it, whose row commits with its result."""
 
 from __future__ import annotations
 
@@ -36,19 +36,20 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 PRUNE_EVERY = 50
-"""Snapshots after which a long run looks whether some are over the policy."""
+"""A long run checks after this number of snapshots whether some exceed the limits."""
 PRUNE_SHARE = 4
-"""It looks as well when it has stored the fourth part of what a thread may."""
+"""It also checks when it has stored a fourth of a thread's limit."""
 
 
 class WorkspaceBusy(SandboxError):
-    """Somebody restores the workspace at this moment."""
+    """A person is restoring the workspace now."""
 
 
 class CallSnapshots:
     """The snapshots of one driver's calls. All methods are for tool threads: they block.
 
-    A store that fails, such as a full disk, costs the history of changes and no call.
+    If a store fails, for example on a full disk, the history of changes is incomplete, but no call
+    fails.
     """
 
     def __init__(
@@ -70,9 +71,9 @@ class CallSnapshots:
         self._stored = 0
 
     def begin(self) -> None:
-        """Before this driver's first call that may change files: keep what is there already.
+        """Store the present files before this driver's first call that may change some.
 
-        Waits for a restore to end. Raises `WorkspaceBusy` when that takes too long.
+        Waits for the end of a restore. Raises `WorkspaceBusy` if that takes too long.
         """
         with self._lock:
             if self.has_begun:
@@ -85,9 +86,10 @@ class CallSnapshots:
                 taken = store.take(watched_areas(self._open_workspace()))
                 last = self._call(latest_manifest, thread_id)
                 if last is None:
-                    publish(store, taken.manifest)  # what the first change is compared with
+                    publish(store, taken.manifest)  # the base for the first change
                 if last is not None and last != taken.manifest:
-                    # A person, an upload, or a call whose result was lost with its driver.
+                    # Changed by a person, an upload, or a call whose result was lost with its
+                    # driver.
                     changes = count_changes(store.load(last), store.load(taken.manifest))
                     outside = replace(taken, base=last, changes=changes)
                     self._call(self._record_outside, outside, publish(store, taken.manifest))
@@ -99,13 +101,13 @@ class CallSnapshots:
             except SnapshotLost as error:
                 logger.warning("%s", error, extra={"run_id": self._writer.run_id})
             except (OSError, SandboxError):
-                # A workspace that cannot be opened is told by the tool itself.
+                # The tool itself reports a workspace that cannot be opened.
                 self._failed()
                 return
             self.has_begun = True
 
     def after(self, call: Call) -> Callable[[], object] | None:
-        """What to commit with the result of `call`; None when it has changed nothing."""
+        """Return the function to commit with the result of `call`; None if nothing has changed."""
         with self._lock:
             if not self.has_begun or self._store is None or self._has_no_room():
                 return None
@@ -159,7 +161,7 @@ class CallSnapshots:
         return forget_old_snapshots(self._writer.thread_id)
 
     def _has_no_room(self) -> bool:
-        """Copies of files are not worth the room that is reserved for what runs have to store."""
+        """Return whether the disk is short of space. Snapshots may not use the reserve of runs."""
         if not is_short():
             return False
         logger.warning(
@@ -172,7 +174,7 @@ class CallSnapshots:
 
 
 async def begin_changes(snapshots: CallSnapshots, context: ToolContext, effect: str) -> None:
-    """Before a call of this effect runs. Costs nothing but for the first that may write."""
+    """Prepare snapshots before a call. Only the first call that may write takes time."""
     if effect == Effect.WRITE and snapshots.is_on and not snapshots.has_begun:
         await context.in_thread(snapshots.begin)
 
@@ -180,7 +182,7 @@ async def begin_changes(snapshots: CallSnapshots, context: ToolContext, effect: 
 async def add_changes(
     snapshots: CallSnapshots, threads: Executor, effect: str, outcome: Outcome
 ) -> None:
-    """After a call: let its outcome commit what it has changed."""
+    """Add the snapshot's row to the outcome of a call."""
     if effect != Effect.WRITE or not snapshots.is_on:
         return
     record = await to_its_end(threads, partial(snapshots.after, outcome.call))
@@ -197,8 +199,10 @@ async def add_changes(
 
 
 async def to_its_end(threads: Executor, function: Callable[[], T]) -> T:
-    """Even if the call is cancelled meanwhile: this is bounded, and a call that has ended keeps
-    its outcome."""
+    """Run a function in a thread, and wait for it even if the call is cancelled.
+
+    It takes a limited time, and a call that has ended keeps its outcome.
+    """
     future = asyncio.get_running_loop().run_in_executor(threads, function)
     try:
         return await asyncio.shield(future)

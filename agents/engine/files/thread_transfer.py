@@ -1,4 +1,4 @@
-"""The first step of a run on one of several hosts: its files are here before they are opened."""
+"""The first step of a run on one of several hosts: fetch its files before they are opened."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ from sandbox.directories.file_lock import LockTimeout
 from sandbox.errors import SandboxError
 
 MAX_TOLD = 20
-"""Paths that the model and the event are told; both say how many there are."""
+"""The number of paths in the note for the model and in the event; both contain the total."""
 
 
 class FilesNotRestored(Exception):
-    """The files of a thread that has moved cannot be had. The message is for people."""
+    """The files of a thread that has moved are unavailable. The message is for people."""
 
 
 @dataclass(slots=True)
 class _Move:
-    """One thread's directories: where they go, and the row whose state they get."""
+    """One thread's directories: their location, and the row with their state."""
 
     location: WorkspaceLocation
     placement: int
     state: WorkspaceSnapshot | None
     is_last: bool
-    """Whether that is the last state there ever was."""
+    """Whether that is the thread's last state at all."""
     lost_host: str
     states: list[tuple[ThreadState, str]]
-    """The states of features that are stored."""
+    """The stored states of features."""
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class _Plan:
 
 
 async def settle_files(worker: Resources, handle: RunHandle, writer: Writer, run: Run) -> None:
-    """Bring what the run's thread has on other hosts. Costs nothing where there is one machine.
+    """Fetch the thread's files from other hosts. A single machine has nothing to do.
 
     Raises `StorageFailed` (worth another try), `FilesNotRestored`, `Stopped` and `FenceLost`.
     """
@@ -100,7 +100,7 @@ def _is_here(move: _Move) -> bool:
 
 
 async def _in_thread(worker: Resources, handle: RunHandle, function: Callable[[], Any]) -> Any:
-    """Even if the driver is stopped: what is half written is told by its missing mark."""
+    """Wait for the end even if the driver is stopped: an incomplete directory has no mark."""
     with handle.interruptible():
         future = asyncio.ensure_future(worker.in_thread(function))
         try:
@@ -135,7 +135,7 @@ def _plan(writer: Writer, run: Run) -> _Plan:
 
 
 def _own_thread(run: Run) -> Thread:
-    """Whose directories it has: a subagent that only reads has its parent's."""
+    """Return the thread of the run's directories: a read-only subagent uses its parent's."""
     while run.parent is not None and run.spec.get("read_only"):
         run = run.parent
     return run.thread
@@ -147,7 +147,7 @@ def _call(
     function: Callable[..., Any],
     *arguments: Any,
 ) -> Any:
-    """From a tool thread through the loop's one door to the database."""
+    """Run a transaction from a tool thread, through the loop's only database connection."""
     job = worker.database.run(function, *arguments)
     return asyncio.run_coroutine_threadsafe(job, loop).result()
 
@@ -165,14 +165,14 @@ def _content(upload_id: str, is_rendition: bool) -> bytes | None:
 
 
 def _tell(writer: Writer, run: Run, move: _Move, received: ReceivedFiles) -> None:
-    """The event that says where the files are now; the model is told of what is missing."""
+    """Store the event with the new place of the files, and a note for the model about lost ones."""
     check_fence(writer)
     thread_id = move.location.thread_id
     Thread.objects.filter(pk=thread_id).update(lost_host="")
     for kind in received.lost:
         kind.forget(thread_id)
     if move.state is None and not move.lost_host and not move.states:
-        return  # it had none
+        return  # there were no files
     state = move.state
     missing = _shown(received.missing)
     states: dict[str, Any] = {
@@ -195,7 +195,7 @@ def _tell(writer: Writer, run: Run, move: _Move, received: ReceivedFiles) -> Non
 
 
 def _shown(paths: list[str]) -> list[str]:
-    """As JSON, so that no name ends its sentence."""
+    """Return paths as JSON, so no name can break out of its sentence."""
     return [dump(shown_path(path)) for path in paths]
 
 

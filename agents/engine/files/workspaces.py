@@ -51,7 +51,10 @@ from sandbox.workspace import Workspace
 
 
 class ThreadFiles:
-    """Opened when the first tool asks for it. All methods are for tool threads: they block."""
+    """The files of a thread, opened by the first tool that needs them.
+
+    All methods are for tool threads: they block.
+    """
 
     def __init__(
         self,
@@ -83,9 +86,9 @@ class ThreadFiles:
         self._toolbox: HeldToolbox | None = None
 
     def backend(self) -> FileBackend:
-        """The file tools' backend: rows without a sandbox, else the workspace's directories.
+        """Return the backend of file tools: the workspace's directories, or rows without a sandbox.
 
-        In both the mounts of features are at their places.
+        Both include the mounts of features.
         """
         with self._lock:
             if self._backend is None:
@@ -111,7 +114,7 @@ class ThreadFiles:
             return self._backend
 
     def _used_by_others(self, path: str) -> bool:
-        """Whether another subagent uses this file, which it shares, at the same time."""
+        """Return whether another subagent uses this shared file at the same time."""
         has_own_workspace = self._spec.sandbox and self.location.own_directory is None
         shared = [f"{SANDBOX_ROOT}/{area}" for area in FAMILY_AREAS]
         if has_own_workspace and not any(is_within(path, area) for area in shared):
@@ -120,7 +123,7 @@ class ThreadFiles:
         return bool(self._call(used_by_other_subagents, family, run_id, path))
 
     def sandbox(self, timeout: float) -> BaseSandbox:
-        """A sandbox over the workspace. Raises `SandboxError`, as for a missing toolbox."""
+        """Return a sandbox over the workspace. Raises `SandboxError`, as for a missing toolbox."""
         if not self._spec.sandbox:
             raise SandboxUnavailable("This agent has no sandbox: nothing can be executed.")
         if is_short():
@@ -140,7 +143,7 @@ class ThreadFiles:
         return BubblewrapSandbox(policy, guard=guard)
 
     def _hold_toolbox(self) -> Toolbox | None:
-        """The same generation for all commands of this driver; it goes when this object goes."""
+        """Return the toolbox, the same generation for all commands until this object is deleted."""
         if not self._spec.toolbox:
             return None
         if self._toolbox is None:
@@ -148,9 +151,9 @@ class ThreadFiles:
         return self._toolbox.toolbox
 
     def workspace(self) -> Workspace:
-        """The directories, opened or made. Raises `SandboxError`.
+        """Return the directories, opened or created. Raises `SandboxError`.
 
-        What changes a user's own directory afterwards is in the report at the end of the run.
+        Later changes of a user's own directory are in the report at the end of the run.
         """
         with self._lock:
             workspace = self._open()
@@ -177,23 +180,23 @@ class ThreadFiles:
             ) from error
 
     def _areas(self) -> dict[str, Path]:
-        """The directories on this host that parts of features have for areas of the sandbox."""
+        """Return the host's directories that parts of features provide as areas of the sandbox."""
         found = {part.area: part.directory(self._call) for part in self._parts if part.area}
         return {area: directory for area, directory in found.items() if directory is not None}
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """From a tool thread through the loop's one door to the database."""
+        """Run a transaction from a tool thread, through the loop's only database connection."""
         job = self._database.run(function, *arguments)
         return asyncio.run_coroutine_threadsafe(job, self._loop).result()
 
 
 def _is_parents(location: WorkspaceLocation) -> bool:
-    """Whether a subagent works in the caller's own directory: its changes are the parent's."""
+    """Return whether a subagent works in the caller's directory: its changes are the parent's."""
     return bool(location.family) and location.own_directory is not None
 
 
 def _mounted(areas: Mapping[str, Path]) -> dict[str, FileBackend]:
-    """The areas as files, each also by its short path."""
+    """Return the areas as files, each also at its short path."""
     return {
         f"{root}/{area}": ReadOnly(TreeBackend(directory))
         for area, directory in areas.items()

@@ -1,1 +1,1 @@
-"""What the drivers of one process share: leases, the event log, and periodic work."""
+"""The shared parts of a process's drivers: leases, the event log, and periodic work."""

@@ -1,7 +1,7 @@
-"""Streamed text on its way to watchers: gathered for a moment and written for all runs at once.
+"""Streamed text for watchers: collected for a moment and written for all runs together.
 
 Invariant 8: a run's deltas are written before its next change of state, or not at all: the event
-that completes a part carries the whole text.
+that completes a part contains the whole text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FLUSH_SECONDS = 0.05
 
 @dataclass(slots=True)
 class _Pieces:
-    """Pieces of one part that are not written yet; they become one event."""
+    """Unwritten pieces of one part; they become one event."""
 
     kind: type[Piece]
     part: str
@@ -46,7 +46,7 @@ class DeltaStream:
         self._drafts: list[EventDraft | _Pieces] = []
 
     def add(self, kind: type[Piece], part: str, text: str) -> None:
-        """More text for `part`, the part of a reply or the call that `kind` is about."""
+        """Add text to `part`: the part of a reply, or the call, according to `kind`."""
         if self._drafts:
             last = self._drafts[-1]
             if type(last) is _Pieces and last.kind is kind and last.part == part:
@@ -63,11 +63,11 @@ class DeltaStream:
         self._drafts.append(draft)
 
     def drop_parts(self) -> None:
-        """Forget unwritten pieces of the model's reply; what is said about steps stays."""
+        """Discard unwritten pieces of the model's reply. Events about steps are kept."""
         self._drafts = [each for each in self._drafts if isinstance(each, StepStarted | StepReset)]
 
     def take(self) -> list[EventDraft]:
-        """What is not written yet; the caller writes it, or leaves it out for good."""
+        """Return the unwritten events. The caller writes or discards them."""
         drafts, self._drafts = self._drafts, []
         return [each.event() if isinstance(each, _Pieces) else each for each in drafts]
 
@@ -97,8 +97,7 @@ class DeltaFlusher:
         for stream in self._waiting:
             drafts = stream.take()
             if drafts:
-                # Asked for in this moment, so that no driver can ask for a later change of its
-                # state before it.
+                # Submitted now, so no driver can submit a later change of its state first.
                 written = self._database.submit(write_events, stream.writer, drafts)
                 written.add_done_callback(partial(self._written, stream.writer))
         self._waiting.clear()
@@ -108,7 +107,7 @@ class DeltaFlusher:
         if isinstance(error, FenceLost):
             self._on_lost(writer)
         elif error is not None:
-            # Deltas are a convenience: the completed part carries the whole text.
+            # Deltas are optional: the completed part contains the whole text.
             logger.warning(
                 "streamed text was not written: %s", error, extra={"run_id": writer.run_id}
             )

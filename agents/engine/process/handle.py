@@ -1,4 +1,4 @@
-"""How a running driver is reached from outside: to stop it, and to see whether its lease holds."""
+"""The handle of a running driver: stop it from outside, and check its lease."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class RunHandle:
         self.stopping: StopReason | None = None
         self.draining = False
         self._stretches: dict[asyncio.Task[Any], bool] = {}
-        """By task, whether it is interrupted: calls of tools run in tasks of their own, beside
-        the driver that waits for them."""
+        """By task, whether it is interrupted. Tool calls run in tasks of their own, while the
+        driver waits for them."""
 
     def stop(self, reason: StopReason) -> None:
-        """Interrupt what the driver waits for. The first reason stays, but a lost lease wins."""
+        """Interrupt the driver's waits. The first reason is kept, but a lost lease replaces it."""
         if self.stopping is None or reason is StopReason.LEASE_LOST:
             self.stopping = reason
         for task, is_interrupted in self._stretches.items():
@@ -32,18 +32,18 @@ class RunHandle:
                 task.cancel()
 
     def check(self) -> None:
-        """Raise `Stopped` if the driver should not begin another step."""
+        """Raise `Stopped` if the driver should not start another step."""
         if self.stopping is not None:
             raise Stopped(self.stopping)
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """A stretch in which `stop` takes effect at once, as `Stopped`.
+        """Let `stop` take effect immediately in this block, as `Stopped`.
 
-        Outside of it the driver writes rows, and is not to be torn out of a transaction. A stretch
-        may contain others of its task: what is in between is interruptible as well, and
-        `CancelledError` passes up to the outermost one, so that nothing on the way takes the stop
-        for an error. Several tasks may be in stretches at once: a stop interrupts each.
+        Outside of it the driver writes rows, and must not be interrupted in a transaction. A block
+        may contain others of its task: everything in between is interruptible as well, and
+        `CancelledError` is raised up to the outermost one, so no code in between takes the stop for
+        an error. Several tasks may be in blocks at the same time: a stop interrupts each.
         """
         self.check()
         task = asyncio.current_task()
@@ -63,7 +63,7 @@ class RunHandle:
         finally:
             is_interrupted = self._stretches.pop(task)
             if is_interrupted and task.cancelling():
-                # The stretch ended by itself in the moment of the cancel, or with another error.
+                # The block ended at the time of the cancel, normally or with another error.
                 task.uncancel()
         if is_interrupted:
             self.check()

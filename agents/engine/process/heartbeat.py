@@ -1,8 +1,8 @@
-"""Keeping leases alive, and hearing of cancellations, whatever the drivers do.
+"""Renewal of leases, and detection of cancel requests, independent of the drivers.
 
-Invariant 1: a driver that cannot renew stops itself, and kills what it started, before its lease
-runs out and another driver may begin. Renewing has a thread of its own and may wait for the
-database for ever; whether a lease is overdue is seen on the loop, which waits for nothing.
+Invariant 1: a driver that cannot renew stops itself, and kills its processes, before its lease
+expires and another driver may start. Renewal has its own thread and may wait for the database for
+any time. The check for overdue leases is on the loop, which waits for nothing.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ logger = logging.getLogger(__name__)
 CANCEL_POLL_SECONDS = 0.25
 OVERDUE_POLL_SECONDS = 0.25
 MARGIN = 1 / 6
-"""The part of a lease before whose end a driver gives up: the last 5 of 30 seconds."""
+"""The part of a lease before its end at which a driver gives up: the last 5 of 30 seconds."""
 
 
 class Heartbeat:
-    """Renews the leases of the watched runs and stops their drivers when it must.
+    """Renews the leases of watched runs, and stops their drivers if necessary.
 
-    To be used on its loop.
+    Use it on its loop.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -54,7 +54,7 @@ class Heartbeat:
         self._thread.join()
 
     def watch(self, handle: RunHandle, since: float) -> None:
-        """Begin with a run whose lease began at `since` on the monotonic clock."""
+        """Watch a run whose lease started at `since` on the monotonic clock."""
         with self._lock:
             self._watched[handle.run_id] = handle
             self._renewed[handle.run_id] = since

@@ -1,8 +1,8 @@
-"""A process's part in one of several hosts: it joins, says that it lives, and hears of its end.
+"""A process's membership in one of several hosts: it joins, sends heartbeats, and may be removed.
 
-A process whose host was declared dead drives nothing more under that right: it stops what it has
-begun, with its sandboxes, and joins anew. A host that is drained hands its runs back and gives its
-threads away, one after the other.
+If its host was declared dead, a process drives nothing more with that membership: it stops its runs
+and their sandboxes, and joins again. A drained host hands its runs back and gives its threads away,
+one after the other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ logger = logging.getLogger(__name__)
 
 
 class Membership:
-    """To be used on the loop. `member` is None as long as this process may claim nothing."""
+    """The membership of a process. `member` is None while this process may claim nothing.
+
+    Use it on the loop.
+    """
 
     def __init__(self, database: Database, in_thread: Callable[..., Awaitable[Any]]) -> None:
         self.member: Member | None = None
@@ -42,7 +45,7 @@ class Membership:
         self._giving: asyncio.Task[None] | None = None
 
     async def look(self, stop_all: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Say that the host lives, if that is due; `stop_all` ends what the process drives."""
+        """Send a heartbeat if it is due; `stop_all` ends the runs of this process."""
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + MachineSettings.now().HOST_HEARTBEAT_SECONDS
@@ -71,7 +74,7 @@ class Membership:
         await self._declare_silent()
 
     async def _declare_silent(self) -> None:
-        """Only what was silent while this process was heard: the database may have been away."""
+        """Declare hosts dead only if this process reached the database all that time."""
         seconds = MachineSettings.now().HOST_DEAD_AFTER
         if not seconds or time.monotonic() - self._lives_since < seconds:
             return
@@ -79,18 +82,18 @@ class Membership:
             logger.error("the host %s was silent for %g s and counts as dead now", name, seconds)
 
     def give_away(self) -> None:
-        """Let the threads of a drained host go, in the background. Returns at once."""
+        """Give the threads of a drained host away, in the background. Returns immediately."""
         if self.is_draining and (self._giving is None or self._giving.done()):
             self._giving = self._loop.create_task(self._give_away())
 
     async def close(self) -> None:
-        """Wait for the thread that is on its way."""
+        """Wait for the thread that is being transferred."""
         self.is_draining = False
         if self._giving is not None:
             await asyncio.gather(self._giving, return_exceptions=True)
 
     async def _give_away(self) -> None:
-        """All of them once, by id. What cannot go is tried again in the next round."""
+        """Give all threads away once, by id. The next round tries failed ones again."""
         after = ""
         while self.is_draining and self.member is not None:
             try:
@@ -109,7 +112,7 @@ class Membership:
                 logger.error("thread %s cannot leave this host: %s", after, error)
 
     def _send_thread(self, to_send: ThreadToSend, member: Member) -> bool:
-        """In a tool thread."""
+        """Store and release a thread, in a tool thread."""
         gone = send_thread(to_send, member, self._call)
         if gone:
             for place in to_send.places:
@@ -117,6 +120,6 @@ class Membership:
         return gone
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """From a tool thread through the loop's one door to the database."""
+        """Run a transaction from a tool thread, through the loop's only database connection."""
         job = self._database.run(function, *arguments)
         return asyncio.run_coroutine_threadsafe(job, self._loop).result()

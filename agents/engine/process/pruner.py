@@ -1,4 +1,4 @@
-"""Finishes erasures in this process, and prunes when that is due, on a thread of its own."""
+"""Finishes erasures in this process, and prunes when that is due, in its own thread."""
 
 from __future__ import annotations
 
@@ -19,39 +19,42 @@ logger = logging.getLogger(__name__)
 
 BACKGROUND_JOB = "prune"
 LOOK_SECONDS = 60.0
-"""Between two looks for erasures that another process has left."""
+"""The interval of checks for unfinished erasures of other processes."""
 
 
 class Pruner:
-    """One piece of work at a time. `look` and `hurry` may be called from any thread."""
+    """The pruner of a process. It does one task at a time.
+
+    `look` and `hurry` can be called from any thread.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        # Not at once: all the workers of a site begin together, and have better things to do.
+        # Not immediately: all the workers of a site start together, and have more urgent work.
         self._next = time.monotonic() + LOOK_SECONDS
         self._asked = False
         self._stopping = False
 
     def look(self) -> None:
-        """Begin what is due, if nothing is under way. Returns at once."""
+        """Start due work, if none is running. Returns immediately."""
         with self._lock:
             if time.monotonic() >= self._next:
                 self._begin()
 
     def hurry(self) -> None:
-        """Somebody has just erased something."""
+        """Start work now, because threads have just been erased."""
         with self._lock:
             self._asked = True
             self._begin()
 
     def close(self) -> None:
-        """Begin nothing more, and end after the transaction under way. Returns at once."""
+        """Start no more work, and end after the running transaction. Returns immediately."""
         with self._lock:
             self._stopping = True
 
     def join(self) -> None:
-        """Wait for that, after `close`."""
+        """Wait for the end, after `close`."""
         if self._thread is not None:
             self._thread.join()
 
@@ -70,7 +73,7 @@ class Pruner:
                 if not self._asked:
                     break
         except DatabaseError as error:
-            # What is marked stays hidden, and is found again at the next look.
+            # Marked threads stay hidden. The next check finds them again.
             logger.warning("pruning stopped: %s", error)
         except Exception:
             logger.exception("pruning stopped")

@@ -1,4 +1,4 @@
-"""What the drivers and the sweeper of one process share."""
+"""The resources that the drivers and the sweeper of one process share."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 TOOL_THREADS = 64
-"""Blocking tool calls that run at once in a process; more wait for a thread."""
+"""The number of concurrent blocking tool calls in a process; others wait for a thread."""
 
 
 class Resources:
     """The database, threads, model clients and runs of a process. `Worker` starts and ends them.
 
-    The arguments are those of `Worker`. Except for `in_thread`, to be used on the loop.
+    The arguments are those of `Worker`. Except for `in_thread`, use it on the loop.
     """
 
     database: Database
@@ -82,35 +82,35 @@ class Resources:
 
     @property
     def running(self) -> int:
-        """How many runs it drives now."""
+        """The number of runs that it drives now."""
         return len(self._tasks)
 
     @property
     def member(self) -> Member | None:
-        """In whose name this process claims runs; None where there is one machine."""
+        """The member that this process claims runs for; None with a single machine."""
         return self.membership.member if self.membership is not None else None
 
     def holds(self, handle: RunHandle, since: float) -> None:
-        """From here on the heartbeat renews the lease, which began at `since` (monotonic)."""
+        """Let the heartbeat renew a lease, which started at `since` (monotonic)."""
         self.heartbeat.watch(handle, since)
         if self._on_claim is not None:
             self._on_claim()
             self._on_claim = None
 
     def database_failed(self, error: DatabaseError) -> None:
-        """Tell whoever has asked that a run was left, or none was found, for this."""
+        """Notify the owner of this worker of a database error."""
         if self._on_database_error is not None:
             self._on_database_error(error)
 
     def provider(self, name: str) -> Provider:
-        """This loop's client of a model API. Raises `ProviderError`."""
+        """Return this loop's client of a model API. Raises `ProviderError`."""
         if name not in self._providers:
             wanted = replace(settings_of(name), scripts_dir=self._scripts_dir())
             self._providers[name] = get_provider(name, wanted)
         return self._providers[name]
 
     def _scripts_dir(self) -> Path | None:
-        """Agents of the pool are anybody's; a program's own are of who can read its files."""
+        """Return the directory of scripts: for a program's own agents any that it can read."""
         return ScriptSettings.now().SCRIPTS_DIR if self.executor == POOL else Path("/")
 
     def deltas(self, writer: Writer) -> DeltaStream:
@@ -120,17 +120,17 @@ class Resources:
         return await self._loop.run_in_executor(self.threads, function, *arguments)
 
     async def try_hand_back(self, handle: RunHandle, fault: str) -> None:
-        """Give a run up after `fault`, if the database answers."""
+        """Hand a run back after `fault`, if the database is available."""
         try:
             await self.database.run(partial(hand_back, fault=fault), await self._writer(handle))
         except (DatabaseError, FenceLost) as error:
-            # Nothing is lost: the lease runs out.
+            # Nothing is lost: the lease expires.
             logger.warning(
                 "the run was not handed back: %s", error, extra={"run_id": handle.run_id}
             )
 
     async def try_fail(self, handle: RunHandle) -> None:
-        """End a run whose driving raised what nothing here expects."""
+        """Fail a run after an unexpected error of its driver."""
         try:
             await self.database.run(self._fail, await self._writer(handle))
         except (DatabaseError, FenceLost) as error:
@@ -145,7 +145,7 @@ class Resources:
         fail_run(writer, "internal_error", message, 0, retryable=True)
 
     def waits_for_room(self) -> bool:
-        """Whether the disk is so full that runs wait. Told once each time that it becomes so."""
+        """Return whether runs wait because the disk is full. Each change is reported once."""
         waits = is_used_up()
         if waits and not self._waits_for_room:
             logger.warning("runs wait for disk space: %s", shortage())
@@ -157,20 +157,20 @@ class Resources:
         return waits
 
     def may_claim(self) -> bool:
-        """Whether the host, if it is one of several, lives and is not drained."""
+        """Return whether the host, if it is one of several, is alive and not drained."""
         if self.membership is None:
             return self._refusal is None
         return self.membership.member is not None and not self.membership.is_draining
 
     async def _stop_all(self) -> None:
-        """What is driven here is another host's by now."""
+        """Stop all drivers: their runs belong to another host now."""
         for handle in self._handles.values():
             handle.stop(StopReason.LEASE_LOST)
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()))
 
     async def look_after_membership(self) -> None:
-        """Say that the host lives, and learn whether it is drained or was declared dead."""
+        """Send the host's heartbeat, and react if it is drained or was declared dead."""
         if self.membership is None:
             return
         await self.membership.look(self._stop_all)

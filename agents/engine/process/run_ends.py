@@ -1,4 +1,4 @@
-"""Notifying features of runs that have ended, whoever ended them."""
+"""Notification of features about runs that have ended in any process."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ logger = logging.getLogger(__name__)
 
 
 class EndTeller:
-    """Notifies of ends, at most once at a time in each process."""
+    """Notifies of ends, one pass at a time in each process."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._task: asyncio.Task[None] | None = None
 
     def look(self) -> None:
-        """Notify of the ends that are due, in the background."""
+        """Notify of due ends, in the background."""
         if somebody_wants_ends() and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._tell_all())
 
     async def finish(self) -> None:
-        """Notify of all ends that are due: a process of one command ends right after its run."""
+        """Notify of all due ends. A process of one command ends right after its run."""
         if self._task is not None:
             await self._task
         self.look()
@@ -48,7 +48,7 @@ class EndTeller:
                     await listener.run_ended(run)
                 await self._database.run(forget_ended_run, row)
         except DatabaseError as error:
-            # The row is still there, and due again by itself.
+            # The row is still there, and will be due again.
             logger.warning("notifying of ended runs failed: %s", error)
         except Exception:  # of a listener
             logger.exception("notifying of ended runs failed; it is tried again")

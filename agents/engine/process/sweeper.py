@@ -1,4 +1,4 @@
-"""What a process that drives runs looks for: runs that nobody drives, and what is due."""
+"""Periodic work of a process that drives runs: find runs without a driver, and do due jobs."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ logger = logging.getLogger(__name__)
 
 QUEUE_SWEEP_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 300.0
-"""Between two tries of a job that always fails."""
+"""The longest interval between two tries of a job that always fails."""
 SWEEP_SHARE = 4
-"""One look fills the fourth part of the room at most, so that several processes share what waits.
-Measured: of 24 runs that were queued at once one of two workers took 23, and used one core."""
+"""One pass fills at most a fourth of the capacity, so several processes share the waiting runs.
+Measured: of 24 runs that were queued together, one of two workers took 23, and used one core."""
 
 JOBS = (
     Job("requests that have expired", expire_approval, workers_only=False),
     Job("runs to wake", wake_due, workers_only=False),
 )
-"""Done before runs are looked for."""
+"""Done before the search for runs."""
 COUNT_USE = Job("runs to count", count_ended_runs, parts=4)
-"""Not until none is left: after an upgrade these are all the runs that ever were."""
+"""The limit matters after an upgrade, when all earlier runs are uncounted."""
 
 
 class Sweeper:
-    """Looks every second; after `turn_away`, also as soon as there is room again.
+    """Checks every second, and after `turn_away` as soon as there is capacity again.
 
-    On the loop of its worker. A worker of one command finds its own runs and wakes them, and leaves
-    the rest to workers: it ends with its run.
+    It runs on the loop of its worker. A worker of one command finds and wakes its own runs, and
+    leaves the rest to other workers: it ends with its run.
     """
 
     def __init__(self, worker: Resources, take: Callable[[str], None]) -> None:
-        """`take` drives a run that was found."""
+        """Start the sweeper. `take` drives a run that was found."""
         self._worker = worker
         self._take = take
         self._is_of_pool = worker.executor == POOL
@@ -72,11 +72,11 @@ class Sweeper:
         self._task = asyncio.get_running_loop().create_task(self._sweep())
 
     def turn_away(self) -> None:
-        """A run came while there was no room for it: its task is done, so it must be found."""
+        """Note that a run found no capacity: its task is done, so the sweeper must find it."""
         self._turned_away = True
 
     def has_room(self) -> None:
-        """A run has left."""
+        """Note that a run has left."""
         if self._turned_away:
             self._look_now.set()
 
@@ -85,7 +85,7 @@ class Sweeper:
         self._look_now.set()
 
     def begin_to_close(self) -> None:
-        """Begin nothing more."""
+        """Start no more work."""
         self._task.cancel()
 
     async def close(self) -> None:
@@ -110,7 +110,7 @@ class Sweeper:
                 async with asyncio.timeout(QUEUE_SWEEP_SECONDS):
                     await self._look_now.wait()
             except TimeoutError:
-                pass  # the usual look
+                pass  # the periodic check
             self._look_now.clear()
             try:
                 await self._look()
@@ -159,7 +159,7 @@ class Sweeper:
         return True
 
     async def _do(self, jobs: Iterable[Job]) -> None:
-        """Do what is due one by one. A job that fails does not keep others from their work."""
+        """Do the due jobs one after the other. A failing job does not prevent the others."""
         for job in jobs:
             now = time.monotonic()
             if (job.workers_only and not self._is_of_pool) or now < self._due.get(job.name, 0.0):
@@ -180,8 +180,10 @@ class Sweeper:
                 )
 
     def _pause_after_failure(self, name: str, every: float) -> float:
-        """Set when it is tried again. Return in how many seconds: twice as many after each failure
-        in a row."""
+        """Return the pause before the next try in seconds, and set its time.
+
+        The pause doubles with each failure in a row.
+        """
         failures = self._failures[name] = self._failures.get(name, 0) + 1
         pause = max(every, QUEUE_SWEEP_SECONDS) * 2.0 ** min(failures, 20)
         pause = max(every, min(pause, LONGEST_PAUSE_SECONDS))
@@ -202,7 +204,7 @@ class Sweeper:
                 logger.exception("looking for %s failed, next try in %g s", part.finds, pause)
 
     async def _find_runs(self) -> None:
-        """Find runs that nobody drives: queued ones at once, lost ones by their lease."""
+        """Find runs without a driver: queued ones immediately, lost ones after their lease."""
         worker = self._worker
         room = worker.capacity - worker.running
         if worker.waits_for_room() or room <= 0 or not worker.may_claim():
@@ -224,9 +226,9 @@ class Sweeper:
 
 
 class WorkerHeartbeat:
-    """A worker's sign of life, from its loop, so that a loop which stands still gives none.
+    """The heartbeat of a worker, from its loop: a blocked loop sends none.
 
-    `driven` says how many runs the process drives at the moment.
+    `driven` returns the number of runs that the process drives now.
     """
 
     def __init__(
@@ -238,7 +240,7 @@ class WorkerHeartbeat:
         self._next = 0.0
 
     async def look(self) -> None:
-        """Write the row if that is due."""
+        """Write the row if it is due."""
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + PROCESS_HEARTBEAT_SECONDS
@@ -248,14 +250,14 @@ class WorkerHeartbeat:
             logger.warning("a worker could not say that it lives: %s", error)
 
     async def close(self) -> None:
-        """Say that it ends."""
+        """Report the end of the worker."""
         try:
             await self._database.run(self._reporter.retire)
         except DatabaseError as error:
             logger.warning("a worker could not say that it ends: %s", error)
 
     async def leave_counts(self) -> None:
-        """Store what a process without a row has counted, at its end."""
+        """Store the counts of a process without a row, at its end."""
         try:
             await self._database.run(leave_counts)
         except DatabaseError as error:

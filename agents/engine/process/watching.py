@@ -1,4 +1,4 @@
-"""The engine's side of telemetry: where a run's trace is, and what is told of its end."""
+"""The engine's side of telemetry: the trace of a run, and the report of its end."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from agents.telemetry.watch import quietly, watched_claim
 logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 3.0
-"""What a process that ends gives its last spans."""
+"""The time for the last spans of a process that ends."""
 OUTLIVING = frozenset(
     tool.name for tool in (TASK, PARALLEL_TASKS, *BACKGROUND) if tool.outlives_driver
 )
-"""Tools whose calls begin in one claim and end in another."""
+"""Tools whose calls start in one claim and end in another."""
 
 
 @asynccontextmanager
 async def watched(database: Database, process: str, claim: Claim) -> AsyncIterator[None]:
-    """The stretch in which a claim is driven. Nothing where nobody watches."""
+    """Watch the driving of a claim. Does nothing if telemetry is off."""
     run = claim.run
     with logged_about(run_id=run.pk, thread_id=run.thread_id, user_id=run.owner_id):
         tools = instruments()
@@ -53,9 +53,9 @@ async def _instrumented(
 
 
 async def tell_spans(database: Database, run: Run) -> None:
-    """Send what is made of the rows of an ended run. Raises `DatabaseError`: it is due again.
+    """Send the spans of an ended run. Raises `DatabaseError`: then it is tried again.
 
-    Rows of which nothing can be made lose their spans, and keep nobody from hearing of the end.
+    Invalid rows lose their spans, but do not prevent other notifications of the end.
     """
     tools = instruments()
     if tools is None or tools.spans is None:
@@ -73,14 +73,14 @@ async def tell_spans(database: Database, run: Run) -> None:
 
 
 def count_found(number: int) -> None:
-    """Runs that the sweeper found, and nobody drove."""
+    """Count the runs without a driver that the sweeper found."""
     tools = instruments()
     if number and tools is not None and tools.counters is not None:
         tools.counters.add("vel_sweeper_found_total", amount=number)
 
 
 def flush_spans() -> None:
-    """Give the spans of this process a moment to leave. Blocks."""
+    """Give the spans of this process a moment to be sent. Blocks."""
     tools = instruments()
     if tools is not None and tools.spans is not None:
         tools.spans.flush(FLUSH_SECONDS)

@@ -1,1 +1,1 @@
-"""What the model reads: the head of the prompt, the conversation, and its length."""
+"""The input of the model: the head of the prompt, the conversation, and its length."""

@@ -1,7 +1,7 @@
-"""A conversation as a provider wants it, made of a thread's history.
+"""A conversation in the form for a provider, from a thread's history.
 
-Rows name pictures by their ids; here they get their bytes, which are the same each time: the
-prompt's prefix stays as it was (invariant 5).
+Rows refer to pictures by their ids. The bytes inserted here are always the same, so the prompt's
+prefix does not change (invariant 5).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MARK = f'"source":{{"type":"{STORED}"'
 
 
 def stored_image(image_id: str, width: int, height: int) -> Block:
-    """The block that stands for a picture in rows."""
+    """Return the block that refers to a picture in rows."""
     source = {"type": STORED, "id": image_id, "width": width, "height": height}
     return {"type": "image", "source": source}
 
@@ -39,7 +39,7 @@ async def conversation_of(
     head: PromptHead,
     history: Sequence[tuple[Role, str]],
 ) -> Conversation:
-    """All of `history` under `head`, with the pictures that `run`'s owner may show a model."""
+    """Return `history` under `head`, with the pictures of threads that `run`'s owner owns."""
     ids = [image_id for role, blocks in history for image_id in _ids_in(role, blocks)]
     images: Mapping[str, Block] = {}
     if ids and await takes_images(provider, head.model):
@@ -61,7 +61,7 @@ def _ids_in(role: Role, blocks: str) -> list[str]:
 
 
 def _with_bytes(role: Role, blocks: str, images: Mapping[str, Block]) -> str:
-    """A picture that is gone, or that this model cannot be shown, is said to be left out."""
+    """Insert the pictures' bytes, or a note for a missing or unsupported picture."""
     if _MARK not in blocks:
         return blocks
     gone = {"type": "text", "text": IMAGE_LEFT_OUT}

@@ -1,7 +1,7 @@
 """The prompt's fixed beginning.
 
 Invariant 5: within an epoch, the first bytes of every request are the same. The head is built once
-and stored. So neither a new date nor a new version of this code changes it during a conversation.
+and stored, so neither a new date nor a new version of this code changes it during a conversation.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def current_epoch(
     window: Window | None = None,
     output_format: str = "",
 ) -> Epoch:
-    """Return the thread's last epoch, or begin a new one for this run.
+    """Return the thread's last epoch, or start a new one for this run.
 
-    Another version of the agent begins one, and so do another model and other content of a part.
-    If calls are open, the new content waits until they have ended (`RunPart.prompt_is_old`).
+    Another version of the agent starts one, and so do another model and other content of a part. If
+    calls are open, the new content waits until they have ended (`RunPart.prompt_is_old`).
     """
     last = _last_epoch(run)
     if last is None or last.agent_version_id != run.agent_version_id:
@@ -59,9 +59,9 @@ def begin_epoch(
     window: Window | None = None,
     output_format: str | None = None,
 ) -> Epoch:
-    """Begin a new epoch with the next turn of `run`. Never while calls are open.
+    """Start a new epoch with the next turn of `run`. Never call this while calls are open.
 
-    `window` limits the length of replies. `output_format` is how the provider gets
+    `window` limits the length of replies. `output_format` is the provider's form of
     `spec.output_schema`. If it is empty, the schema is in the prompt; None keeps the format of the
     last epoch.
     """

@@ -1,4 +1,4 @@
-"""What a reply may be, whatever server it came from: the last look before it is believed."""
+"""Limits of a reply from any server: the last check before it is used."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from agents.providers.base import Block, PartDelta, PartStarted, ProviderError, 
 from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
 
 MOST_BYTES = 4_000_000
-"""Of one reply in UTF-8, its thoughts and inputs of tools included. The longest have about a
+"""The limit of one reply in UTF-8, including thoughts and tool inputs. The longest have about a
 million."""
 MOST_VALUES = 60_000
-"""Fields and items in the inputs of one reply. Each takes a hundred bytes of memory, and again in
-each copy; no model's longest reply has room for so many."""
+"""The limit of fields and items in the inputs of one reply. Each takes a hundred bytes of memory,
+and again in each copy; no model's longest reply can contain this number."""
 MOST_PARTS = 1_000
-"""Texts, thoughts and calls."""
+"""The limit of texts, thoughts and calls."""
 MOST_TOKENS = 1_000_000_000
 LONGEST_WORD = 200
-"""Of the model's name, as its row has it."""
+"""The limit of the model's name in its row."""
 LONGEST_REASON = 50
 
 
 @dataclass(slots=True)
 class ReplyLimits:
-    """Counts what comes. Raises `ProviderError`, which no further attempt follows."""
+    """Counts streamed events. Raises `ProviderError`, after which there is no other attempt."""
 
     parts: int = 0
     size: int = 0
@@ -41,9 +41,9 @@ class ReplyLimits:
 
 
 def check_reply(reply: Reply) -> None:
-    """Raises `ProviderError` for figures that are no counts, and for words that no row takes.
+    """Raise `ProviderError` for invalid token counts, and for names that do not fit into rows.
 
-    A negative count would give a limit back what others have used.
+    A negative count would reduce the use that others have caused.
     """
     usage = reply.usage
     figures = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning)
@@ -61,7 +61,7 @@ def check_reply(reply: Reply) -> None:
 
 
 def _values(blocks: Sequence[Block]) -> int:
-    """Fields and items in the inputs of calls, or a number above the limit."""
+    """Return the number of fields and items in the inputs of calls, or a number above the limit."""
     count = 0
     todo: list[object] = [block.get("input") for block in blocks]
     while todo and count <= MOST_VALUES:

@@ -1,4 +1,4 @@
-"""The names of the files that hold long results and messages."""
+"""The names of the files that contain long results and messages."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from django.utils.crypto import salted_hmac
 
 DIRECTORY = "/sandbox/shared/results"
 ASIDE = "/sandbox/shared/result-"
-"""The beginning of the path if the agent has something else at the path of the directory."""
+"""The start of the path if the agent has another file at the path of the directory."""
 
 _UNUSUAL = re.compile(r"[^a-z0-9_]")
 _PATH = re.compile(rf"(?:{DIRECTORY}/|{ASIDE})[a-z0-9_]{{1,40}}-[0-9a-f]{{24}}\.txt")
 
 
 def file_name(kind: str, place: str) -> str:
-    """Return the name for a place. It is always the same, and nobody can guess it."""
+    """Return the name for a place. It is always the same, and cannot be guessed."""
     digest = salted_hmac("agents.engine.prompt.result_files", place, algorithm="sha256").hexdigest()
     return f"{_UNUSUAL.sub('_', kind.lower())[:40]}-{digest[:24]}.txt"
 
@@ -36,5 +36,5 @@ def message_place(thread_id: str, number: int) -> str:
 
 
 def without_paths(result: str) -> str:
-    """Return a result without the paths of its file, to compare it with another call's."""
+    """Return a result without the paths of its file, for the comparison with another call's."""
     return _PATH.sub("", result)

@@ -55,7 +55,7 @@ class Meter:
     appended: int = 0
     """The estimate for the messages after that."""
     scale: float = 1.0
-    """The factor by which the estimate was too low the last time. Digits and codes are dense."""
+    """The factor by which the last estimate was too low. Digits and codes are dense."""
 
     @property
     def total(self) -> int:

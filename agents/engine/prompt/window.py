@@ -1,4 +1,4 @@
-"""The context window of a model, and the parts of it that prompts and results can take."""
+"""The context window of a model, and the shares of it for prompts and results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ The last two are for Google, llama.cpp and vLLM.
 """
 
 _from_errors: WeakKeyDictionary[Provider, dict[str, int]] = WeakKeyDictionary()
-"""Windows by model, from the errors of servers, which know better than any table."""
+"""Windows by model, from errors of servers, which are more reliable than any table."""
 
 
 def usable_tokens(window: Window) -> int:
@@ -44,7 +44,7 @@ def usable_tokens(window: Window) -> int:
 
 
 def longest_result(window: Window, *, is_whole: bool) -> int:
-    """Return how many bytes of a tool's result the model gets. `is_whole`: see `Tool.is_whole`."""
+    """Return the bytes of a tool's result that the model gets. `is_whole`: see `Tool.is_whole`."""
     room = usable_tokens(window) * BYTES_PER_TOKEN
     if is_whole:
         return max(MIN_RESULT_BYTES, room // WHOLE_SHARE)
@@ -75,7 +75,7 @@ def _believed(tokens: object) -> int | None:
 
 
 def note_overflow(provider: Provider, model: str, error: ProviderError) -> None:
-    """Remember the window that an error names, in this process. Tiny windows are ignored."""
+    """Store the window that an error names, in this process. Tiny windows are ignored."""
     for pattern in _MAXIMUM:
         found = pattern.search(error.message)
         if found is not None and int(found[1]) >= MIN_WINDOW:

@@ -1,8 +1,8 @@
-"""The one door from the event loop to the database.
+"""The only access from the event loop to the database.
 
-A single thread runs all transactions of the loop. Writes of drivers that wait together share one
-transaction: with many runs in a process that saves most of the commits, and with them most of the
-waiting for SQLite's one writer.
+A single thread runs all transactions of the loop. Waiting writes of drivers share one transaction:
+with many runs in a process this saves most of the commits, and most of the waits for SQLite's
+single writer.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 BATCH = 16
-"""Jobs that share a transaction at most; more would make the first wait for the last."""
+"""The limit of jobs that share a transaction; with more, the first would wait for the last."""
 BUSY_SECONDS = 3
-"""How long the engine's threads wait for SQLite's writer lock in one try."""
+"""The time that the engine's threads wait for SQLite's writer lock in one try."""
 IDLE_SECONDS = 15
-"""How long PostgreSQL lets a process that was frozen in a transaction keep its locks: others wait
-for them, and must get them before the lease of its runs has ended."""
+"""The time after which PostgreSQL ends a transaction of a frozen process: others wait for its
+locks, and must get them before the lease of its runs has ended."""
 SHARED_LOCK_MS = 250
-"""How long a shared transaction waits for a lock. PostgreSQL looks for deadlocks after 1 s."""
+"""The time that a shared transaction waits for a lock. PostgreSQL looks for deadlocks after 1 s."""
 LOCK_TRIES = 6
 RECHECK_SECONDS = 2.0
-"""How often an idle connection is checked for having gone away."""
+"""The interval of checks whether an idle connection is still open."""
 
 
 @dataclass(slots=True)
@@ -53,9 +53,9 @@ _thread = threading.local()
 
 
 def use_long_lived_connection() -> None:
-    """Let this thread's connection live as long as the thread does, and wait for no one for long.
+    """Let this thread's connection live as long as the thread, with short lock waits.
 
-    To be called before it is opened. It is none of a pool's, where the project has one.
+    Call this before it is opened. It is not from a pool, even if the project has one.
     """
     given = connection.settings_dict
     options = {key: value for key, value in given["OPTIONS"].items() if key != "pool"}
@@ -64,7 +64,7 @@ def use_long_lived_connection() -> None:
 
 
 def _set_patience(*, connection: BaseDatabaseWrapper, **kwargs: object) -> None:
-    """For every connection of such a thread: Django opens one by itself when a rollback fails."""
+    """Set the limits of every connection of such a thread: Django opens one if a rollback fails."""
     if not getattr(_thread, "is_engine", False):
         return
     with connection.cursor() as cursor:
@@ -78,7 +78,7 @@ connection_created.connect(_set_patience, dispatch_uid="agents.engine.storage.da
 
 
 def is_lock_error(error: BaseException) -> bool:
-    """Whether SQLite gave up waiting for a lock: nothing was written, and it may be tried again."""
+    """Return whether SQLite gave up waiting for a lock: nothing was written, and you can retry."""
     if connection.vendor != "sqlite" or not isinstance(error, OperationalError):
         return False
     return "locked" in str(error) or "busy" in str(error)
@@ -95,25 +95,25 @@ class Database:
         self._thread.start()
 
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Run `function(*arguments)` in a transaction of its own and return what it returns.
+        """Run `function(*arguments)` in a transaction of its own and return its result.
 
-        Not cancellable: a transaction that has been asked for is carried out, and the caller who
-        is cancelled meanwhile still waits for it.
+        Not cancellable: a submitted transaction is always run, and a cancelled caller still waits
+        for it.
         """
         return await self._ask(function, arguments, shared=False)
 
     async def share(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Like `run`, perhaps in one transaction with what others share.
+        """Like `run`, but possibly in one transaction with other shared functions.
 
-        Only for functions that lock nothing but the clock of their run. Whoever locks runs or
-        threads (invariant 3: run before clock before thread) would do so with the clocks of
-        others already locked, and on PostgreSQL meet somebody who comes the right way.
-        When one function fails, all of the transaction run again, each by itself.
+        Only for functions that lock no rows but the clock of their run. A function that locks runs
+        or threads (invariant 3: run before clock before thread) would have locked other runs'
+        clocks before. On PostgreSQL this can cause a deadlock with a process that uses the correct
+        order. If one function fails, all of the transaction run again, each alone.
         """
         return await self._ask(function, arguments, shared=True)
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
-        """Like `share`, without waiting: nothing that is asked for later comes before it."""
+        """Like `share`, without waiting: later submissions cannot overtake it."""
         return self._submit(function, arguments, shared=True)
 
     def _submit(
@@ -136,7 +136,7 @@ class Database:
             raise
 
     def close(self) -> None:
-        """Finish the jobs that were asked for and close the connection."""
+        """Finish the submitted jobs and close the connection."""
         self._jobs.put(None)
         self._thread.join()
 
@@ -172,7 +172,7 @@ class Database:
                 _give_way()
                 for job in jobs:
                     job.result = job.function(*job.arguments)
-        except Exception:  # noqa: BLE001  # each job meets its own error when it runs alone
+        except Exception:  # noqa: BLE001  # each job gets its own error when it runs alone
             self._checked = 0.0
             for job in jobs:
                 job.result = None
@@ -202,9 +202,10 @@ class Database:
 
 
 def _give_way() -> None:
-    """Let this transaction fail soon, and its jobs run alone, instead of in a deadlock.
+    """Let this transaction fail early instead of in a deadlock; its jobs then run alone.
 
-    It holds clocks of several runs in the order of its jobs; whoever cancels a family, too.
+    It locks clocks of several runs in the order of its jobs, and so does a process that cancels a
+    family.
     """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:

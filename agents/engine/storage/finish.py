@@ -1,4 +1,4 @@
-"""How a run ends: one transaction that takes all with it.
+"""The end of a run: one transaction with all its effects.
 
 The run's row is locked before its clock, as everywhere.
 """
@@ -50,7 +50,7 @@ class _Totals(TypedDict):
 
 
 def _totals(run_id: str, active_ms: int) -> _Totals:
-    """Add the last of its active time, and read what it has used, in one statement."""
+    """Add the last active time, and return the totals of the run, in one statement."""
     (clock,) = RunClock.objects.raw(
         f'UPDATE "{CLOCK}" SET active_ms = active_ms + %s WHERE run_id = %s RETURNING *',
         [active_ms, run_id],
@@ -73,7 +73,7 @@ def complete_run(
     active_ms: int,
     fields: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """The run has been answered. `fields` are more fields of its event."""
+    """Complete a run after its answer. `fields` are more fields of its event."""
     run = lock_and_release(writer)
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.COMPLETED)
     end_children(run)
@@ -90,7 +90,7 @@ def complete_run(
 def fail_run(
     writer: Writer, code: str, message: str, active_ms: int, *, retryable: bool = False
 ) -> None:
-    """The run cannot go on. What it left open is closed; a person may resume it."""
+    """Fail a run that cannot continue. Its open work is closed; a person may resume it."""
     run = lock_and_release(writer)
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.FAILED)
     end_children(run)
@@ -108,7 +108,7 @@ def fail_run(
 
 
 def end_run(writer: Writer, end: End, active_ms: int) -> None:
-    """Let the run fail for what a middleware has said."""
+    """Fail a run for the reason that a middleware gives."""
     if end.events:
         lock_with_parent(writer.run_id, writer.parent_id)
         write_events(writer, end.events)
@@ -118,16 +118,16 @@ def end_run(writer: Writer, end: End, active_ms: int) -> None:
 
 
 def cancel_driven_run(writer: Writer, active_ms: int) -> None:
-    """End a run that its own driver was told to cancel."""
+    """End a run whose driver has received a cancel request."""
     run = lock_and_release(writer)
     add_active(run.id, active_ms)
     end_driven_cancelled(run)
 
 
 def stop_driving(writer: Writer, active_ms: int) -> None:
-    """Hand the run back, or end it if somebody has cancelled it meanwhile.
+    """Hand the run back, or end it if there is a cancel request.
 
-    There may be nobody who would take it: the process that drives it may be its only executor.
+    Without this check a cancelled run could stay queued: its process may be its only executor.
     """
     lock_with_parent(writer.run_id, writer.parent_id)
     if RunClock.objects.filter(run_id=writer.run_id, cancel_requested=True).exists():

@@ -1,11 +1,13 @@
-"""The hot path: what a driver writes in each turn, in raw SQL.
+"""The hot path: the writes of a driver in each turn, in raw SQL.
 
-Invariant 1: every function here begins with `_touch` or `_touch_with_totals`, which checks the
-fence, hands out the events' seq, adds to the totals and locks the clock row, all in one statement.
-If the fence is lost nothing is written.
+Invariant 1: every function here starts with `_touch` or `_touch_with_totals`, which checks the
+fence, assigns the events' seq, adds to the totals and locks the clock row, all in one statement. If
+the fence is lost nothing is written.
+
 Invariant 2, journal before effect: `write_reply` stores the reply together with its calls,
 `write_started` commits before a call that changes something runs, `write_results` writes each
 result exactly once.
+
 Each function runs inside a transaction of `agents.engine.storage.database`.
 """
 
@@ -86,7 +88,7 @@ def _touch(writer: Writer, events: int) -> int:
 
 
 def _touch_with_totals(writer: Writer, events: int, totals: Totals) -> tuple[int, bool]:
-    """`_touch` for a reply; also return `RunClock.noticed`."""
+    """Do the same as `_touch` for a reply, and also return `RunClock.noticed`."""
     usage = totals.usage
     with connection.cursor() as cursor:
         cursor.execute(
@@ -133,12 +135,12 @@ def _insert_events(writer: Writer, last: int, drafts: Sequence[EventDraft], now:
 
 
 def check_fence(writer: Writer) -> None:
-    """Begin a transaction that writes what no function here does. Raises `FenceLost`."""
+    """Check the fence at the start of a transaction with other writes. Raises `FenceLost`."""
     _touch(writer, 0)
 
 
 def write_events(writer: Writer, drafts: Sequence[EventDraft]) -> None:
-    """Events that go with no other row, such as deltas."""
+    """Write events that belong to no other row, such as deltas."""
     last = _touch(writer, len(drafts))
     _insert_events(writer, last, drafts, timestamp())
 
@@ -152,7 +154,7 @@ def write_reply(
     drafts: Sequence[EventDraft],
     totals: Totals,
 ) -> bool:
-    """The model's reply with its calls. Calls that only read are `started` by this commit.
+    """Write the model's reply with its calls. Calls that only read are `started` by this commit.
 
     `content` is the JSON text of `reply.blocks`, as it will be sent back. Returns
     `RunClock.noticed`.
@@ -212,7 +214,7 @@ def write_reply(
 
 
 def write_started(writer: Writer, call: Call, drafts: Sequence[EventDraft]) -> None:
-    """Commit that `call` is about to run. Bumps the workspace generation unless it only reads."""
+    """Commit that `call` is about to run. Raises the workspace generation unless it only reads."""
     last = _touch(writer, len(drafts))
     now = timestamp()
     with connection.cursor() as cursor:
@@ -240,7 +242,7 @@ def write_started(writer: Writer, call: Call, drafts: Sequence[EventDraft]) -> N
 
 
 def write_attempt(writer: Writer, call: Call, drafts: Sequence[EventDraft]) -> None:
-    """Commit that a started call that only reads is about to be made once more."""
+    """Commit another attempt of a started call that only reads."""
     last = _touch(writer, len(drafts))
     with connection.cursor() as cursor:
         cursor.execute(
@@ -262,7 +264,7 @@ def write_attempt(writer: Writer, call: Call, drafts: Sequence[EventDraft]) -> N
 def write_results(
     writer: Writer, outcomes: Sequence[Outcome], drafts: Sequence[EventDraft] = ()
 ) -> None:
-    """Results of calls, each exactly once, and what belongs into the same transaction."""
+    """Write the results of calls, each exactly once, and other rows of the same transaction."""
     events = [draft for outcome in outcomes for draft in outcome.events]
     events += drafts
     last = _touch(writer, len(events))

@@ -1,4 +1,4 @@
-"""What a driver holds of the journal, and its right to write to it."""
+"""A driver's data of the journal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agents.providers.base import Usage
 
 @dataclass(slots=True)
 class Outcome:
-    """How a call ended. `result` is JSON text; `commit` writes rows in the same transaction."""
+    """The outcome of a call. `result` is JSON text; `commit` writes rows in its transaction."""
 
     call: Call
     status: str
@@ -24,7 +24,7 @@ class Outcome:
     events: list[EventDraft] = field(default_factory=list)
     commit: Callable[[], None] | None = None
     commits: Sequence[Commit] = ()
-    """What middleware writes with it."""
+    """The writes of middleware in the same transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What one model call adds to the run's totals. `cost` in millionths of a dollar."""
+    """The additions of one model call to the run's totals. `cost` in millionths of a dollar."""
 
     usage: Usage
     cost: int | None

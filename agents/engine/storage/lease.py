@@ -1,7 +1,7 @@
-"""Who drives a run: the claim, its renewal, and its end.
+"""The lease of a run's driver: the claim, its renewal, and its end.
 
-Invariant 1, lease and fence: a run is claimed by one UPDATE that raises its fence. A lease runs
-out by the database's clock, so that workers need not agree on the time.
+Invariant 1, lease and fence: a run is claimed by one UPDATE that raises its fence. A lease expires
+by the database's clock, so workers need not have the same time.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from agents.settings import MachineSettings, WorkerSettings
 from agents.states import RUN_TRANSITIONS, RunStatus, check_transition
 
 MAX_LOST_DRIVERS = 20
-"""After so many in a row it is the run that kills its workers, and it is not tried again."""
+"""After this number in a row the run itself probably kills its workers, and is not tried again."""
 CLAIMABLE = (RunStatus.QUEUED, RunStatus.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A run that is now this driver's. `recovered`: an earlier driver was lost with it.
+    """A run that now belongs to this driver. `recovered`: an earlier driver was lost.
 
-    `asked_at` is this process's monotonic clock of when the lease began, or a little before.
+    `asked_at` is a monotonic time of this process, not later than the start of the lease.
     """
 
     run: Run
@@ -50,14 +50,15 @@ class Claim:
 def claim_run(
     run_id: str, executor: str, holder: str, member: Member | None = None
 ) -> Claim | None:
-    """Take the run, or return None if it is not to be had: driven, ended, waiting, or another's.
+    """Claim a run; None if it is unavailable: driven, ended, waiting, or another executor's.
 
-    `member`: the process is one of several hosts', and takes what may be driven on its own.
+    `member`: the process belongs to one of several hosts, and claims only runs that its host may
+    drive.
     """
     run = Run.objects.filter(pk=run_id).first()
     if run is None or not _is_for(executor, run):
         return None
-    # With its version, which never changes: the first event tells of it.
+    # With its version, which never changes: the first event contains data of it.
     locked = Run.objects.select_for_update(no_key=True, of=("self",))
     run = locked.select_related("agent_version").get(pk=run_id)
     if not _is_for(executor, run):
@@ -90,18 +91,18 @@ def claim_run(
     run.save(update_fields=["status", "started_at"])
     append_events(run_id, drafts)
     run = Run.objects.select_related("agent_version", "thread", "clock").get(pk=run_id)
-    row_hooks.released(run_id, run.clock)  # by a driver that was lost
+    row_hooks.released(run_id, run.clock)  # from a lost driver
     return Claim(run=run, clock=run.clock, fence=fence, recovered=recovered, asked_at=asked_at)
 
 
 def last_fault(run: Run) -> str:
-    """Why the driver before this one gave the run up, as an event of the run says."""
+    """Return the reason for which the previous driver gave the run up, from the run's events."""
     event = run.events.filter(type=RunResumed.type).order_by("-seq").first()
     return str(json.loads(event.data)["reason"]) if event is not None else ""
 
 
 def _is_for(executor: str, run: Run) -> bool:
-    """Whether `executor` may claim it. Anybody may end what was cancelled: its own may be gone."""
+    """Return whether `executor` may claim it. All may end a cancelled run: its own may be gone."""
     if run.status not in CLAIMABLE:
         return False
     return run.executor == executor or _is_cancelled(run)
@@ -127,7 +128,7 @@ def _started(run: Run, attempt: int) -> RunStarted:
 
 
 def writer_of(run_id: str, fence: int) -> Writer:
-    """The right to write that came with this fence, which may be lost by now."""
+    """Return the right to write with this fence, which may be lost by now."""
     row = Run.objects.filter(pk=run_id).values_list("thread_id", "parent_id").first()
     thread_id, parent_id = row or ("", None)
     return Writer(run_id, thread_id, fence, parent_id)
@@ -149,7 +150,7 @@ def renew_leases(fences: Mapping[str, int]) -> set[str]:
 
 
 def cancelled_among(run_ids: Sequence[str]) -> list[str]:
-    """Which of these runs somebody has asked to cancel."""
+    """Return the runs with a cancel request."""
     return list(
         RunClock.objects.filter(run_id__in=run_ids, cancel_requested=True).values_list(
             "run_id", flat=True
@@ -158,9 +159,10 @@ def cancelled_among(run_ids: Sequence[str]) -> list[str]:
 
 
 def hand_back(writer: Writer, *, fault: str = "") -> None:
-    """Give a run up before its end so that another process goes on with it at once.
+    """Release a run before its end: another process continues it immediately.
 
-    `fault`: why, if not by choice. It counts like a driver that died, and is an event of the run.
+    `fault`: the reason, if not a choice. It counts like a dead driver, and becomes an event of the
+    run.
     """
     run = lock_and_release(writer)
     if fault:
@@ -173,10 +175,9 @@ def hand_back(writer: Writer, *, fault: str = "") -> None:
 
 
 def orphaned_runs(executor: str, limit: int, member: Member | None = None) -> list[str]:
-    """Runs that this executor may claim and nobody drives; see `claim_run`.
+    """Return runs without a driver that this executor may claim; see `claim_run`.
 
-    Those that have begun come first, then the oldest: a run that was approved must not wait
-    behind all that is newly queued.
+    Started runs come first, then the oldest: an approved run must not wait behind all new ones.
     """
     join, at_home, home = "", "", []
     if member is not None and MachineSettings.now().pins_threads:

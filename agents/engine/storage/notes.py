@@ -1,7 +1,7 @@
-"""What the engine itself tells the model in the middle of a run.
+"""The engine's own notes for the model in the middle of a run.
 
-A note is a row of its own, a user message of the turn that it follows: the history of the next
-driver has it in the same place, byte for byte, and the prompt's beginning stays as it was.
+A note is a row of its own, a user message of the turn that it follows. The history of the next
+driver has the same bytes in the same place, and the start of the prompt does not change.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FROM = "[From the program that runs you, not from the user.]"
 
 
 def note_json(text: str) -> str:
-    """The note as the model reads it: a JSON array of one text block."""
+    """Return the note for the model: a JSON array of one text block."""
     return dump([{"type": "text", "text": f"{FROM} {text}"}])
 
 
@@ -33,9 +33,9 @@ _INSERT = (
 
 
 def insert_note(writer: Writer, turn: int, content: str, author: str) -> None:
-    """Store what `note_json` made, after the other notes of the turn.
+    """Store a result of `note_json` after the other notes of the turn.
 
-    In a transaction that has checked the fence. `author` names the feature whose note it is.
+    Call this in a transaction that has checked the fence. `author` is the name of the feature.
     """
     run_id, role = writer.run_id, MessageRole.USER.value
     with connection.cursor() as cursor:
@@ -45,15 +45,15 @@ def insert_note(writer: Writer, turn: int, content: str, author: str) -> None:
 def write_note(
     writer: Writer, turn: int, content: str, drafts: Sequence[EventDraft], author: str
 ) -> None:
-    """A note that goes with no reply."""
+    """Write a note that belongs to no reply."""
     write_events(writer, drafts)
     insert_note(writer, turn, content, author)
 
 
 def add_note(run: Run, writer: Writer, text: str, author: str) -> None:
-    """Tell the model something before its next turn, after what stands there already.
+    """Add a note for the model before its next turn, after all earlier messages.
 
-    In a transaction that has checked the fence, before the driver has read the history.
+    Call this in a transaction that has checked the fence, before the driver has loaded the history.
     """
     turn = RunClock.objects.values_list("turn", flat=True).get(run_id=writer.run_id)
     if turn == 0:

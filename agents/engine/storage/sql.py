@@ -1,4 +1,4 @@
-"""What differs between SQLite and PostgreSQL on the hot path."""
+"""The differences between SQLite and PostgreSQL on the hot path."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ TOOL_CALL = ToolCall._meta.db_table
 
 
 def timestamp() -> Any:
-    """This moment in the form in which the backend stores a DateTimeField."""
+    """Return the current time in the form in which the backend stores a DateTimeField."""
     return connection.ops.adapt_datetimefield_value(datetime.now(UTC))
 
 
 @lru_cache(maxsize=256)
 def insert_sql(table: str, columns: tuple[str, ...], rows: int) -> str:
-    """An INSERT of `rows` rows in one statement."""
+    """Return an INSERT of `rows` rows in one statement."""
     row = "(" + ", ".join(["%s"] * len(columns)) + ")"
     names = ", ".join(f'"{name}"' for name in columns)
     return f'INSERT INTO "{table}" ({names}) VALUES ' + ", ".join([row] * rows)

@@ -1,1 +1,1 @@
-"""Rows about the files of threads."""
+"""Models of the files of threads."""

@@ -1,4 +1,4 @@
-"""What hosts still have to remove from their disks."""
+"""Files that hosts must still remove from their disks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from agents.models.machine import NAME_LENGTH
 
 
 class ErasedFiles(models.Model):
-    """An erased thread of which files may lie on a host. The row goes when they are gone.
+    """An erased thread that may still have files on a host. Deleted when these are removed.
 
-    Neither refers to a row: the thread's goes first, and a host may be locked by whoever erases.
+    There are no foreign keys: the thread's row is deleted first, and a process that erases may hold
+    a lock on the host's row.
     """
 
     host = models.CharField(max_length=NAME_LENGTH)

@@ -1,4 +1,4 @@
-"""Which content of a file an agent has last seen, so that it overwrites nothing else."""
+"""The last content of a file that an agent has seen. It may not overwrite other content."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from agents.models.thread import Thread
 
 
 class SeenFile(models.Model):
-    """One path that one agent of a thread has read or written. Both are kept as SHA-256 in hex.
+    """A path that an agent of a thread has read or written. Path and content are SHA-256 in hex.
 
     `reader` is empty for the thread's own agent, whose runs follow one another in one
-    conversation; a subagent's is the id of its run.
+    conversation. For a subagent it is the id of its run.
     """
 
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="seen_files")

@@ -1,4 +1,4 @@
-"""What became of a thread's files, one row for each call that changed them."""
+"""The history of a thread's files, with one row for each call that changed them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class SnapshotCause(models.TextChoices):
 class WorkspaceSnapshot(models.Model):
     """A step from one state of the workspace to the next.
 
-    `base` and `manifest` name the states before and after it in the thread's snapshot store; the
-    files themselves are there, not here.
+    `base` and `manifest` name the states before and after it in the thread's snapshot store, which
+    contains the files.
     """
 
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="snapshots")

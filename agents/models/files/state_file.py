@@ -8,7 +8,7 @@ from agents.models.thread import Thread
 
 
 class StateFile(models.Model):
-    """One file. `path` begins with a slash."""
+    """One file. `path` starts with a slash."""
 
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="files")
     path = models.CharField(max_length=1000)

@@ -1,4 +1,4 @@
-"""What people attach to their messages, and the pictures that models were shown."""
+"""Files that people attach to their messages, and the pictures that models received."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from agents.models.thread import Thread
 class Upload(models.Model):
     """A file in a thread's user_uploads.
 
-    `rendition` is the name that Markdown of it has or will have beside it; what became of it is
-    known once its run has begun. A file that no message has told of has no run.
+    `rendition` is the name of its Markdown file in the same directory. When its run has started,
+    `has_rendition` and `note` say whether the file exists. `run` is null until a message mentions
+    the upload.
     """
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
@@ -53,12 +54,12 @@ class Upload(models.Model):
 
     @property
     def rendition_path(self) -> str:
-        """Where its Markdown lies, as the agent sees it; empty without one."""
+        """The path of its Markdown file as the agent sees it, or empty without one."""
         return f"{self.path.rpartition('/')[0]}/{self.rendition}" if self.has_rendition else ""
 
 
 class UploadContent(models.Model):
-    """The bytes of an upload where there are several hosts: each puts them into its workspaces."""
+    """The bytes of an upload if there are several hosts. Each copies them into its workspaces."""
 
     upload = models.OneToOneField(
         Upload, on_delete=models.CASCADE, primary_key=True, related_name="content"
@@ -73,10 +74,10 @@ class UploadContent(models.Model):
 
 
 class MessageImage(models.Model):
-    """A picture in a message. Blocks name it by its id, so that their rows stay small.
+    """A picture in a message. Blocks refer to it by its id, which keeps their rows small.
 
-    It stays as long as the conversation, also when the upload that it was made of goes: what a
-    model was shown does not change.
+    It is kept as long as the conversation, even if its upload is deleted: the input of a model does
+    not change afterwards.
     """
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)

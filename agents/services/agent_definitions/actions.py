@@ -1,4 +1,4 @@
-"""Defining agents. Every save is a new version; runs keep the one they began with."""
+"""Define agents. Each change creates a new version; runs keep the version of their start."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SCRIPTED = "scripted"
 
 
 def default_provider() -> str:
-    """The settings' provider, else anthropic where it can be reached, else the offline script."""
+    """Return the settings' provider, else anthropic if configured, else the offline script."""
     settings = ModelSettings.now()
     if settings.PROVIDER:
         return settings.PROVIDER
@@ -47,8 +47,10 @@ def default_provider() -> str:
 
 
 def default_model(provider: str) -> str:
-    """The model of an agent that names none: the settings', if that is of this provider, else the
-    provider's own default."""
+    """Return the model of an agent that names none.
+
+    This is the model of the settings if it belongs to `provider`, else the provider's own default.
+    """
     of_settings = ModelSettings.now().MODEL if provider == default_provider() else ""
     return of_settings or registry.default_model(provider)
 
@@ -58,14 +60,14 @@ def build_spec(
     subagents: Iterable[Subagent] | None = None,
     related: Mapping[str, Sequence[Any]] | None = None,
 ) -> AgentSpec:
-    """The agent's present state as a run would pin it.
+    """Return the agent's present state as a new run would pin it.
 
-    With `subagents`, and the rows in `related` by relation, instead of those it has. Raises
-    `InvalidRequest` that names the field which does not fit.
+    `subagents`, and the rows in `related` by relation, replace those of the agent. Raises
+    `InvalidRequest` with the name of the invalid field.
     """
     provider = agent.provider or default_provider()
     _check_allowed_hosts(agent)
-    # What these mean for a run depends on settings and rows, which their own module does not know.
+    # Their effect depends on settings and rows, which the modules of the options cannot access.
     pinned = {
         "provider": provider,
         "model": agent.model or default_model(provider),
@@ -108,14 +110,14 @@ def option_values(agent: Agent) -> dict[str, Any]:
 def _rows_of(
     agent: Agent, relation: AgentRelation, related: Mapping[str, Sequence[Any]]
 ) -> Sequence[Any]:
-    """Return those of `related`, else those that the agent has."""
+    """Return the rows in `related`, else the agent's own."""
     return related[relation.name] if relation.name in related else relation.rows(agent)
 
 
 def _needs_of(agent: Agent, parts: Iterable[AgentOptions]) -> dict[str, str]:
     """Return `AgentSpec.needs`.
 
-    Options of a feature that is not installed stay, and so do their needs.
+    Options of a feature that is not installed are kept, with their needs.
     """
     needs: dict[str, str] = {}
     if missing := without_known(agent.definition):
@@ -147,17 +149,17 @@ def save_agent(
     related: Mapping[str, Sequence[Any]] | None = None,
     note: str = "",
 ) -> Agent:
-    """Store the agent and, if anything that a run sees has changed, a new version of it.
+    """Store the agent and, if the definition that runs use has changed, a new version of it.
 
-    `subagents`, groups, and the rows of features in `related`, by relation, are those that it has
-    from now on; None, and a relation that is left out, leaves them. Whether the person may say so
-    (`guarded_fields`) is for the caller to check. `note` is for the audit log.
+    `subagents`, the groups, and the rows of features in `related`, by relation, replace the agent's
+    own. None, or a missing relation, keeps the agent's own. The caller checks the person's rights
+    (`guarded_fields`). `note` is for the audit log.
     """
     known, given = {relation.name: relation for relation in relations()}, related or {}
     for name, rows in given.items():
         known[name].check(agent, rows)
     spec = build_spec(agent, subagents, given)
-    # Locked first: what it was is what this changes.
+    # Locked before reading: the row cannot change between this state and the new one.
     stored = _lock(agent.pk)
     before = agent_state(stored) if stored else None
     agent.save()
@@ -201,7 +203,7 @@ def _lock(agent_id: str) -> Agent | None:
 
 @transaction.atomic
 def set_active(agent_id: str, active: bool, *, by: AbstractBaseUser) -> bool:
-    """Let runs be started with the agent, or nobody. False where it was so already.
+    """Allow or stop new runs of the agent. Returns False if nothing changed.
 
     Raises `NotAllowed`.
     """
@@ -218,7 +220,7 @@ def set_active(agent_id: str, active: bool, *, by: AbstractBaseUser) -> bool:
 
 @transaction.atomic
 def delete_agent(agent: Agent) -> None:
-    """Remove an agent that was never used. Raises `ProtectedError` for one that has runs."""
+    """Remove an agent that was never used. Raises `ProtectedError` if it has runs."""
     stored = Agent.objects.select_related("owner").filter(pk=agent.pk).first()
     state = agent_state(stored) if stored else {}
     changes = {name: (value, None) for name, value in state.items()}
@@ -227,7 +229,7 @@ def delete_agent(agent: Agent) -> None:
 
 
 def current_version(agent: Agent) -> AgentVersion:
-    """The version that a run started now would pin. Makes a new one if settings changed it."""
+    """Return the version that a new run would pin. Creates it if the settings have changed."""
     latest = agent.versions.order_by("-number").first()
     spec = build_spec(agent).model_dump(mode="json")
     if latest is not None and AgentSpec.completed(latest.spec) == spec:

@@ -1,4 +1,4 @@
-"""What can be wrong with an agent's file, each with its line."""
+"""The problems of an agent's file, each with its line."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MOST_PROBLEMS = 50
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """A file. `data` has the names of `file_fields`; `origin` says where they stand in the file."""
+    """A file. `data` has the names of `file_fields`; `origin` maps them to paths in the file."""
 
     document: Document
     data: dict[str, Any]
     origin: dict[Path, Path]
 
     def problem(self, path: Path, message: str) -> FileProblem:
-        """`path` is in the names of `file_fields`."""
+        """Return a problem with its line. `path` consists of names of `file_fields`."""
         written = path
         for end in range(len(path), 0, -1):
             if path[:end] in self.origin:
@@ -35,7 +35,7 @@ class ReadFile:
 
 
 def read_agent_file(text: str) -> ReadFile:
-    """Raises `BadFile` for what has not the form of an agent's file."""
+    """Return the checked file. Raises `BadFile` if it does not have the form of an agent's file."""
     document = read_document(text)
     data, origin = in_snake_case(document.data)
     file = ReadFile(document, data, origin)
@@ -56,7 +56,7 @@ def check_names_in_file(
     known_tools: Collection[str],
     known_toolboxes: Collection[str],
 ) -> None:
-    """Names must be of something, or be what the agent has already. Raises `BadFile`."""
+    """Raise `BadFile` for unknown names. Names that the agent has already are accepted."""
     data = file.data
     problems: list[FileProblem] = []
 
@@ -82,13 +82,13 @@ def check_names_in_file(
 
 
 def at_its_line(file: ReadFile, message: str) -> FileProblem:
-    """A message of a service, as `approval_rules.2.when.command: …`, with its line."""
+    """Return a service's message, such as `approval_rules.2.when.command: …`, with its line."""
     location, _, reason = message.partition(": ")
     field, *parts = location.split(".")
     if not reason or field not in file_fields():
         return file.problem((), message)
     path: Path = (field, *(int(part) if part.isdecimal() else part for part in parts))
-    if field == "subagents":  # these are named, not counted
+    if field == "subagents":  # these are identified by name, not by number
         name, _, rest = reason.partition(": ")
         names = [each["name"] for each in file.data.get("subagents", ())]
         inner = parts[1:] if parts else []
@@ -101,7 +101,7 @@ def at_its_line(file: ReadFile, message: str) -> FileProblem:
 
 
 def _is_of_other_kind(error: Any) -> bool:
-    """Of how a tool asks, which is a boolean or an object, only what fits what was written."""
+    """Return whether the error is about the other form of `interrupt_on` (boolean or object)."""
     loc = error["loc"]
     return loc[0] == "interrupt_on" and loc[2:3] == ("bool",) and isinstance(error["input"], dict)
 
@@ -127,14 +127,14 @@ def _told(error: Any) -> str:
 
 
 def _near(name: str, known: Collection[str]) -> str:
-    """Which one may be meant, and which there are."""
+    """Return the name that is probably meant, and the known names."""
     near = get_close_matches(name, [each for each in known if each], n=1, cutoff=0.6)
     meant = f"; did you mean {near[0]}?" if near else "."
     return f"{meant} There are: {', '.join(sorted(each for each in known if each)) or 'none'}."
 
 
 def _tools_in(data: dict[str, Any]) -> tuple[list[tuple[Path, str]], set[str]]:
-    """Return the tools that checked data names, with their places, and those that it brings."""
+    """Return the tools that checked data names, with their paths, and those that it provides."""
     definition = tolerated_options(data)
     named: list[tuple[Path, str]] = []
     offered: set[str] = set()

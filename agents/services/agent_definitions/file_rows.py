@@ -1,4 +1,4 @@
-"""Between an agent's rows and the data of its file."""
+"""Conversion between an agent's rows and the data of its file."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from agents.services.errors import InvalidRequest
 from agents.spec import SubagentSpec
 
 NAMED = ("groups", "approver_groups")
-"""Fields of the file that name other rows, beside the relations of features."""
+"""Fields of the file that name other rows, in addition to the relations of features."""
 
 
 def file_data(agent: Agent) -> dict[str, Any]:
-    """The agent as its file has it: in the order of `file_fields`, without what is default."""
+    """Return the data of the agent's file: in the order of `file_fields`, without defaults."""
     stored = not agent._state.adding
     of_features = {relation.name: relation for relation in relations()}
     data: dict[str, Any] = {}
@@ -40,7 +40,7 @@ def file_data(agent: Agent) -> dict[str, Any]:
 
 
 def fill_fields(agent: Agent, data: Mapping[str, Any]) -> None:
-    """Set the agent's own fields from a file's checked data. Nothing is stored."""
+    """Set the agent's own fields from a file's checked data, without storing them."""
     rows = {*NAMED, "subagents", *(relation.name for relation in relations())}
     for name in file_fields():
         if name not in rows:
@@ -48,7 +48,7 @@ def fill_fields(agent: Agent, data: Mapping[str, Any]) -> None:
 
 
 def subagent_rows(data: Mapping[str, Any]) -> list[Subagent]:
-    """The subagents of a file's checked data, not stored."""
+    """Return the subagents of a file's checked data, not stored."""
     return [
         Subagent(**{name: _column(name, value) for name, value in each.items()})
         for each in data.get("subagents", ())
@@ -58,7 +58,7 @@ def subagent_rows(data: Mapping[str, Any]) -> list[Subagent]:
 def related_rows(agent: Agent, data: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Return the rows of features that a file's checked data names, by relation.
 
-    Raises `InvalidRequest` for a name of none.
+    Raises `InvalidRequest` for an unknown name.
     """
     found = {}
     for relation in relations():
@@ -70,7 +70,7 @@ def related_rows(agent: Agent, data: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def groups_named(field: str, names: list[str]) -> list[Group]:
-    """Raises `InvalidRequest` for a name of no group."""
+    """Return the groups with these names. Raises `InvalidRequest` for an unknown one."""
     there = {group.name: group for group in Group.objects.all()}
     _require(field, names, there)
     return [there[name] for name in names]

@@ -1,4 +1,4 @@
-"""Agents as YAML files, out and in again. An import is what a person could type, in one save."""
+"""Export and import of agents as YAML files. An import is one save, checked like the form."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CONTEXT_LINES = 3
 
 
 class InvalidAgentFile(InvalidRequest):
-    """A file that cannot be an agent. `problems` have the lines."""
+    """A file that cannot be imported. `problems` contain the lines."""
 
     code = "invalid_file"
 
@@ -56,7 +56,7 @@ class InvalidAgentFile(InvalidRequest):
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """What an import would do. `base` names what it was planned on, for `carry_out_import`."""
+    """The effect of an import. `base` identifies the agent's state for `carry_out_import`."""
 
     slug: str
     is_new: bool
@@ -70,7 +70,7 @@ class ImportPlan:
 
     @property
     def diff(self) -> list[str]:
-        """Lines of a unified diff; their texts are somebody's, not to be shown as they are."""
+        """The lines of a unified diff. Their texts are untrusted: escape them for display."""
         old, new = self.before.splitlines(), self.after.splitlines()
         hunks = list(unified_lines(old, new, Steps(LINE_STEPS), CONTEXT_LINES))
         if not hunks:
@@ -80,16 +80,19 @@ class ImportPlan:
 
 
 def export_agent(agent: Agent, *, by: AbstractBaseUser) -> str:
-    """The agent as a file: the same agent is always the same bytes. Raises `NotAllowed`."""
+    """Return the agent as a file. The same agent always gives the same bytes.
+
+    Raises `NotAllowed`.
+    """
     if not may_read_definition(by, agent):
         raise NotAllowed("Only its owner, and people who may view agents, export an agent.")
     return write_document(file_data(agent))
 
 
 def plan_import(text: str, *, by: AbstractBaseUser, known_tools: Collection[str]) -> ImportPlan:
-    """What importing `text` as `by` would change; nothing is stored.
+    """Return the changes that an import of `text` by `by` would make, without storing them.
 
-    `known_tools` are the names that an agent may name. Raises `InvalidAgentFile` and `NotAllowed`.
+    `known_tools` are the tools that an agent may name. Raises `InvalidAgentFile` and `NotAllowed`.
     """
     try:
         with transaction.atomic():
@@ -106,10 +109,10 @@ def carry_out_import(
     known_tools: Collection[str],
     base: str | None = None,
 ) -> tuple[Agent, ImportPlan]:
-    """Make `text` the agent that it names, new or as one new version, and all of it or nothing.
+    """Create or change the agent that `text` names, completely or not at all.
 
-    `base` is that of the plan that `by` has seen: for another state of the agent it is a
-    `Conflict` (code `stale`). Raises as `plan_import`.
+    A change is one new version. `base` is that of the plan that `by` has seen. Raises `Conflict`
+    (code `stale`) if the agent has changed since, otherwise as `plan_import`.
     """
     agent, plan = _import(text, by, known_tools)
     if base is not None and base != plan.base:
@@ -118,7 +121,7 @@ def carry_out_import(
 
 
 class _Rehearsed(Exception):
-    """Takes back what was done, and brings what it would have been."""
+    """Rolls back a rehearsed import, and carries its plan."""
 
     def __init__(self, plan: ImportPlan) -> None:
         super().__init__()
@@ -168,7 +171,7 @@ def _import(
 
 
 def _check_scripts(data: dict[str, Any], present: dict[str, Any], changed: list[str]) -> None:
-    """Of what the agent has already nobody is told more."""
+    """Check scripts that are new. The agent's present ones are not checked again."""
     if "model" in changed:
         check_script(data.get("model", ""))
     has = {each.get("model") for each in present.get("subagents", ())}
@@ -178,7 +181,7 @@ def _check_scripts(data: dict[str, Any], present: dict[str, Any], changed: list[
 
 
 def _save(agent: Agent, data: dict[str, Any], changed: list[str], by: AbstractBaseUser) -> None:
-    """One save of all. What the file leaves as it is, is not touched."""
+    """Store all changes in one save. Fields that the file leaves unchanged are not written."""
     fill_fields(agent, data)
     agent.full_clean(exclude=["owner"])
     has = {name: data.get(name, []) for name in changed}

@@ -1,4 +1,4 @@
-"""Where the settings say that models are, and with which key: to each provider only its own."""
+"""The servers of models and their keys from the settings. Each provider gets only its own key."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _PREFIXES = {"anthropic": "ANTHROPIC", **dict.fromkeys(OPENAI, "OPENAI"), "googl
 
 
 def setting_names(provider: str) -> tuple[str, str]:
-    """What its key and its base URL are called in the settings and in the environment."""
+    """Return the names of its key and its base URL in the settings and in the environment."""
     prefix = _PREFIXES.get(provider, provider.upper())
     return f"{prefix}_API_KEY", f"{prefix}_BASE_URL"
 
 
 def settings_of(provider: str) -> ProviderSettings:
-    """What an operator has set for `provider`; its key is only ever its own."""
+    """Return the operator's settings of `provider`. The key is never another provider's."""
     settings = ModelSettings.now()
     names = setting_names(provider) if provider in _PREFIXES else ()
     key, base_url = (getattr(settings, name) for name in names) if names else ("", "")
@@ -27,10 +27,10 @@ def settings_of(provider: str) -> ProviderSettings:
 
 
 def modules_wanted() -> list[str]:
-    """Modules that import the SDKs which workers need before the first run, by the settings.
+    """Return the modules to import before the first run, for the SDKs that the settings choose.
 
-    They cost memory (Anthropic's 40 MiB), so they are for those who have set a key or a base URL
-    for them; whatever else needs one imports it then.
+    They cost memory (Anthropic's 40 MiB), so a module is included only if its provider is chosen or
+    has a key or a base URL. Others are imported when they are needed.
     """
     found = []
     packages = {"anthropic": "anthropic", "openai": "openai", "google": "google.genai"}

@@ -1,4 +1,4 @@
-"""The form of final answers, as people give it."""
+"""Schemas of final answers, as people provide them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from agents.structured_output.schema import SchemaRefused, check_schema
 
 
 def schema_text(schema: object) -> str:
-    """`schema` as an agent's version holds it; empty for None. Raises `InvalidRequest`.
+    """Return `schema` in the form of an agent's version, empty for None. Raises `InvalidRequest`.
 
-    In several lines, so that the difference of two versions can be read.
+    The text has several lines, which keeps diffs of two versions readable.
     """
     if schema is None:
         return ""

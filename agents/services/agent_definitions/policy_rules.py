@@ -1,4 +1,4 @@
-"""What is wrong with an agent's policy, before it is saved."""
+"""Checks of an agent's policy before it is saved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agents.spec import AgentSpec, InterruptRule, PolicyRule
 
 
 def check_policy(spec: AgentSpec) -> None:
-    """Raises `InvalidRequest` (code `invalid_agent`) that begins with the field's name."""
+    """Raise `InvalidRequest` (code `invalid_agent`) that starts with the field's name."""
     for location, problem in _problems(spec):
         raise InvalidRequest(f"{location}: {problem}", code="invalid_agent")
 
@@ -40,7 +40,7 @@ def _problems(spec: AgentSpec) -> Iterable[tuple[str, str]]:
 
 
 def _means(rule: PolicyRule, kind: ProposalKind) -> bool:
-    """Whether the rule means proposals of this kind, and not these among others."""
+    """Return whether the rule is about proposals of this kind only."""
     return fnmatchcase(kind.rule, rule.tool) and not any(
         fnmatchcase(name, rule.tool) for name in kind.unlike
     )

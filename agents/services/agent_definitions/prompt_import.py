@@ -1,4 +1,4 @@
-"""AGENTS.md files of a project as an agent's prompt."""
+"""Import of a project's AGENTS.md files as an agent's prompt."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from sandbox.errors import FileError, FileTooLarge
 
 PROMPT = "AGENTS.md"
 MAX_STORED = 100 * 1024
-"""Of a prompt, in bytes."""
+"""The size limit of a prompt, in bytes."""
 MAX_BYTES = 64 * 1024
-"""Of all files of one project together."""
+"""The size limit of all files of a project together."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentsFile:
-    """One file of instructions. `path` is relative to the repository, as in web/AGENTS.md."""
+    """One file of instructions. `path` is relative to the repository, for example web/AGENTS.md."""
 
     path: str
     content: str
@@ -35,7 +35,7 @@ class AgentsFile:
 
 @dataclass(frozen=True, slots=True)
 class PromptPlan:
-    """A prompt as it is and as it would be, and what the scanner says of the new one."""
+    """The present and the new prompt, and the scanner's findings in the new one."""
 
     before: str
     after: str
@@ -43,11 +43,12 @@ class PromptPlan:
 
 
 def read_agents_files(location: Path, name: str = PROMPT) -> list[AgentsFile]:
-    """The files called `name` that hold in the directory `location`: the repository's own first.
+    """Return the files called `name` that apply to the directory `location`, the top one first.
 
-    They are looked for from the top of the repository down to `location`; without a repository only
-    in `location`. If `location` is a file, it is that one. Empty when there are none. Raises
-    `InvalidRequest` for what is no text, is over `MAX_BYTES` together, or is a link to outside.
+    The search goes from the top of the repository down to `location`. Without a repository it
+    covers only `location`. If `location` is a file, the result is this file. Empty if there are
+    none. Raises `InvalidRequest` if a file is not text or links to the outside, or if all together
+    exceed `MAX_BYTES`.
     """
     if name in ("", ".", "..") or "/" in name or not name.isprintable():
         raise InvalidRequest("The name is that of a file, without directories: AGENTS.md.")
@@ -67,15 +68,15 @@ def read_agents_files(location: Path, name: str = PROMPT) -> list[AgentsFile]:
 
 
 def prompt_of(files: Sequence[AgentsFile]) -> str:
-    """All of them as one prompt, each below a heading that names it.
+    """Return all files as one prompt, each below a heading with its path.
 
-    They were not written for Vel: what looks like a variable of a prompt is their text.
+    The files were not written for Vel: text that looks like a variable of a prompt is escaped.
     """
     return escaped("\n\n".join(f"# From {file.path}\n\n{file.content.strip()}" for file in files))
 
 
 def plan_prompt(agent: Agent, prompt: str) -> PromptPlan:
-    """What storing `prompt` would change. Raises `InvalidRequest` when it cannot be stored."""
+    """Return the change that storing `prompt` would make. Raises `InvalidRequest`."""
     if "\x00" in prompt:
         raise InvalidRequest("The prompt holds a NUL character, which no prompt may.")
     try:
@@ -93,10 +94,10 @@ def plan_prompt(agent: Agent, prompt: str) -> PromptPlan:
 def store_prompt(
     agent_id: str, plan: PromptPlan, *, by: AbstractBaseUser, accept_findings: bool = False
 ) -> Agent:
-    """Make `plan` the agent's prompt, as a new version of it.
+    """Store the plan's prompt, as a new version of the agent.
 
-    Raises `NotAllowed`, `InvalidRequest` (code `findings`) when findings are not accepted, and
-    `Conflict` (code `stale`) when the prompt is not what the plan was made on.
+    Raises `NotAllowed`, `InvalidRequest` (code `findings`) if findings are not accepted, and
+    `Conflict` (code `stale`) if the prompt has changed since the plan was made.
     """
     agent = Agent.objects.select_for_update().get(pk=agent_id)
     check_may_change_prompt(agent, by)
@@ -110,7 +111,7 @@ def store_prompt(
 def check_may_change_prompt(agent: Agent, by: AbstractBaseUser) -> None:
     """Raise `NotAllowed` unless `by` owns `agent` or may change agents.
 
-    Who may approve what it remembers may not therefore say what it is.
+    The right to approve changes of its memory does not include its prompt.
     """
     if agent.owner_id == by.pk:
         return
@@ -123,10 +124,10 @@ def check_may_change_prompt(agent: Agent, by: AbstractBaseUser) -> None:
 
 
 def _repository(directory: Path) -> Path:
-    """The top of the repository that holds `directory`, else `directory` itself.
+    """Return the top of the repository that contains `directory`, else `directory` itself.
 
-    Only through directories of one owner: in a shared place such as /tmp anybody could put a
-    repository, and instructions, above somebody else's files.
+    The search stays in directories of one owner: in a shared place such as /tmp anybody could put a
+    repository, with instructions, above other people's files.
     """
     owner = directory.stat().st_uid
     for above in (directory, *directory.parents):

@@ -1,4 +1,4 @@
-"""What the variables in prompts stand for: settled when a thread begins, and fixed from then on."""
+"""The values of variables in prompts. They are fixed when a thread starts."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from agents.prompt_variables import (
 from agents.services.errors import Conflict, InvalidRequest
 
 MAX_CONTEXT = 32
-"""Names that a caller may give."""
+"""The limit of names in a caller's context."""
 MAX_NAMED = 10
 _LARGEST = 2**53
-"""Of a whole number: more is not the same in every JSON."""
+"""The limit of a whole number: larger ones are not exact in every JSON parser."""
 
 
 def check_context(context: Mapping[str, object]) -> dict[str, Value]:
-    """The caller's values as they will be stored. Raises `InvalidRequest`."""
+    """Return the caller's values in their stored form. Raises `InvalidRequest`."""
     if len(context) > MAX_CONTEXT:
         raise InvalidRequest(
             f"The context has {len(context)} names and may have {MAX_CONTEXT}: put long material "
@@ -69,7 +69,7 @@ def _context_value(name: str, value: object) -> Value:
 def values_at_start(
     thread: Thread, owner: AbstractBaseUser, agent: Agent, context: Mapping[str, Value]
 ) -> dict[str, Value]:
-    """The values of a thread that begins now."""
+    """Return the values of a thread that starts now."""
     username = owner.get_username()
     full_name = getattr(owner, "get_full_name", lambda: "")().strip()
     first_name = str(getattr(owner, "first_name", "")).strip()
@@ -86,7 +86,7 @@ def values_at_start(
 
 
 def check_same_context(thread: Thread, context: Mapping[str, Value]) -> None:
-    """Raise `Conflict` unless `context` says what the thread began with."""
+    """Raise `Conflict` unless `context` has the same values as at the start of the thread."""
     began_with = thread.prompt_values or {}
     other = [name for name, value in context.items() if began_with.get(CONTEXT + name) != value]
     if other:
@@ -98,7 +98,7 @@ def check_same_context(thread: Thread, context: Mapping[str, Value]) -> None:
 
 
 def check_needed(spec: Mapping[str, Any], thread: Thread) -> None:
-    """Raise `InvalidRequest` if a prompt of `spec` names what the caller did not give."""
+    """Raise `InvalidRequest` if a prompt of `spec` needs a value that the caller did not give."""
     names = {name for _, prompt in _prompts(spec) for name in names_in(prompt)}
     needed = {name for name in names if name.startswith(CONTEXT)}
     missing = sorted(needed - set(thread.prompt_values or {}))
@@ -112,9 +112,9 @@ def check_needed(spec: Mapping[str, Any], thread: Thread) -> None:
 
 
 def check_new_prompts(spec: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
-    """`check_names` for the prompts of `spec` that are not in the version before it.
+    """Check the prompts of `spec` that are not in the version before it (`check_names`).
 
-    What was saved in a release without variables stays usable: there its braces are text.
+    Prompts from a release without variables remain valid: their braces are plain text.
     """
     known = {prompt for _, prompt in _prompts(before)} if before is not None else set()
     for field, prompt in _prompts(spec):
@@ -123,14 +123,14 @@ def check_new_prompts(spec: Mapping[str, Any], before: Mapping[str, Any] | None)
 
 
 def _prompts(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Each prompt with where it is, as in `system_prompt` or `subagents.NAME.system_prompt`."""
+    """Yield each prompt with its field: `system_prompt` or `subagents.NAME.system_prompt`."""
     yield "system_prompt", spec["system_prompt"]
     for item in spec.get("subagents", ()):
         yield f"subagents.{item['name']}.system_prompt", item["system_prompt"]
 
 
 def check_names(prompt: str, field: str) -> None:
-    """Raise `InvalidRequest` for names that look like Vel's and mean nothing."""
+    """Raise `InvalidRequest` for names that look like variables of Vel but are unknown."""
     unknown = unknown_names(prompt)
     if unknown:
         name = unknown[0]
@@ -143,9 +143,9 @@ def check_names(prompt: str, field: str) -> None:
 
 
 def values_of(thread: Thread) -> dict[str, Value]:
-    """The values of a thread and of all that its agent delegates.
+    """Return the values of a thread, which are also those of its subagents' threads.
 
-    Of a thread that began in a release without variables they are settled now.
+    The values of a thread from a release without variables are fixed now.
     """
     first = thread.root or thread
     if first.prompt_values is None:

@@ -1,4 +1,4 @@
-"""What of an agent needs a permission of its own to be changed, at every door."""
+"""The fields of an agent that need an additional permission, at every door."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from agents.services.errors import NotAllowed
 from agents.spec import CONFIGURE_APPROVAL
 
 SHARE_AGENT = "agents.share_agent"
-"""Who runs the agent of another trusts its owner with what it is told: an agent's memory, which its
-owner decides about, may come to hold it, and tools act with the credentials of who runs it."""
+"""People who run another person's agent trust its owner with their messages: these may get into the
+agent's memory, which its owner controls, and tools act with their credentials."""
 
 _ROWS = {
     "approver_groups": CONFIGURE_APPROVAL,
@@ -24,11 +24,11 @@ _ROWS = {
 }
 
 RESERVED_SLUGS = frozenset({"agent-builder", "demo"})
-"""Of agents that Vel makes by itself. Who had one before would be talked to in its place."""
+"""The slugs of agents that Vel creates. Another agent with this slug would replace Vel's own."""
 
 
 def guarded_fields() -> dict[str, str]:
-    """Return the permission that a field needs, beside the one to add or change agents."""
+    """Return the permissions that fields need in addition to the one to add or change agents."""
     of_options = {
         name: kind.permission
         for kind in option_classes()
@@ -47,7 +47,7 @@ def has_permission(user: Person, permission: str) -> bool:
 
 
 def check_may_define(user: Person, *, is_new: bool, slug: str = "") -> None:
-    """Raise `NotAllowed` unless `user` may define agents, or this one if it is one of Vel's own."""
+    """Raise `NotAllowed` unless `user` may define agents, and this one if its slug is reserved."""
     needed = "agents.add_agent" if is_new else "agents.change_agent"
     if not has_permission(user, needed):
         raise NotAllowed(f"This needs the permission {needed}.")
@@ -59,16 +59,16 @@ def check_may_define(user: Person, *, is_new: bool, slug: str = "") -> None:
 
 
 def check_may_define_some(user: Person) -> None:
-    """Raise `NotAllowed` unless `user` may define agents at all.
+    """Raise `NotAllowed` unless `user` may define any agents.
 
-    Asked before it is looked which there are: who may not is told nothing of them.
+    Call this before you look up an agent: other users must not learn which agents exist.
     """
     if not any(has_permission(user, f"agents.{verb}_agent") for verb in ("add", "change")):
         raise NotAllowed("This needs the permission agents.add_agent or agents.change_agent.")
 
 
 def check_may_set(user: Person, fields: Collection[str]) -> None:
-    """Raise `NotAllowed` that names those of `fields` which `user` may only look at."""
+    """Raise `NotAllowed` with those of `fields` that `user` may not change."""
     refused: dict[str, list[str]] = {}
     guarded = guarded_fields()
     for name in fields:
@@ -83,7 +83,7 @@ def check_may_set(user: Person, fields: Collection[str]) -> None:
 
 
 def may_read_definition(user: Person, agent: Agent) -> bool:
-    """Whether `user` may read all that an agent is told, not only use it."""
+    """Return whether `user` may read an agent's definition, and not only use the agent."""
     if not user.is_authenticated:
         return False
     may = ("agents.view_agent", "agents.change_agent")

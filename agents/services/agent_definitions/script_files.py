@@ -1,7 +1,7 @@
-"""Scripts in files: who may add agents is not therefore told which files the server has.
+"""Scripts in files: the right to add agents does not reveal which files the server has.
 
-Workers refuse such a script too, whatever door it came through: this is so that people are told
-when they type it. Programs of the machine's own user save what they like, and play it themselves.
+Workers also refuse such a script, at every door. This check reports it when the definition is
+entered. Programs of the machine's own user can save any path, and play the script themselves.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from agents.settings import ScriptSettings
 def check_script(model: str, *, of: str = "") -> None:
     """Raise `InvalidRequest` for the name of a file that workers may not play.
 
-    `of` is the subagent's name. Nothing is looked at, so that the answer is the same for files that
-    are there and that are not.
+    `of` is the subagent's name. The file system is not read, so the answer does not show whether a
+    file exists.
     """
     if not model.startswith(FILE_PREFIX):
         return

@@ -1,6 +1,6 @@
-"""Whether models and places that the settings name can be there, as far as this machine knows.
+"""Checks that the settings' models and places can exist, as far as this machine knows.
 
-No provider is asked: only the provider knows the models that it has.
+They send no request to a provider, and only the provider knows its models.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from agents.services.agent_definitions.model_servers import setting_names, setti
 from agents.settings import ModelSettings, ScriptSettings
 
 _MAKERS = {"claude-": "anthropic", "gpt-": "openai", "gemini-": "google"}
-"""Whose models have names that begin so."""
+"""The provider of models by the start of their names."""
 
 
 def check_own_process() -> None:
-    """Raise `ImproperlyConfigured` for what a process that drives its own runs cannot use.
+    """Raise `ImproperlyConfigured` for settings that a process with its own runs cannot use.
 
     Features add functions that return problems (`checks.OWN_PROCESS`).
     """
@@ -35,12 +35,12 @@ def check_own_process() -> None:
 
 
 def default_model_problem() -> str:
-    """Why agents that name no model cannot be asked; empty if nothing is known against it."""
+    """Return why the default model cannot work, or "" if no problem is known."""
     return provider_problem() or _script_problem()
 
 
 def provider_problem() -> str:
-    """Why the provider and the model of the settings do not fit; empty if they may."""
+    """Return why the provider and the model of the settings do not fit, or "" if they may fit."""
     settings = ModelSettings.now()
     provider, model = settings.PROVIDER, settings.MODEL
     if provider:
@@ -87,7 +87,7 @@ def _script_problem() -> str:
 
 
 def scripts_directory_problem() -> str:
-    """Why no script can be played from the directory of the settings; empty if one can."""
+    """Return why scripts cannot be read from the directory of the settings, or "" if they can."""
     directory = ScriptSettings.now().SCRIPTS_DIR
     problem = _unreadable(directory) if directory is not None else ""
     if not problem:

@@ -1,4 +1,4 @@
-"""An agent with all that belongs to it, as the audit log compares it before and after."""
+"""An agent with all its related rows, in the form that the audit log compares."""
 
 from __future__ import annotations
 
@@ -15,16 +15,13 @@ _NOT_TOLD = {"id", "created_at", "updated_at"}
 
 
 def agent_state(agent: Agent, *, empty: Collection[str] = ()) -> dict[str, object]:
-    """Return what is stored of `agent`, a row as the database holds it, by the name of the field.
-
-    `empty` names the relations that are known to have no rows. They are not queried.
-    """
+    """Return the stored values of `agent`, a row as the database holds it, by field."""
     state: dict[str, Any] = {
         field.name: getattr(agent, field.attname)
         for field in Agent._meta.concrete_fields
         if field.name not in _NOT_TOLD
     }
-    # By their own names, as the fields that have a column.
+    # Options by their own names, like the fields that have a column.
     state |= {**{name: getattr(agent, name) for name in option_fields()}, **state.pop("definition")}
     state["owner"] = agent.owner.get_username() if agent.owner else None
     for name in (*(relation.name for relation in relations()), "groups", "approver_groups"):

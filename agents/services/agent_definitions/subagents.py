@@ -1,4 +1,4 @@
-"""The subagents that a team gives an agent."""
+"""The subagents that a team defines for an agent."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from agents.spec import SubagentSpec
 from agents.subagent_types import ALIASES, GENERAL, RESERVED_NAMES
 
 MAX_SUBAGENTS = 50
-"""Of one agent: each is a line of its prompt."""
+"""The limit of one agent: each subagent is a line of its prompt."""
 
 
 def subagent_specs(
     agent: Agent, rows: Iterable[Subagent] | None = None
 ) -> tuple[SubagentSpec, ...]:
-    """The agent's subagents, or `rows` in their place, as runs pin them.
+    """Return the agent's subagents, or `rows` in their place, as runs pin them.
 
-    Raises `InvalidRequest` that names the subagent and the field which does not fit.
+    Raises `InvalidRequest` with the subagent and the invalid field.
     """
-    if rows is None:  # an agent that is not stored has none, and need not ask
+    if rows is None:  # an agent that is not stored has none and needs no query
         rows = () if agent._state.adding else agent.subagents.all()
     found = [_spec(row) for row in rows]
     names = [item.name for item in found]
@@ -65,7 +65,7 @@ def _spec(row: Subagent) -> SubagentSpec:
 
 
 def set_subagents(agent: Agent, rows: Sequence[Subagent]) -> None:
-    """Let the agent have these, and no others. The caller has checked them."""
+    """Replace the agent's subagents with these. The caller has checked them."""
     there = {row.name: row.pk for row in agent.subagents.all()}
     names = {row.name for row in rows}
     agent.subagents.exclude(name__in=names).delete()

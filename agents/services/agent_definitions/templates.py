@@ -1,4 +1,4 @@
-"""Agents made from templates, and the agent that builds agents by chatting."""
+"""Agents from templates, and the agent that builds agents in a conversation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_SLUG = 100
 
 
 def template_named(slug: str) -> AgentTemplate:
-    """Raises `NotFound` with the templates that there are."""
+    """Return a template. Raises `NotFound` with the list of the known ones."""
     found = agent_templates().get(slug)
     if found is None:
         raise NotFound(f"There is no template {slug!r}; there are {', '.join(agent_templates())}.")
@@ -31,9 +31,9 @@ def template_named(slug: str) -> AgentTemplate:
 def create_from_template(
     template: str, *, name: str = "", by: AbstractBaseUser, known_tools: Collection[str]
 ) -> Agent:
-    """An agent of `by` as the template has it; `name` empty for the template's own.
+    """Create an agent of `by` from a template. An empty `name` means the template's own.
 
-    Its slug is made of the name, with a number where another agent has it. Raises `NotFound`,
+    Its slug is derived from the name, with a number if another agent has it. Raises `NotFound`,
     `NotAllowed` and `InvalidAgentFile`.
     """
     found = template_named(template)
@@ -43,7 +43,7 @@ def create_from_template(
 
 
 def free_slug(name: str) -> str:
-    """A slug that no agent has now, made of `name`."""
+    """Return a slug derived from `name` that no agent has now."""
     base = slugify(name)[: MAX_SLUG - 5].strip("-_") or "agent"
     taken = set(Agent.objects.filter(slug__startswith=base).values_list("slug", flat=True))
     taken |= RESERVED_SLUGS
@@ -55,10 +55,9 @@ def free_slug(name: str) -> str:
 
 
 def ensure_builder_agent() -> Agent:
-    """The agent that builds agents, made if it is not there. Everybody may talk to it.
+    """Return the agent that builds agents, and create it if necessary. Everybody may use it.
 
-    What it may make is what the person may who talks to it. One that is there is left as its
-    operator has it.
+    It can create only agents that its user may create. An existing one is not changed.
     """
     agent = Agent.objects.filter(slug=BUILDER_SLUG).first()
     if agent is not None:

@@ -1,1 +1,1 @@
-"""Ask people, and take their decisions."""
+"""Approval requests and the decisions of people."""

@@ -1,4 +1,4 @@
-"""Putting a question to a person: a request that is bound to exactly what it shows."""
+"""Creation of approval requests. Each is bound to exactly the data that it shows."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ def digest_of(
     preview: dict[str, Any] | None = None,
     family: str = "",
 ) -> str:
-    """What a decision is bound to: the call, its input, the workspace it would meet, what a trial
-    of it has shown, and the files that others write, too (`agents.engine.calls.family_state`).
+    """Return the digest that a decision is bound to.
+
+    It covers the call, its input, the workspace's generation, the result of a trial of the call,
+    and the files that other threads of the family write (`agents.engine.calls.family_state`).
     """
     displayed = [tool, tool_input, workspace_generation]
     displayed += [preview] if preview is not None else []
@@ -41,7 +43,7 @@ def digest_of(
 def proposal_digest_of(
     kind: ProposalKind, tool: str, tool_input: dict[str, Any], proposal: Proposal
 ) -> str:
-    """For a proposal: the call, what it builds on, and what it would make."""
+    """Return the digest for a proposal: the call, the base of the change, and its result."""
     displayed = [kind.name, tool, tool_input, *proposal.bound]
     return hashlib.sha256(dump(displayed).encode()).hexdigest()
 
@@ -56,7 +58,7 @@ def ask_about_call(
     preview: dict[str, Any] | None = None,
     family: str = "",
 ) -> ApprovalRequested:
-    """Ask whether `call` may run in the workspace as it is now. The run is locked."""
+    """Request approval for `call` in the present workspace. The run is locked."""
     displayed = call.effective_input
     request = ApprovalRequest.objects.create(
         run=run,
@@ -82,7 +84,7 @@ def ask_about_proposal(
     *,
     prompt: str,
 ) -> ApprovalRequested:
-    """Ask whether the change that `call` proposes is made. The run is locked."""
+    """Request approval for the change that `call` proposes. The run is locked."""
     displayed = call.effective_input
     decisions = list(terms.allowed_decisions)
     if not proposal.can_be_edited:
@@ -115,10 +117,10 @@ def _terms(terms: AskTerms, decisions: list[str]) -> dict[str, Any]:
 
 
 def ask_again(request: ApprovalRequest, kind: ProposalKind) -> ApprovalRequest | None:
-    """Ask about a proposal once more, as it is now. Run and request are locked.
+    """Request approval for the present form of a proposal. Run and request are locked.
 
-    None, and the old question stands, if the change does not fit any more: it can only be
-    rejected.
+    Returns None, and keeps the old request, if the change can no longer be applied: then people can
+    only reject it.
     """
     call = request.tool_call
     assert call is not None
@@ -137,14 +139,14 @@ def ask_again(request: ApprovalRequest, kind: ProposalKind) -> ApprovalRequest |
     draft = ask_about_proposal(request.run, call, kind, proposal, terms, prompt=CHANGED)
     anew = ApprovalRequest.objects.get(pk=draft.approval_id)
     if request.expires_at is not None:
-        anew.expires_at = request.expires_at  # nobody gets more time
+        anew.expires_at = request.expires_at  # the deadline stays the same
         anew.save(update_fields=["expires_at"])
     append_events(request.run_id, [requested_event(anew)])
     return anew
 
 
 def requested_event(request: ApprovalRequest) -> ApprovalRequested:
-    """`approval.requested`, as watchers get it; a long input is cut, the request has the whole."""
+    """Return the event `approval.requested`. Long inputs are cut in it, but not in the request."""
     kind = proposal_kind(request)
     fields = kind.event_fields(request) if kind is not None else {}
     return ApprovalRequested(

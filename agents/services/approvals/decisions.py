@@ -1,4 +1,4 @@
-"""Taking a person's answer: bound to a digest, decided once (invariant 4)."""
+"""Decisions of people: each is bound to a digest and made once (invariant 4)."""
 
 from __future__ import annotations
 
@@ -48,20 +48,19 @@ from agents.states import (
 from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
 
 EDIT_CHARACTERS = 4_000_000
-"""Of an edited input."""
+"""The limit of an edited input."""
 
 InputCheck = Callable[[AgentSpec, str, dict[str, Any]], str | None]
-"""(agent, tool, input) → what is wrong with the input, None when it fits."""
+"""(agent, tool, input) → the problem of the input, None if it is valid."""
 
 
 @dataclass(frozen=True)
 class DecisionRequest:
-    """A person's answer. `digest` names what the person saw.
+    """A person's decision. `digest` names the data that the person saw.
 
-    None is for doors that know requests by id only: an id names one digest for ever.
-    `input` goes with `edit`: the whole input that runs instead, or `{"content": …}`, the whole
-    text, for a proposal. `reason` is told to the model on `reject` and is the tool's
-    result on `respond`.
+    None is for doors that know requests by id only: an id always names the same digest. `input`
+    belongs to `edit`: the whole input that runs instead, or `{"content": …}`, the whole text, for a
+    proposal. The model receives `reason` on `reject`; on `respond` it is the tool's result.
     """
 
     decision: str
@@ -69,11 +68,11 @@ class DecisionRequest:
     input: dict[str, Any] | None = None
     reason: str = ""
     always: GrantTerms | None = None
-    """With `approve`: calls like this one need not be asked about any more."""
+    """With `approve`: further calls like this one need no approval."""
 
 
 class _Changed(Exception):
-    """What a proposal builds on has changed since the person was asked."""
+    """The base of a proposal has changed since the request was shown."""
 
     def __init__(self, kind: ProposalKind) -> None:
         super().__init__(kind.name)
@@ -87,17 +86,17 @@ def decide_approval(
     by: AbstractBaseUser,
     check_input: InputCheck | None = None,
 ) -> ApprovalRequest:
-    """Record a decision and, when it was the last one awaited, let the run go on.
+    """Record a decision and, if no other request is pending, wake the run.
 
-    Of two people who must approve, the first leaves the request pending. The change of an approved
-    proposal is made here, in the same transaction. Without `check_input` an edited input is checked
-    when it runs.
+    If two people must approve, the first approval leaves the request pending. The change of an
+    approved proposal is made here, in the same transaction. Without `check_input` an edited input
+    is checked when it runs.
 
-    Raises `NotFound` (no such request that `by` may see), `NotAllowed` (not for `by` to approve),
-    `Conflict` (decided already, ended, expired, the digest is not what is asked, or what a
-    proposal builds on has changed: it is asked anew then), `InvalidRequest` (not an allowed
-    decision, an edit without input or one that does not fit, a response without text). Nothing is
-    half-done.
+    Raises `NotFound` (no such request that `by` may see), `NotAllowed` (`by` may not approve it),
+    `Conflict` (decided already, ended, expired, the digest is not the request's, or the base of a
+    proposal has changed: then a new request replaces it), `InvalidRequest` (not an allowed
+    decision, an edit without input or with an invalid one, a response without text). After an error
+    nothing is stored.
     """
     with _asked_again(request_id):
         while True:
@@ -132,12 +131,12 @@ def _asked_again(request_id: str) -> Iterator[None]:
 
 @transaction.atomic
 def _ask_again(request_id: str, kind: ProposalKind) -> bool:
-    """Ask again about a proposal. False if it does not fit what it builds on any more."""
+    """Replace the request of a proposal. Returns False if the change can no longer be applied."""
     request = ApprovalRequest.objects.get(pk=request_id)
     run = lock_run(request.run_id)
     request = ApprovalRequest.objects.select_for_update().get(pk=request_id)
     if request.status != ApprovalStatus.PENDING or run.status != RunStatus.WAITING:
-        return True  # somebody else was first, and has looked
+        return True  # another person was faster
     return ask_again(request, kind) is not None
 
 
@@ -154,7 +153,7 @@ def _decide(
 ) -> ApprovalRequest:
     request = _visible_request(request_id, by)
     if request.status != ApprovalStatus.PENDING:
-        check_decision(request, answer)  # refuses it: who comes late keeps nobody waiting
+        check_decision(request, answer)  # raises an error, without waiting for a lock
     kind = run_request_kind(request)
     locked = kind.lock(request) if kind is not None else {request.run_id: lock_run(request.run_id)}
     run = locked[request.run_id]
@@ -178,7 +177,7 @@ def _check(
 ) -> None:
     check_decision(request, answer)
     about_run = run_request_kind(request)
-    # With a request about a run, its subagents may wait instead of the run itself.
+    # While a request about a run is pending, its subagents may wait instead of the run itself.
     if run.has_ended or (run.status != RunStatus.WAITING and about_run is None):
         raise Conflict(f"The run is {run.status}: there is nothing to decide.", code="stale")
     check_right(request, run, answer.decision, by)
@@ -196,7 +195,7 @@ def _check(
 
 
 def check_decision(request: ApprovalRequest, answer: DecisionRequest) -> None:
-    """Refuse what does not fit the request as it now is."""
+    """Raise an error if the decision does not fit the present state of the request."""
     if answer.digest is not None and answer.digest != request.digest:
         raise Conflict("This is not what is asked any more: look at it again.", code="stale")
     if request.status != ApprovalStatus.PENDING:
@@ -212,7 +211,7 @@ def check_decision(request: ApprovalRequest, answer: DecisionRequest) -> None:
         allowed = ", ".join(request.allowed_decisions)
         raise InvalidRequest(f"{answer.decision!r} is not one of the decisions here: {allowed}.")
     if answer.decision != Decision.EDIT and answer.input is not None:
-        # What runs on an approval is what was shown, and nothing that came with the answer.
+        # An approval runs exactly the input that was shown.
         raise InvalidRequest("`input` goes with the decision `edit` only.")
     if answer.decision == Decision.EDIT and not isinstance(answer.input, dict):
         raise InvalidRequest("An edit needs `input`: the whole input that should run instead.")
@@ -230,7 +229,7 @@ def check_decision(request: ApprovalRequest, answer: DecisionRequest) -> None:
 
 
 def _is_known(request: ApprovalRequest) -> bool:
-    """Return whether the feature that has the request is installed."""
+    """Return whether the feature that created the request is installed."""
     kind = proposal_kind(request) or run_request_kind(request)
     return request.kind == ApprovalKind.TOOL or kind is not None
 
@@ -238,7 +237,7 @@ def _is_known(request: ApprovalRequest) -> bool:
 def _check_edited_input(
     request: ApprovalRequest, run: Run, answer: DecisionRequest, check_input: InputCheck | None
 ) -> None:
-    """What a person makes of a call must fit the tool, and no rule may deny it."""
+    """Raise `InvalidRequest` if an edited input does not fit the tool, or if a rule denies it."""
     assert request.tool_call is not None
     assert answer.input is not None
     if nests_too_deep(answer.input):
@@ -277,7 +276,7 @@ def _record(
     request.decided_by_id = by.pk
     request.decided_at = timezone.now()
     request.save()
-    # An edited input may hold a secret that a person typed: the request keeps it, not the log.
+    # An edited input may contain a secret: it is stored in the request only, not in the log.
     changes: dict[str, Change] = {
         "decision": (None, answer.decision),
         "digest": (None, request.digest),
@@ -309,7 +308,7 @@ def _record(
     ):
         try:
             drafts += kind.carry_out(request, call, by.pk)
-        except Conflict:  # at this moment: another connection was faster since `is_current`
+        except Conflict:  # another connection was faster since `is_current`
             raise _Changed(kind) from None
     elif call is not None:
         drafts += _apply_to_call(call, answer)
@@ -324,7 +323,7 @@ def _record(
 
 
 def wake_if_decided(run: Run) -> None:
-    """Let a locked run go on when none of its calls waits for a person any more."""
+    """Wake a locked run if no approval of its calls is pending."""
     pending = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING)
     waiting = pending.exclude(kind__in=run_request_kinds().keys()).exists()
     if not waiting and run.wait_reason == WaitReason.APPROVAL:
@@ -354,7 +353,7 @@ def _apply_to_call(call: ToolCall, answer: DecisionRequest) -> list[EventDraft]:
 
 
 def reject_call(call: ToolCall, text: str, *, code: str, reason: str) -> list[EventDraft]:
-    """End a waiting call that will not run; `text` is what the model is told."""
+    """End a waiting call that will not run. `text` is its result for the model."""
     check_transition(TOOL_CALL_TRANSITIONS, call.status, ToolCallStatus.REJECTED)
     call.status = ToolCallStatus.REJECTED
     call.is_error = True
@@ -366,7 +365,7 @@ def reject_call(call: ToolCall, text: str, *, code: str, reason: str) -> list[Ev
 
 
 class ApprovalRows(RowHooks):
-    """Nobody is asked about a run that has ended before its answer."""
+    """Requests of a run that has ended are cancelled."""
 
     order = 200
 

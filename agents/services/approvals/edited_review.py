@@ -1,4 +1,4 @@
-"""What a person made of a request, beside what was asked."""
+"""Comparison of an edited input with the requested one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agents.review.room import CHARACTERS, Room, end_share
 from agents.states import ApprovalStatus, Decision
 
 SECTIONS = 100
-"""Of more inputs that were changed the first and the last ones are shown."""
+"""If more inputs were changed, the first and the last ones are shown."""
 _WHOLE = (
     "To see the whole input, use `vel approvals show ID --json` or `GET /api/v1/approvals/ID`: "
     "it is `edited_input` once it is decided."
@@ -22,14 +22,14 @@ _WHOLE = (
 
 
 def edited_review(request: ApprovalRequest) -> Review | None:
-    """A diff from what was asked to what was approved instead; None where nothing was edited."""
+    """Return a diff from the requested to the approved input, or None if it was not edited."""
     if request.decision != Decision.EDIT or request.edited_input is None:
         return None
     return review_of_edit(request, request.edited_input)
 
 
 def review_of_edit(request: ApprovalRequest, arguments: dict[str, Any]) -> Review:
-    """The same for an edit that is still to be decided. `arguments` is `DecisionRequest.input`."""
+    """Return the same for an edit before its decision. `arguments` is `DecisionRequest.input`."""
     kind = proposal_kind(request)
     is_decided = request.status == ApprovalStatus.DECIDED
     if kind is not None:
@@ -37,7 +37,7 @@ def review_of_edit(request: ApprovalRequest, arguments: dict[str, Any]) -> Revie
         return Review(f"What {'was' if is_decided else 'would be'} saved instead", (section,))
     original = request.input if isinstance(request.input, dict) else {}
     if run_request_kind(request) is not None:
-        arguments = {**original, **arguments}  # an edit may name its part alone
+        arguments = {**original, **arguments}  # an edit may contain only changed fields
     names = [
         name
         for name in original
@@ -51,7 +51,7 @@ def review_of_edit(request: ApprovalRequest, arguments: dict[str, Any]) -> Revie
 def _sections(
     names: list[str], original: dict[str, Any], arguments: dict[str, Any]
 ) -> tuple[tuple[DiffSection, ...], tuple[Note, ...]]:
-    """A diff for each name. They share the room of one section, and what comparing may cost."""
+    """Return a diff for each name. They share the space and the comparison costs of one section."""
     notes: tuple[Note, ...] = ()
     if missing := len(names[SECTIONS:]):
         last = end_share(SECTIONS)
@@ -73,7 +73,7 @@ def _sections(
 
 
 def _same(old: object, new: object) -> bool:
-    """Whether both are the same JSON: 1 and true are not, though they are equal in Python."""
+    """Return whether both are the same JSON. 1 and true differ, though not in Python."""
     if type(old) is not type(new):
         return False
     if isinstance(old, str | int):

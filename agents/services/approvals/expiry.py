@@ -1,4 +1,4 @@
-"""Requests that nobody has answered in time."""
+"""Expiry of requests without a decision."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from agents.states import APPROVAL_TRANSITIONS, ApprovalStatus, RunStatus, check
 
 @transaction.atomic
 def expire_approval() -> bool:
-    """Reject the request that is longest beyond its time, and let its run go on.
+    """Reject the request that expired first, and wake its run.
 
-    False when there is none. Any process may do it, at any time.
+    Returns False if there is none. Any process may call this at any time.
     """
     due = ApprovalRequest.objects.filter(
         status=ApprovalStatus.PENDING,
@@ -32,7 +32,7 @@ def expire_approval() -> bool:
     run = lock_run(run_id)
     request = ApprovalRequest.objects.select_for_update().get(pk=request_id)
     if request.status != ApprovalStatus.PENDING or run.status != RunStatus.WAITING:
-        return False  # somebody else was first
+        return False  # another process was faster
     check_transition(APPROVAL_TRANSITIONS, request.status, ApprovalStatus.EXPIRED)
     request.status = ApprovalStatus.EXPIRED
     request.save(update_fields=["status"])

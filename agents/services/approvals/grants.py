@@ -1,4 +1,4 @@
-"""Standing permissions: giving one with an approval, using it, and taking it back."""
+"""Grants: create one with an approval, use it, and revoke it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _UNRELATED_PATHS = ("/a", "/sandbox/shared/b/c", "/memory/d.md")
 
 @dataclass(frozen=True, slots=True)
 class GrantTerms:
-    """What "always allow this" means.
+    """The terms of "always allow this".
 
-    `match`: `input`, exactly this input; `command`, commands that fit the expression `pattern`;
-    `path`, files that fit `pattern`; `tool`, every call of the tool. Without a pattern exactly
-    this command or path is meant. It covers the runs of the run's owner, of everybody with
-    `for_everybody`, only this conversation with `thread_only`.
+    `match`: `input`, exactly this input; `command`, commands that match the expression `pattern`;
+    `path`, files that match `pattern`; `tool`, every call of the tool. Without a pattern exactly
+    this command or path matches. A grant covers the runs of the run's owner, with `for_everybody`
+    those of all users, and with `thread_only` only this conversation.
     """
 
     match: GrantMatch = "input"
@@ -54,9 +54,9 @@ class GrantTerms:
 def give_grant(
     request: ApprovalRequest, run: Run, terms: GrantTerms, *, by: AbstractBaseUser
 ) -> ApprovalGrant:
-    """A grant with the approval of `request`, in its transaction; run and request are locked.
+    """Create a grant in the transaction that approves `request`. Run and request are locked.
 
-    Raises `InvalidRequest` and `NotAllowed`: then nothing is approved either.
+    Raises `InvalidRequest` and `NotAllowed`: then the request is not approved either.
     """
     _check_request(request, run, by)
     _check_numbers(terms)
@@ -127,7 +127,7 @@ def _check_numbers(terms: GrantTerms) -> None:
 
 
 def _condition(request: ApprovalRequest, terms: GrantTerms, spec: AgentSpec) -> CallCondition:
-    """What the grant covers. It must cover the very call that is approved."""
+    """Return the condition of the grant. It must cover the call that is approved."""
     if terms.match == "tool":
         return CallCondition()
     if terms.match == "input":
@@ -168,7 +168,7 @@ def _reaches_outside(request: ApprovalRequest) -> bool:
 
 
 def _fits_anything(tool: str, condition: CallCondition) -> bool:
-    """Whether a condition is none: it fits what has nothing in common."""
+    """Return whether a condition is no limit: it matches unrelated commands or paths."""
     if condition.command is not None:
         inputs = ({"command": text} for text in _UNRELATED_COMMANDS)
         return all(holds(condition, tool, each, permits=True) for each in inputs)
@@ -185,10 +185,10 @@ def find_grant(
     terms: AskTerms,
     reads: frozenset[str] | None = None,
 ) -> ApprovalGrant | None:
-    """A grant that lets this call run unasked, if there is one that is still good.
+    """Return a valid grant that lets this call run without approval, if there is one.
 
-    `terms` are those of the question that would be put: what now needs two people, or somebody
-    else than the run's owner, is not covered by what one person, or the owner, once said.
+    `terms` are those of the request that would be created. If they need two people, or a person
+    other than the run's owner, earlier permissions of one person, or of the owner, do not apply.
     `reads` is as in `agents.conditions.holds`.
     """
     if terms.approvals_needed > 1:
@@ -219,16 +219,16 @@ def find_grant(
 
 
 def use_grant(grant_id: str) -> bool:
-    """Count one use, in the transaction that starts the call. False: it is not good any more.
+    """Count one use, in the transaction that starts the call. Returns False if it is not valid.
 
-    One conditional UPDATE, so that no two processes take the last use.
+    This is one conditional UPDATE, so two processes cannot both take the last use.
     """
     good = ApprovalGrant.objects.filter(_good(), pk=grant_id)
     return good.update(uses=F("uses") + 1, last_used_at=timezone.now()) == 1
 
 
 def good_grants(grants: QuerySet[ApprovalGrant]) -> QuerySet[ApprovalGrant]:
-    """Those that still let calls run."""
+    """Return the grants that still let calls run."""
     return grants.filter(_good(), created_by__is_active=True)
 
 
@@ -238,10 +238,10 @@ def _good() -> Q:
 
 @transaction.atomic
 def revoke_grant(grant_id: str, *, by: AbstractBaseUser) -> ApprovalGrant:
-    """End a grant at once: calls that have not started ask again.
+    """Revoke a grant immediately: calls that have not started need approval again.
 
-    Raises `NotFound` (none that `by` may see), `NotAllowed` (it is for its giver, an approver of
-    the agent and the agent's owner), `Conflict` (revoked already).
+    Raises `NotFound` (no such grant that `by` may see), `NotAllowed` (`by` is not its creator, an
+    approver of the agent or the agent's owner), `Conflict` (revoked already).
     """
     if not grants_for(by).filter(pk=grant_id).exists():
         raise NotFound(f"There is no grant {grant_id!r} that you may see.")
@@ -258,7 +258,7 @@ def revoke_grant(grant_id: str, *, by: AbstractBaseUser) -> ApprovalGrant:
 
 
 def grant_state(grant: ApprovalGrant) -> GrantState:
-    """Whether `grant` still lets calls run, and else why not. `giver_gone`: it counts no more."""
+    """Return whether `grant` is valid, and if not, why. `giver_gone`: its creator is inactive."""
     if grant.revoked_at is not None:
         return "revoked"
     if grant.expires_at <= timezone.now():
@@ -269,7 +269,7 @@ def grant_state(grant: ApprovalGrant) -> GrantState:
 
 
 def may_revoke(grant: ApprovalGrant, user: AbstractBaseUser) -> bool:
-    """Whether `user` may end `grant`."""
+    """Return whether `user` may revoke `grant`."""
     return user.pk in (grant.created_by_id, grant.agent.owner_id) or is_approver(
         user, grant.agent_id
     )

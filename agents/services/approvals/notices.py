@@ -1,8 +1,8 @@
-"""Notices of what is still part of the app agents: requests.
+"""Notifications of approval requests.
 
-A message says that something waits and where to look, never what the call contains: an input may
-hold secrets and the content of a file. Tool names and prompts come from people and specifications.
-They are shown with hidden characters as code points, and cut.
+A message names the tool and the page of the request, but never the call's input: it may contain
+secrets and the content of a file. Tool names and prompts come from people and specifications. They
+are shown with hidden characters as code points, and cut.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NAME_CHARACTERS = 100
 
 
 def announce_request(request: ApprovalRequest) -> None:
-    """Say that a request waits for a person, in the transaction that makes it."""
+    """Create a notification of a request, in the transaction that creates the request."""
     run = request.run
     announce(
         Notice(
@@ -37,7 +37,7 @@ def announce_request(request: ApprovalRequest) -> None:
 
 
 class RequestKind(NoticeKind):
-    """A request that waits for a person."""
+    """A pending approval request."""
 
     type = REQUESTED
     field = "request"
@@ -83,7 +83,7 @@ def request_message(request: ApprovalRequest) -> Message:
 
 
 def page_url(name: str, row_id: str) -> str:
-    """The address of a page; in a project without Vel's pages only where to look."""
+    """Return the URL of a page, or of the root in a project without Vel's pages."""
     try:
         path = reverse(name, args=[row_id])
     except NoReverseMatch:

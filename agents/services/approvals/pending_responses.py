@@ -1,6 +1,6 @@
-"""Which answers to a request are open to a person, and why the others are not.
+"""The decisions of a request that a person may make, and the reasons against the others.
 
-For showing only: `decide_approval` checks all of it again, under the lock.
+This is for display only: `decide_approval` checks everything again, under the lock.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from agents.states import ApprovalStatus, RunStatus
 class PendingResponses:
     """`offered`: decisions that the person may make. `refused`: reasons, each with its decisions.
 
-    `closed` is why nobody decides the request any more, or empty.
+    `closed` is the reason why the request can no longer be decided, or empty.
     """
 
     offered: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class PendingResponses:
 
 
 def pending_responses(request: ApprovalRequest, by: AbstractBaseUser) -> PendingResponses:
-    """For a request that `by` may see, with its run at hand."""
+    """Return the decisions for a request that `by` may see, with its run loaded."""
     if request.status != ApprovalStatus.PENDING:
         return PendingResponses(closed=f"The request is {request.get_status_display()}.")
     waits = request.run.status == RunStatus.WAITING or (

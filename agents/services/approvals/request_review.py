@@ -1,6 +1,6 @@
-"""A request as a person reads it, whatever its kind and whether or not it still waits.
+"""The display of a request of any kind, pending or decided.
 
-Whoever calls has found the request among those that the person may see.
+The caller checks that the person may see the request.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from agents.states import ApprovalStatus
 
 
 def review_of_request(request: ApprovalRequest) -> Review:
-    """What is asked. A pending call stands beside the files that it would meet now.
+    """Return the display of a request. A pending call is compared with the present files.
 
-    One that was decided does not: the files have changed since, and a diff with them would show
-    what nobody was asked about.
+    A decided call is not compared: the files have changed since, and the diff would show a change
+    that was never requested.
     """
     if (kind := proposal_kind(request) or run_request_kind(request)) is not None:
         return kind.review(request)

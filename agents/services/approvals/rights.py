@@ -1,4 +1,4 @@
-"""Who may give which answer to a request."""
+"""The rights to decide requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agents.states import Decision
 def check_right(request: ApprovalRequest, run: Run, decision: str, by: AbstractBaseUser) -> None:
     """Raise `NotAllowed`, or `Conflict` for a second approval by the same person.
 
-    The run's owner may always reject. Whoever sees the request at all is the owner or an approver.
+    The run's owner may always reject. Only the owner and approvers can see a request.
     """
     if decision == Decision.REJECT:
         return

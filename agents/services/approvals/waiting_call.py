@@ -1,7 +1,7 @@
-"""A waiting call for the person who may decide it: with what its file holds now.
+"""The display of a pending call, with the present content of its file.
 
-Whoever calls has found the request among those that the person may decide. The files belong to
-the agent, which may have planted links: they are opened only by the file tools' own backends.
+The caller checks that the person may decide the request. The files belong to the agent, which may
+have created links: only the backends of the file tools open them.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ from sandbox.paths import READ_ONLY_AREAS, SANDBOX_ROOT, WORKING_DIR, is_within
 
 MAX_BYTES = 1_000_000
 MAX_LINES = 10_000
-"""Of a file to compare with. An agent could fill one with line breaks, each a row of a page."""
+"""The limit of a file in a comparison. An agent could fill a file with line breaks, and each
+becomes a row of a page."""
 _WRITING = frozenset({"write_file", "edit_file"})
 
 
 def review_of(request: ApprovalRequest) -> Review:
-    """The tool call of `request` as it would meet the workspace now. Changes nothing."""
+    """Return the tool call of `request` compared with the present workspace. Changes nothing."""
     spec = AgentSpec.model_validate(request.run.spec)
     before = current_text(request)
     return call_review(
@@ -54,7 +55,7 @@ def review_of(request: ApprovalRequest) -> Review:
 
 
 def current_text(request: ApprovalRequest) -> str | Unreadable | None:
-    """What the file that a waiting write_file or edit_file names holds now; None for no file."""
+    """Return the present content of the file that a pending call would write, None without one."""
     path = _path(request)
     if path is None:
         return NOT_LOOKED_UP
@@ -72,7 +73,7 @@ def current_text(request: ApprovalRequest) -> str | Unreadable | None:
         return Unreadable("The file is no text.")
     except FileAccessFailed as error:
         if isinstance(error.__cause__, FileNotFoundError):
-            return None  # the workspace itself has not been made yet
+            return None  # the workspace directory does not exist yet
         return Unreadable(f"The file cannot be read: {error}")
     except FileError as error:
         return Unreadable(f"The file cannot be read: {error}")
@@ -82,7 +83,7 @@ def current_text(request: ApprovalRequest) -> str | Unreadable | None:
 
 
 def _imports(request: ApprovalRequest) -> Importable | Unreadable:
-    """The files that waiting Python code can import."""
+    """Return the files that pending Python code can import."""
     code = request.input.get("code") if isinstance(request.input, dict) else None
     if request.tool != "execute_python" or not isinstance(code, str):
         return NOTHING_IMPORTED
@@ -92,7 +93,7 @@ def _imports(request: ApprovalRequest) -> Importable | Unreadable:
         return importable_files(code, files, WORKING_DIR)
     except FileAccessFailed as error:
         if isinstance(error.__cause__, FileNotFoundError):
-            return NOTHING_IMPORTED  # the workspace itself has not been made yet
+            return NOTHING_IMPORTED  # the workspace directory does not exist yet
         return Unreadable(f"The workspace cannot be read: {error}")
     except FileError as error:
         return Unreadable(f"The workspace cannot be read: {error}")
@@ -112,7 +113,7 @@ def _files(request: ApprovalRequest) -> FileBackend | Unreadable:
         return Unreadable(f"The workspace is on another machine, {thread.host}.")
     try:
         return readable_files(thread, in_workspace=in_workspace)
-    except Conflict as error:  # another host has them
+    except Conflict as error:  # another host has the files
         return Unreadable(error.message)
 
 
@@ -121,7 +122,7 @@ def _in_workspace(request: ApprovalRequest) -> bool:
 
 
 def _refusal(request: ApprovalRequest, before: str | Unreadable | None) -> str:
-    """Why the tool would refuse to write there, as far as that can be told now; else empty."""
+    """Return why the tool would refuse to write there, as far as known now, or ""."""
     path = _path(request)
     if path is None or isinstance(files := _files(request), Unreadable):
         return ""
@@ -141,7 +142,7 @@ def _refusal(request: ApprovalRequest, before: str | Unreadable | None) -> str:
 
 
 def _changed_since(request: ApprovalRequest, path: str, before: str | Unreadable | None) -> str:
-    """Whether the agent has seen another content, which write_file and edit_file then keep."""
+    """Return a problem if the agent has seen other content: then the tools refuse to write."""
     if isinstance(before, Unreadable):
         return ""
     run = request.run

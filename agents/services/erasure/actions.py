@@ -1,7 +1,7 @@
-"""Erasing threads: first they are gone for everybody, in one transaction; then for good.
+"""Erasure of threads: first hide them in one transaction, then remove their data.
 
 A marked thread (`Thread.erased_at`) is hidden at every door. Its files are removed, then its rows
-(`erasing_rows`), its own last: until then the next look finds it and goes on.
+(`erasure.rows`). Its own row is the last one, so the next call finds it after a crash.
 """
 
 from __future__ import annotations
@@ -30,29 +30,30 @@ logger = logging.getLogger(__name__)
 
 FINISH_TASK = "agents.tasks.finish_erasures"
 TOGETHER = 25
-"""Threads whose rows are deleted in the same statements."""
+"""The number of threads whose rows are deleted in the same statements."""
 OTHER_HOST_HOURS = 24
-"""So long another machine's threads are left to it, which has their files."""
+"""The time during which another machine's threads are left to that machine, which has their
+files."""
 
 
 @transaction.atomic
 def erase_thread(thread_id: str, *, by: AbstractBaseUser | None, days: int | None = None) -> None:
-    """Mark a person's thread with its subagents' as erased: from the commit on it is gone.
+    """Mark a person's thread and its subagents' threads as erased: they are hidden from now on.
 
-    Raises `NotFound` (no such thread, or a subagent's), and `Conflict` while a run of it has not
-    ended, or with `days` while it has not been quiet for so long. The caller has checked that `by`
-    may. What features keep for others stays (`agents.kernel.erasure`), as do entries
-    of the audit log.
+    Raises `NotFound` (no such thread, or a subagent's), and `Conflict` if a run of it has not ended
+    or, with `days`, if a run ended in the last `days` days. The caller has checked the rights of
+    `by`. Data that features keep for others (`agents.kernel.erasure`) and entries of the audit log
+    are kept.
     """
     family = Thread.objects.filter(Q(pk=thread_id) | Q(root=thread_id)).order_by("pk")
-    # Runs before their threads, ancestors first: ids are in the order of their making.
+    # Lock runs before their threads, ancestors first: ids are in the order of creation.
     locked = Run.objects.select_for_update(no_key=True).order_by("pk")
     list(locked.filter(thread__in=[thread.pk for thread in family]).values("pk"))
     found = list(family.all().select_for_update(no_key=True))
     root = next((row for row in found if row.pk == thread_id and row.root_id is None), None)
     if root is None:
         raise NotFound(f"There is no thread {thread_id!r}.", code="unknown_thread")
-    # A subagent that began meanwhile is one of a run that has not ended.
+    # A new subagent belongs to a run that has not ended.
     runs = Run.objects.filter(thread__in=[row.pk for row in found])
     if runs.exclude(status__in=ENDED_RUNS).exists():
         raise Conflict(
@@ -67,7 +68,7 @@ def erase_thread(thread_id: str, *, by: AbstractBaseUser | None, days: int | Non
     else:
         why = f"quiet for {days} days"
     total = runs.update(is_erased=True)
-    # The owner may use the key again at once, and a title is a message's beginning.
+    # The owner can reuse the key immediately, and a title is the start of a message.
     Thread.objects.filter(pk__in=[row.pk for row in found]).update(
         erased_at=timezone.now(), key=None, title=""
     )
@@ -77,7 +78,7 @@ def erase_thread(thread_id: str, *, by: AbstractBaseUser | None, days: int | Non
 
 
 def _forget_answers(root: Thread, rows: Iterable[Thread | Run]) -> None:
-    """Bodies of answers that are kept under idempotency keys tell of it, too."""
+    """Delete the answers under idempotency keys that mention the thread or its runs."""
     names = [row.pk for row in rows]
     kept = IdempotencyKey.objects.filter(owner=root.owner_id).exclude(answer="")
     keys = [
@@ -89,21 +90,21 @@ def _forget_answers(root: Thread, rows: Iterable[Thread | Run]) -> None:
 
 
 def erase_answers_of(owner: int) -> None:
-    """All answers that are kept for this user's programs. A request may be made again then."""
+    """Delete all stored answers of a user's requests. The requests can then be made again."""
     IdempotencyKey.objects.filter(owner=owner).exclude(answer="").delete()
 
 
 def erasures_wait() -> bool:
-    """Whether something is marked that is not gone. Answered from a small index."""
+    """Return whether a marked thread still has rows. The query uses a small index."""
     return Thread.every.filter(erased_at__isnull=False).exists()
 
 
 def finish_erasures(stop: Callable[[], bool] = lambda: False) -> Removed:
-    """Remove files and rows of what is marked, subagents' with their own. Goes on after a crash.
+    """Remove files and rows of marked threads and their subagents. Call it again after a crash.
 
-    What fails is logged, stays hidden, and is tried again by the next call.
+    Failures are logged. The threads stay hidden, and the next call tries again.
     """
-    # Subagents' threads go with their first.
+    # Subagents' threads are removed with their first thread.
     marked = Thread.every.filter(erased_at__isnull=False, root=None).order_by("pk")
     if MachineSettings.now().pins_threads:
         late = timezone.now() - timedelta(hours=OTHER_HOST_HOURS)
@@ -120,7 +121,7 @@ def finish_erasures(stop: Callable[[], bool] = lambda: False) -> Removed:
 
 
 def _files_are_gone(thread_id: str) -> bool:
-    """With those of its subagents, whose rows go with its own."""
+    """Return whether the files of the thread and its subagents could be removed."""
     try:
         for below in Thread.every.filter(root=thread_id).values_list("pk", flat=True):
             erase_files(below)
@@ -132,7 +133,7 @@ def _files_are_gone(thread_id: str) -> bool:
 
 
 def _forget_log() -> None:
-    """SQLite's write-ahead log keeps old pages until it is emptied; if others read, later."""
+    """Empty SQLite's write-ahead log, which keeps old pages. Other readers can delay this."""
     if connection.vendor == "sqlite" and not connection.in_atomic_block:
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -1,8 +1,8 @@
-"""Erased threads on the disks of all hosts that they may have been on.
+"""Removal of erased threads from the disks of all hosts that may have them.
 
-A thread goes from host to host and leaves directories behind. Each host removes what it is told
-of here, and nothing else: of a directory whose thread it does not find it cannot know whether
-that was erased, or whether this is another database.
+A thread that moves between hosts leaves directories behind. Each host removes only the threads
+recorded here: if a directory's thread is not in the database, it may be erased, but the directory
+may also belong to another database.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ logger = logging.getLogger(__name__)
 
 
 def tell_machines(threads: Iterable[str]) -> None:
-    """In the transaction that erases: every host that there is, also a dead one, has to look.
+    """Record erased threads for every known host, including dead ones.
 
-    Whoever erases, also a program that is on none of them.
+    Call this in the transaction that erases, also in a program that is on none of the hosts.
     """
     apart = Machine.objects.filter(shares_workspaces=False)
     hosts = list(apart.order_by("name").values_list("name", flat=True))
@@ -29,10 +29,10 @@ def tell_machines(threads: Iterable[str]) -> None:
 
 
 def remove_erased_here(stop: Callable[[], bool] = lambda: False) -> int:
-    """Remove what was erased from this host's disk; returns how many threads are done.
+    """Remove erased threads from this host's disk, and return the number of completed threads.
 
-    What fails is logged and tried again by the next call. A host that counts as dead waits until
-    it has stopped all that it drove, and has joined anew.
+    Failures are logged, and the next call tries again. A host that was declared dead waits until it
+    has stopped all its drivers and joined again.
     """
     settings = MachineSettings.now()
     if not settings.pins_threads:
@@ -54,5 +54,5 @@ def remove_erased_here(stop: Callable[[], bool] = lambda: False) -> int:
 
 
 def forget_erased_of(host: str) -> None:
-    """The host is gone for good, and its disk with it."""
+    """Delete the records of a host that is gone for good, with its disk."""
     ErasedFiles.objects.filter(host=host).delete()

@@ -1,4 +1,4 @@
-"""The files of threads that are being erased: workspaces, snapshots, archives."""
+"""Files of threads that are being erased: workspaces, snapshots, archives."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sandbox.directories.removal import remove_tree
 
 
 def erase_files(thread_id: str) -> None:
-    """Remove what lies on this machine, and what several hosts keep in common.
+    """Remove the files on this machine and in the common storage of several hosts.
 
-    Raises as `erase_files_here`; the thread's row then stays, and with it the way back here.
+    Raises as `erase_files_here`. The thread's row is then kept, so the next call tries again.
     """
     erase_files_here(thread_id)
     if MachineSettings.now().pins_threads:
@@ -25,14 +25,14 @@ def erase_files(thread_id: str) -> None:
 
 
 def erase_files_here(thread_id: str) -> None:
-    """Remove what lies on this machine. A directory of the caller's own is left alone.
+    """Remove the files on this machine. A directory of the caller's own is kept.
 
-    May be called again after a crash: what is gone stays gone. Raises OSError.
+    Can be called again after a crash. Raises OSError.
     """
     settings = DataSettings.now()
     workspace = settings.workspaces / thread_id
     if workspace.is_symlink() or workspace.exists():
-        # Renamed first: nothing finds half a workspace.
+        # Renamed first, so no process finds an incomplete workspace.
         gone = settings.workspaces / f"{REMOVED}{thread_id}-{secrets.token_hex(4)}"
         os.rename(workspace, gone)
     for location in (

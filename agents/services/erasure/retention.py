@@ -1,7 +1,7 @@
-"""What is kept for how long, and removing what is older.
+"""Retention periods, and the removal of older data.
 
-Threads go whole, with their subagents' (`erasure`): the conversation of one that goes on is what
-its model is told. Each other kind is deleted in small transactions.
+Threads are removed completely, with their subagents (`erasure`): a model needs the whole
+conversation of a thread that continues. Each other kind is deleted in small transactions.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from agents.states import ENDED_RUNS
 
 TOGETHER = 200
 REQUEST_MINUTES = 60
-"""A row of a minute that is so long ago limits nobody."""
+"""Rows of an older minute no longer limit requests."""
 
 Stop = Callable[[], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Days; 0: for ever."""
+    """Retention periods in days. 0 means for ever."""
 
     threads: int
     tokens: int
@@ -56,7 +56,7 @@ class Keep:
 
     @classmethod
     def of_settings(cls) -> Keep:
-        """What the operator has set (`VEL_KEEP_…`)."""
+        """Return the periods that the operator has set (`VEL_KEEP_…`)."""
         vel = RetentionSettings.now()
         return cls(
             threads=vel.KEEP_THREADS,
@@ -68,9 +68,9 @@ class Keep:
 
 
 def old_threads(days: int) -> QuerySet[Thread]:
-    """Threads whose family has been quiet for so many days and in which no run is open.
+    """Return threads without an open run and without one that ended in the last `days` days.
 
-    A thread without runs counts from its making.
+    This includes runs of their subagents. For a thread without runs the creation time counts.
     """
     since = timezone.now() - timedelta(days=days)
     open_or_young = ~Q(status__in=ENDED_RUNS) | Q(ended_at__gt=since)
@@ -81,7 +81,7 @@ def old_threads(days: int) -> QuerySet[Thread]:
 
 
 def what_is_old(keep: Keep) -> Counter[str]:
-    """How many rows of each kind `prune` would remove, threads and their runs counted whole."""
+    """Return how many rows of each kind `prune` would remove, with all runs of the threads."""
     found: Counter[str] = Counter()
     if keep.threads:
         threads = old_threads(keep.threads)
@@ -96,9 +96,9 @@ def what_is_old(keep: Keep) -> Counter[str]:
 
 
 def prune(keep: Keep, stop: Stop = lambda: False) -> Counter[str]:
-    """Remove what is older, and finish erasures that were interrupted. Returns rows by kind.
+    """Remove older data, finish interrupted erasures, and return the number of rows by kind.
 
-    `stop` is asked between transactions. May be called again at any time.
+    `stop` is called between transactions. Can be called again at any time.
     """
     removed: Counter[str] = Counter()
     for name, rows in _old_rows(keep).items():
@@ -109,13 +109,13 @@ def prune(keep: Keep, stop: Stop = lambda: False) -> Counter[str]:
     if keep.audit and not stop():
         removed["auditentry"] += _forget_entries(keep.audit)
     if not stop():
-        # The project may keep sessions elsewhere; each place knows how to forget what has expired.
+        # The project may keep sessions in another place; each backend can remove expired ones.
         import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()
     return +removed
 
 
 def _mark(days: int, stop: Stop) -> None:
-    """Each thread in a transaction of its own, which looks again under its locks."""
+    """Mark each thread in a transaction of its own, which checks it again under its locks."""
     after = ""
     while not stop():
         batch = list(old_threads(days).filter(pk__gt=after).values_list("pk", flat=True)[:TOGETHER])
@@ -125,7 +125,7 @@ def _mark(days: int, stop: Stop) -> None:
             try:
                 erase_thread(thread_id, by=None, days=days)
             except (Conflict, NotFound):
-                continue  # it was used, or erased, in this moment
+                continue  # it has just been used or erased
         after = batch[-1]
 
 
@@ -157,12 +157,12 @@ def _old_entries(days: int) -> QuerySet[AuditEntry]:
 
 
 def _forget_entries(days: int) -> int:
-    """The log is sealed for all but this, which leaves an entry of its own."""
+    """Delete old entries: the only exception to the seal. It adds an entry of its own."""
     last = _old_entries(days).order_by("pk").last()
     if last is None:
         return 0
     with transaction.atomic(), connection.cursor() as cursor:
-        # Ids begin with the time.
+        # Ids start with the time.
         table = AuditEntry._meta.db_table
         cursor.execute(f'DELETE FROM "{table}" WHERE id <= %s', [last.pk])  # noqa: S608
         removed = cursor.rowcount

@@ -1,7 +1,7 @@
-"""Deleting a thread with all that hangs on it, in transactions that are short.
+"""Deletion of a thread with all dependent rows, in short transactions.
 
-What hangs on what is read from the models: a table that is added later is not forgotten. It goes
-from the leaves up, so that a crash leaves rows that the next time finds from the same thread.
+The dependencies are read from the models, so tables that are added later are included. Leaves are
+deleted first: after a crash the next call finds the remaining rows from the same thread.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from agents.models import Message, RunEvent, Thread
 from agents.services.runs.usage_totals import count_runs_of
 
 BATCH = 500
-"""Rows that one transaction deletes."""
+"""The number of rows that one transaction deletes."""
 WORK_SHARE = 0.5
-"""The part of the time in which it may hold SQLite's one lock for writing: after each transaction
-it waits for as long as the transaction took, so that those who wait get their turn."""
+"""The share of the time in which an erasure may hold SQLite's only write lock. After each
+transaction it waits as long as the transaction took, so that other writers get the lock."""
 Removed = Counter[str]
-"""Rows by the name of their model."""
+"""Numbers of rows by the name of their model."""
 
 
 def erase_rows(threads: Sequence[str], stop: Callable[[], bool] = lambda: False) -> Removed:
     """Delete these threads, which must be marked (`erased_at`), with their families.
 
-    `stop` is asked between transactions; what is left then is found again the next time.
+    `stop` is called between transactions. The next call finds the remaining rows.
     """
     removed: Removed = Counter()
     _forget_what_is_deleted()
@@ -42,7 +42,7 @@ def erase_rows(threads: Sequence[str], stop: Callable[[], bool] = lambda: False)
 
 
 def delete_in_turns(rows: models.QuerySet[Any], stop: Callable[[], bool]) -> int:
-    """Delete rows that nothing refers to; returns how many."""
+    """Delete rows that have no references to them, and return their number."""
     removed = 0
     while not stop() and (batch := list(rows.order_by("pk").values_list("pk", flat=True)[:BATCH])):
         part = rows.model._base_manager.filter(pk__in=batch)
@@ -51,7 +51,7 @@ def delete_in_turns(rows: models.QuerySet[Any], stop: Callable[[], bool]) -> int
 
 
 def _delete(model: type[models.Model], field: str, keys: Sequence[Any]) -> Iterator[Removed]:
-    """Delete the rows whose `field` is one of `keys`, and before them what refers to them."""
+    """Delete the rows whose `field` is one of `keys`, after the rows that refer to them."""
     if model is RunEvent:
         yield from _delete_events(keys)
         return
@@ -69,7 +69,7 @@ def _delete(model: type[models.Model], field: str, keys: Sequence[Any]) -> Itera
 
 
 def _relations(model: type[models.Model]) -> list[models.ForeignObjectRel]:
-    """All references to `model`, also those of tables between two others."""
+    """Return all references to `model`, including those of many-to-many tables."""
     return [
         field
         for field in model._meta.get_fields(include_hidden=True)
@@ -85,7 +85,7 @@ def _delete_batch(model: type[models.Model], keys: Sequence[Any]) -> int:
 
 
 def _delete_events(runs: Sequence[Any]) -> Iterator[Removed]:
-    """By ranges of their key: there are many, and nothing refers to them."""
+    """Delete events by ranges of their key: there are many, without references to them."""
     for run_id in runs:
         rows = RunEvent.objects.filter(run_id=run_id).order_by("seq")
         while seqs := list(rows.values_list("seq", flat=True)[:BATCH]):
@@ -102,7 +102,7 @@ def _let_go(model: type[models.Model], field: str, keys: Sequence[Any]) -> Itera
 
 
 def _raw_delete(rows: models.QuerySet[Any]) -> int:
-    """One DELETE, without looking for what refers to the rows: that is gone."""
+    """Delete rows with one statement, without a search for references: these are gone."""
     return rows.order_by()._raw_delete(rows.db)
 
 
@@ -116,7 +116,7 @@ def _in_turn(work: Callable[[], int]) -> int:
 
 
 def _forget_what_is_deleted() -> None:
-    """SQLite leaves deleted bytes in its file until they are used again, unless it is told."""
+    """Let SQLite overwrite deleted bytes, which otherwise stay in the file until it reuses them."""
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA secure_delete = ON")

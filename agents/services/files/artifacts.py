@@ -1,4 +1,4 @@
-"""The files that a run has made or changed, and whether they are still there."""
+"""The files that a run has created or changed, and their present sizes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from sandbox.snapshots import compare
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """`what` the run did: added or changed. `size` is the present one in bytes; None: the file is
-    not there any more."""
+    """A file of a run. `what` is added or changed.
+
+    `size` is its present size in bytes, or None if the file no longer exists.
+    """
 
     path: str
     what: str
@@ -26,14 +28,14 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class Artifacts:
-    """`is_cut`: there are more than are listed, or some steps of the run are no longer kept."""
+    """`is_cut`: some files are not listed, or some steps of the run are no longer kept."""
 
     files: list[Artifact]
     is_cut: bool
 
 
 def artifacts_of(run: Run) -> Artifacts:
-    """What the run's calls made or changed and did not delete again, by path."""
+    """Return the files that the run created or changed, without deleted ones, by path."""
     in_workspace = has_workspace(run.thread)
     changed, is_cut = _in_snapshots(run) if in_workspace else ({}, False)
     if not in_workspace:

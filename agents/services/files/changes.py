@@ -1,4 +1,4 @@
-"""Which files a call, a turn or a restore has changed, as people read it."""
+"""The files that a call, a turn or a restore has changed, for display."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from sandbox.snapshots import (
 MAX_FILES = 500
 MAX_DIFFS = 50
 DIFF_BYTES = 200_000
-"""Files over this are not compared line by line."""
+"""Larger files are not compared line by line."""
 DIFF_LINES = 2_000
 MAX_DIFF_CHARACTERS = 500_000
-"""Of all diffs of one answer together."""
+"""The limit of all diffs of one response together."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """`what` is added, changed or deleted; sizes are in bytes, None where there is no file.
+    """A changed file. `what` is added, changed or deleted; sizes are in bytes, None for no file.
 
-    `diff` is a unified diff of a small text. `note` says what was not kept, and why.
+    `diff` is a unified diff of a small text. `note` says why content was not kept.
     """
 
     path: str
@@ -51,11 +51,11 @@ class ChangedFile:
 class FileChanges:
     files: list[ChangedFile]
     total: int
-    """How many there are; `files` may hold fewer."""
+    """The number of all changed files; `files` may contain fewer."""
 
 
 def steps_of_turn(thread_id: str, run_id: str, turn: int) -> tuple[str, str]:
-    """The states before and after a turn. Raises `NotFound` for one that changed nothing."""
+    """Return the states before and after a turn. Raises `NotFound` if it changed nothing."""
     rows = list(
         WorkspaceSnapshot.objects.filter(thread_id=thread_id, run_id=run_id, turn=turn)
         .order_by("pk")
@@ -70,7 +70,7 @@ def steps_of_turn(thread_id: str, run_id: str, turn: int) -> tuple[str, str]:
 
 
 def changes_between(thread_id: str, base: str, manifest: str) -> FileChanges:
-    """What differs between two states. Raises `NotFound` when one is no longer kept."""
+    """Return the differences of two states. Raises `NotFound` if one is no longer kept."""
     store = snapshot_store(thread_id)
     changes = compare(load_state(store, base), load_state(store, manifest))
     files, room, steps = [], MAX_DIFF_CHARACTERS, Steps(LINE_STEPS)
@@ -94,7 +94,7 @@ def load_state(store: SnapshotStore, digest: str) -> Manifest:
 
 
 def shown_path(path: str) -> str:
-    """A path of a manifest as the file tools write it; what is not UTF-8 is escaped."""
+    """Return a manifest's path as the file tools write it. Bytes that are not UTF-8 are escaped."""
     return f"{SANDBOX_ROOT}/{shown(os.fsencode(path).decode(errors='backslashreplace'))}"
 
 
@@ -114,7 +114,7 @@ def _shown(change: Change, diff: str | None) -> ChangedFile:
 
 
 def text_diff(before: bytes, after: bytes, steps: Steps) -> str | None:
-    """A unified diff without a header; None for what is no small text."""
+    """Return a unified diff without a header, None if it is not a small text."""
     if max(len(before), len(after)) > DIFF_BYTES or b"\0" in before + after:
         return None
     try:
@@ -134,7 +134,7 @@ def _diff(store: SnapshotStore, change: Change, steps: Steps) -> str | None:
 
 
 def _text(store: SnapshotStore, node: Node | None) -> bytes | None:
-    """The content of a small file; nothing for one that is not there."""
+    """Return the content of a small file, empty for a missing one."""
     if node is None:
         return b""
     if node.kind != "file" or node.reason or node.size > DIFF_BYTES:

@@ -1,7 +1,7 @@
-"""Files in a user's own directory that run outside the sandbox, and that a run has changed.
+"""Changes of a run to files in a user's own directory that execute outside the sandbox.
 
-The state before is stored when the run first opens the directory, and forgotten when the report of
-its end is stored. Subagents work in the directory of their parent, and its report has their
+The state before is stored when the run first opens the directory, and deleted when the report at
+its end is stored. Subagents work in the directory of their parent, and its report includes their
 changes.
 """
 
@@ -25,12 +25,12 @@ from sandbox.workspace import own_directory_account
 logger = logging.getLogger(__name__)
 
 MOST = 200
-"""Changes, and places that were not looked at, in one report."""
+"""The limit of changes, and of unchecked places, in one report."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutsideChanges:
-    """`incomplete` are places that were not looked at, each with the reason."""
+    """`incomplete` are places that were not checked, each with the reason."""
 
     changes: list[Change]
     incomplete: list[str]
@@ -39,7 +39,7 @@ class OutsideChanges:
         return bool(self.changes or self.incomplete)
 
     def event(self) -> WorkspaceRunsOutside:
-        """The event with the report. Bytes that are not UTF-8 are escaped."""
+        """Return the event with the report. Bytes that are not UTF-8 are escaped."""
         return WorkspaceRunsOutside(
             changes=[
                 {"path": _shown(change.path), "what": change.what, "why": _shown(change.why)}
@@ -56,9 +56,9 @@ def keep_state_before(location: WorkspaceLocation, found: Inventory) -> None:
 
 
 def outside_changes(location: WorkspaceLocation) -> OutsideChanges | None:
-    """What has changed since the state before; None if the directory was not opened. Blocks.
+    """Return the changes since the state before; None if the directory was not opened. Blocks.
 
-    A directory or a stored state that cannot be read is reported as not looked at.
+    A directory or a stored state that cannot be read is reported as not checked.
     """
     if location.own_directory is None:
         return None
@@ -80,14 +80,14 @@ def outside_changes(location: WorkspaceLocation) -> OutsideChanges | None:
 
 
 def unreported_changes(run: Run) -> OutsideChanges | None:
-    """What the run has changed so far; None if the event of its end has reported it. Blocks."""
+    """Return the run's changes so far; None if the event of its end has reported them. Blocks."""
     if run.has_ended and run.events.filter(type=WorkspaceRunsOutside.type).exists():
-        return None  # the state before may be forgotten only now
+        return None  # the state before may not be deleted yet
     return outside_changes(workspace_location(run.thread))
 
 
 def forget_state_before(location: WorkspaceLocation) -> None:
-    """Forget the state before, once the report is stored. Raises OSError."""
+    """Delete the state before, once the report is stored. Raises OSError."""
     if location.own_directory is not None:
         _baseline(location).unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Putting a thread's files back into an earlier state."""
+"""Restoring a thread's files to an earlier state."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ DRIVEN = (RunStatus.QUEUED, RunStatus.RUNNING)
 
 
 def restore_workspace(thread: Thread, state: str, *, by: AbstractBaseUser) -> Restored:
-    """Make the files that the agent can change what they were in `state` (a manifest's digest).
+    """Restore the files that the agent can change to `state` (a manifest's digest).
 
-    What is there now is kept first, so that the restore can be undone. Approvals that wait are
-    asked anew. Raises `Conflict` while a run of the thread is driven or about to be, or when what
-    is there now cannot be kept, and `NotFound` for a state that is no longer kept; then nothing
+    The present state is stored first, so you can undo the restore. Pending approvals become stale
+    and are requested again. Raises `Conflict` if a run of the thread is driven or queued, or if the
+    present state cannot be stored, and `NotFound` for a state that is no longer kept; then nothing
     has changed.
     """
     must_be_here(
@@ -46,8 +46,8 @@ def restore_workspace(thread: Thread, state: str, *, by: AbstractBaseUser) -> Re
     store = snapshot_store(thread.pk)
     target = load_state(store, state)
     try:
-        # A driver's first call that may write waits for this lock (`CallSnapshots.begin`); one
-        # that has passed it is a run that `_claim_files` sees.
+        # A driver's first call that can write waits for this lock (`CallSnapshots.begin`).
+        # `_claim_files` sees the run of a driver that already has it.
         with store.lock:
             _claim_files(thread)
             workspace = open_workspace(workspace_location(thread))
@@ -71,9 +71,9 @@ def restore_workspace(thread: Thread, state: str, *, by: AbstractBaseUser) -> Re
 
 @transaction.atomic
 def _claim_files(thread: Thread) -> None:
-    """Refuse while somebody may write, and make what was approved until now stale."""
+    """Raise `Conflict` if a run may write, and invalidate earlier approvals."""
     Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
-    # Subagents write into what they share with the thread.
+    # Subagents write into directories that they share with the thread.
     family = Q(thread=thread) | Q(thread__root=thread)
     if Run.objects.filter(family, status__in=DRIVEN).exists():
         raise Conflict(
@@ -91,7 +91,7 @@ def _record(
     thread: Thread, before: Taken, after: Taken, by: AbstractBaseUser, stored: tuple[bool, bool]
 ) -> None:
     before_stored, after_stored = stored
-    # Again: what was shown for approval meanwhile was shown over files half restored.
+    # Once more: approvals requested meanwhile showed files in the middle of a restore.
     _bump_generation(thread)
     store = snapshot_store(thread.pk)
     last = latest_manifest(thread.pk)

@@ -1,4 +1,4 @@
-"""What each agent of a thread has seen of its files, as rows."""
+"""The file contents that each agent of a thread has seen, as rows."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from agents.models import Run, SeenFile
 
 MAX_FILES = 2_000
-"""Files that are remembered for one agent; the ones seen longest ago are forgotten first."""
+"""The limit of files stored for one agent; the oldest ones are deleted first."""
 
 
 class DatabaseSeenFiles:
     """`sandbox.backends.SeenFiles` of the agent that has the run.
 
-    `call` runs a function in a transaction; writing begins with `check`, which raises when the
-    writer may no longer write. An agent has one run at a time, so that what was read once stays
-    true until this object changes it.
+    `call` runs a function in a transaction. Writes start with `check`, which raises an error if the
+    writer no longer has the right to write. An agent has one run at a time, so loaded values are
+    valid until this object changes them.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ def _read(thread_id: str, run_id: str) -> tuple[str, dict[str, str]]:
 
 
 def used_by_other_subagents(family: str, run_id: str, path: str) -> bool:
-    """Whether another subagent of the family has read or written the path since the run began.
+    """Return whether another subagent of the family has read or written the path during the run.
 
     `family` is the id of the family's first thread. A path must mean the same file for all of it.
     """

@@ -1,8 +1,8 @@
-"""Pictures that agents made, for people: pixels that were written anew, whatever the file was.
+"""Agents' pictures for people: their pixels are always encoded again.
 
-A PNG is written anew right here, by `agents.png`. JPEG, WebP and GIF take a decoder, and decoders
-have holes: they run in a sandbox (`agents.documents.reader`), and what comes out is a PNG that is
-written anew like any other. Nothing that an agent wrote reaches a browser's decoder.
+A PNG is encoded again in this process, by `agents.png`. JPEG, WebP and GIF need a decoder, and
+decoders have vulnerabilities: they run in a sandbox (`agents.documents.reader`), and the resulting
+PNG is encoded again as well. A browser's decoder never receives bytes that an agent wrote.
 """
 
 from __future__ import annotations
@@ -28,41 +28,42 @@ from sandbox.workspace import own_directory_account, uid_for
 
 PNG = (".png",)
 DECODED = (".jpg", ".jpeg", ".webp", ".gif")
-"""What is decoded in a sandbox, where there is one."""
+"""Formats that are decoded in a sandbox, if there is one."""
 AT_ONCE = 2
-"""Pictures that one web process lets be decoded at the same moment; the next ones wait."""
+"""The number of pictures that one web process decodes at the same time; others wait."""
 WAIT_SECONDS = 20.0
 KEPT, KEPT_BYTES = 1_000, 32_000_000
-"""Of pictures that were made, in each web process: a page is looked at again, and by several."""
+"""Limits of the cache of converted pictures in each web process: a page is loaded repeatedly, and
+by several people."""
 REFUSED_SECONDS = 300.0
-"""A file that cannot be read is not tried again so soon: a page with it may be opened often."""
+"""An unreadable file is not tried again before this time: a page with it may be loaded often."""
 KNOWN_SECONDS = 30.0
-"""So long it is known whether pictures can be decoded here."""
+"""The lifetime of the result whether pictures can be decoded here."""
 
 _turn = threading.BoundedSemaphore(AT_ONCE)
 _lock = threading.Lock()
 _kept: OrderedDict[bytes, tuple[bytes | str, float]] = OrderedDict()
-"""By the file's digest: the picture or why there is none, and until when (monotonic)."""
+"""By the file's digest: the picture or the reason why there is none, and its expiry (monotonic)."""
 _problems: dict[tuple[object, str], tuple[float, str]] = {}
 
 
 class TooManyPictures(Exception):
-    """Others are being decoded: later."""
+    """Too many other pictures are being decoded. Try again later."""
 
 
 def is_picture(path: str) -> bool:
-    """By its name, which people see. What it is by its bytes is found out when it is shown."""
+    """Return whether the name is that of a picture. The bytes are checked for display only."""
     return path.lower().endswith((*PNG, *DECODED))
 
 
 def is_shown(path: str) -> bool:
-    """Whether a file of this name may be shown here."""
+    """Return whether a file with this name can be displayed here."""
     name = path.lower()
     return name.endswith(PNG) or (name.endswith(DECODED) and not why_not_shown())
 
 
 def why_not_shown() -> str:
-    """Why JPEG, WebP and GIF are downloads only, as people are told; empty where they are shown."""
+    """Return why JPEG, WebP and GIF are only downloads, as text for people, or ""."""
     key = (DataSettings.now().toolboxes, UploadSettings.now().DOCUMENTS_TOOLBOX)
     since, problem = _problems.get(key, (0.0, ""))
     now = time.monotonic()
@@ -74,10 +75,10 @@ def why_not_shown() -> str:
 
 
 def shown_picture(thread: Thread, data: bytes) -> bytes:
-    """A PNG of the same pixels, perhaps smaller, of an animation the first picture.
+    """Return a PNG of the same pixels, possibly smaller; of an animation, the first picture.
 
-    `data` is at most `agents.png.MAX_BYTES`. Blocks. Raises `NotAPicture` for what is none, or one
-    that takes too much, or where it cannot be decoded; `TooManyPictures` when others come first.
+    `data` is at most `agents.png.MAX_BYTES`. Blocks. Raises `NotAPicture` if it is no picture,
+    exceeds limits or cannot be decoded here; `TooManyPictures` if others are decoded first.
     """
     found = picture_size(data)
     if found is None or found[0] == "image/png":
@@ -95,7 +96,7 @@ def shown_picture(thread: Thread, data: bytes) -> bytes:
 
 
 def _decode(thread: Thread, data: bytes) -> bytes | str:
-    """The picture, or why there is none."""
+    """Return the picture, or the reason why there is none."""
     if not _turn.acquire(timeout=WAIT_SECONDS):
         raise TooManyPictures("Other pictures are being read: look again in a moment.")
     try:
@@ -110,7 +111,7 @@ def _decode(thread: Thread, data: bytes) -> bytes | str:
 
 
 def _reader(thread: Thread) -> DocumentReader:
-    """With the account that the thread's commands have, and nobody else's."""
+    """Return a reader with the account of the thread's commands, and no other."""
     with transaction.atomic():
         assign_sandbox_uid(thread)
     location = workspace_location(thread)

@@ -1,4 +1,4 @@
-"""The states of a thread's files: keeping, naming and forgetting them. Rows and the store."""
+"""The states of a thread's files: storing, naming and deleting them, as rows and in the store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 def snapshot_store(thread_id: str) -> SnapshotStore:
-    """The store of a thread; where there are several hosts, with what they have in common."""
+    """Return the store of a thread; with several hosts, it uses their common storage."""
     directory = DataSettings.now().snapshots / thread_id
     if MachineSettings.now().pins_threads:
         return StoredSnapshots(directory, thread_id)
@@ -25,9 +25,9 @@ def snapshot_store(thread_id: str) -> SnapshotStore:
 
 
 def publish(store: SnapshotStore, digest: str) -> bool:
-    """Put a state where all hosts reach it, if there are several; whether it is there now.
+    """Copy a state to the common storage, if there are several hosts. Return whether it is there.
 
-    A storage that fails is in the log, and the state stays on this host.
+    A failure of the storage is logged, and the state stays on this host.
     """
     if not isinstance(store, StoredSnapshots):
         return False
@@ -40,20 +40,20 @@ def publish(store: SnapshotStore, digest: str) -> bool:
 
 
 def last_stored(thread_id: str) -> WorkspaceSnapshot | None:
-    """The last of a thread's states that any host can restore."""
+    """Return the last of a thread's states that any host can restore."""
     rows = WorkspaceSnapshot.objects.filter(thread_id=thread_id, is_stored=True)
     return rows.order_by("-pk").first()
 
 
 def write_lock(thread_id: str) -> FileLock:
-    """Held while a file tool of this thread checks and writes, in any process of this host."""
+    """Return the lock that a file tool of this thread holds, in any process of this host."""
     return FileLock(DataSettings.now().snapshots / thread_id / "writes.lock", patience=10.0)
 
 
 def watched_areas(workspace: Workspace) -> dict[str, Path]:
-    """The directories that the agent can change, but for those of its parent.
+    """Return the directories that the agent can change, without those of its parent.
 
-    What a subagent changes there is one change more when the parent goes on.
+    A subagent's changes to those become changes of its parent, when that continues.
     """
     shared = FAMILY_AREAS if workspace.family is not None else ()
     return {
@@ -64,7 +64,7 @@ def watched_areas(workspace: Workspace) -> dict[str, Path]:
 
 
 def latest_manifest(thread_id: str) -> str | None:
-    """The state that the thread's last row leads to; None before the first."""
+    """Return the state of the thread's last row; None before the first."""
     rows = WorkspaceSnapshot.objects.filter(thread_id=thread_id)
     return rows.order_by("-pk").values_list("manifest", flat=True).first()
 
@@ -80,7 +80,7 @@ def record_snapshot(
     by_id: int | None = None,
     is_stored: bool = False,
 ) -> WorkspaceSnapshot:
-    """A row for what the store has kept. In the transaction of whatever caused the change."""
+    """Create a row for a stored state, in the transaction of the cause of the change."""
     return WorkspaceSnapshot.objects.create(
         thread_id=thread_id,
         run_id=run_id,
@@ -100,9 +100,9 @@ def record_snapshot(
 
 
 def forget_old_snapshots(thread_id: str) -> set[str] | None:
-    """Delete the rows that are over the policy, oldest first. The last row always stays.
+    """Delete the rows that exceed the retention limits, oldest first, but never the last row.
 
-    Returns the states that rows still name, for `SnapshotStore.prune`; None if all rows stay.
+    Returns the states that rows still name, for `SnapshotStore.prune`; None if all rows are kept.
     """
     settings = SnapshotSettings.now()
     rows = WorkspaceSnapshot.objects.filter(thread_id=thread_id).order_by("-pk")

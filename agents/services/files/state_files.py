@@ -19,14 +19,15 @@ T = TypeVar("T")
 MAX_BYTES = 64 * 1024**2
 MAX_FILES = 10_000
 MAX_FILE_BYTES = 20_000_000
-"""Of one file, which is in memory several times when it is stored. Long results have so much."""
+"""The limit of one file, which is in memory several times when it is stored. Long results need this
+size."""
 
 
 class DatabaseFileStore:
     """`sandbox.backends.state.FileStore` over `StateFile`.
 
-    `call` runs a function in a transaction; writing functions begin with `check`, which raises
-    when the writer may no longer write.
+    `call` runs a function in a transaction. Writing functions start with `check`, which raises an
+    error if the writer no longer has the right to write.
     """
 
     def __init__(self, thread_id: str, call: Callable[..., T], check: Callable[[], object]) -> None:
@@ -99,7 +100,7 @@ def _scan(thread_id: str, path: str, exact: bool) -> list[StoredFile]:
     if exact:
         rows = rows.filter(path=path)
     elif path != "/":
-        # Not LIKE: on SQLite that folds case, and `%` in a path would match anything.
+        # Not LIKE: on SQLite it ignores case, and `%` in a path would match anything.
         rows = rows.filter(path__gte=path, path__lt=path[:-1] + chr(ord("/") + 1))
     return [
         StoredFile(row.path, row.size, row.created_at.timestamp(), row.updated_at.timestamp())

@@ -1,4 +1,4 @@
-"""Copies of workspaces that are on other hosts, for people to look at: read, never worked in."""
+"""Read-only copies of workspaces of other hosts, for people."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _UPLOADS = "user_uploads"
 
 
 def synced_copy(thread: Thread) -> Path:
-    """A directory with the thread's areas as they were after the last change that was stored.
+    """Return a directory with the thread's areas in their last stored state.
 
-    Raises `Conflict` when that is not what they are now, or cannot be read.
+    Raises `Conflict` if this is not the present state, or cannot be read.
     """
     holder = holder_of(thread)
     state = last_stored(thread.pk)

@@ -1,8 +1,8 @@
-"""Snapshots where several hosts reach them: in the storage that Django's STORAGES calls `vel`.
+"""Snapshots for several hosts: in the storage that Django's STORAGES calls `vel`.
 
-Below `snapshots/THREAD/` lie manifests and contents by their SHA-256, as in a store on disk, which
-is a cache of them. Whatever is fetched is checked against its name, so that the storage can lose
-states and cannot change them.
+`snapshots/THREAD/` contains manifests and contents by their SHA-256, as a store on disk, which is a
+cache of them. Each fetched file is compared with its digest: the storage can lose states, but
+cannot change them.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ T = TypeVar("T")
 
 ALIAS = "vel"
 TOGETHER = 8
-"""Files on their way to the storage at once."""
+"""The number of parallel uploads to the storage."""
 
 
 class StorageFailed(SandboxError):
-    """The storage does not answer, or refuses. Trying again may help."""
+    """The storage does not respond, or refuses. Another try may succeed."""
 
 
 def common_storage() -> Storage:
-    """The storage of all hosts. Raises `InvalidStorageError` where the settings name none."""
+    """Return the storage of all hosts. Raises `InvalidStorageError` if the settings name none."""
     return storages[ALIAS]
 
 
 class StoredSnapshots(SnapshotStore):
-    """A store whose states `publish` puts into the storage; what it lacks it fetches from there."""
+    """A store whose states `publish` copies to the storage, from which it fetches missing ones."""
 
     def __init__(
         self, directory: Path, thread_id: str, limits: SnapshotLimits | None = None
@@ -53,7 +53,7 @@ class StoredSnapshots(SnapshotStore):
     # To the storage ---------------------------------------------------------------------------
 
     def publish(self, digest: str) -> None:
-        """Put a kept state into the storage, the manifest last. Raises `StorageFailed`."""
+        """Copy a stored state to the storage, the manifest last. Raises `StorageFailed`."""
         known = self._published()
         if digest in known:
             return
@@ -66,10 +66,10 @@ class StoredSnapshots(SnapshotStore):
         self._note_published([*missing, digest])
 
     def forget_published(self, keep: Collection[str], confirm: Callable[[], object]) -> None:
-        """Remove what none of these states needs, but for what is young. Raises `StorageFailed`.
+        """Remove files that none of these states needs, except recent ones. Raises `StorageFailed`.
 
-        What is young may belong to a row that is not committed yet. `confirm` raises when the
-        thread has become another host's, which may need what nothing here does.
+        Recent files may belong to a row that is not committed. `confirm` raises an error if the
+        thread has moved to another host, which may need other files.
         """
         old = timezone.now() - timedelta(seconds=YOUNG_SECONDS)
         contents: set[str] = set()
@@ -86,7 +86,7 @@ class StoredSnapshots(SnapshotStore):
             if digest not in contents and self._is_old(f"objects/{digest}", old):
                 confirm()
                 _asked(self._storage.delete, f"{self._prefix}/objects/{digest}")
-        self._published_path.unlink(missing_ok=True)  # asked anew what is there
+        self._published_path.unlink(missing_ok=True)  # the next call lists the storage again
 
     def _put_content(self, content: str) -> None:
         try:
@@ -100,7 +100,7 @@ class StoredSnapshots(SnapshotStore):
         if _asked(self._storage.exists, location):
             if _asked(self._storage.size, location) == size:
                 return
-            _asked(self._storage.delete, location)  # whoever wrote it died over it
+            _asked(self._storage.delete, location)  # its writer died during the upload
         _asked(self._storage.save, location, File(stream, name=location))
 
     # From the storage -------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class StoredSnapshots(SnapshotStore):
         return found
 
     def copy_to(self, content: str, target: int) -> bool:
-        """As of any store, but raises `SnapshotLost` for what is nowhere kept whole."""
+        """Do the same as any store, but raise `SnapshotLost` if no complete copy exists."""
         if not self._objects().path_of(content).exists():
             self._fetch_content(content)
         if not super().copy_to(content, target):
@@ -157,14 +157,14 @@ class StoredSnapshots(SnapshotStore):
 
         return _asked(read)
 
-    # What is there ----------------------------------------------------------------------------
+    # Names in the storage ---------------------------------------------------------------------
 
     @property
     def _published_path(self) -> Path:
         return self.directory / "published"
 
     def _published(self) -> set[str]:
-        """Digests that the storage has for all that this host knows."""
+        """Return the digests that are in the storage, as far as this host knows."""
         try:
             return set(self._published_path.read_text().split())
         except FileNotFoundError:
@@ -190,7 +190,7 @@ class StoredSnapshots(SnapshotStore):
 
 
 def erase_stored(thread_id: str) -> None:
-    """Remove all that the storage has of a thread. Raises `StorageFailed`."""
+    """Remove all files of a thread from the storage. Raises `StorageFailed`."""
     _erase(common_storage(), f"snapshots/{thread_id}")
 
 
@@ -210,5 +210,5 @@ def _erase(storage: Storage, location: str) -> None:
 def _asked(question: Callable[..., T], *arguments: object) -> T:
     try:
         return question(*arguments)
-    except Exception as error:  # each storage has errors of its own
+    except Exception as error:  # each storage has its own errors
         raise StorageFailed(f"The storage failed: {type(error).__name__}: {error}") from error

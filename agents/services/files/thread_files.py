@@ -1,4 +1,4 @@
-"""A thread's files for people: to look at, without making or changing anything."""
+"""A thread's files for display: reading creates and changes nothing."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ T = TypeVar("T")
 
 
 def has_workspace(thread: Thread) -> bool:
-    """Whether its files lie in directories: its last run has a sandbox. Else they are rows."""
+    """Return whether the files are in directories (its last run has a sandbox) or rows."""
     run = Run.objects.filter(thread=thread).select_related("agent_version").order_by("number")
     last = run.last()
     return last is None or bool(last.spec["sandbox"])
 
 
 def readable_files(thread: Thread, *, in_workspace: bool) -> FileBackend:
-    """All files of the thread, whatever may be missing of its directories.
+    """Return all files of the thread, even if some of its directories are missing.
 
-    Of a thread that another host has they are those of its last stored snapshot. Raises `Conflict`
-    when they cannot be had here.
+    For a thread on another host these are the files of its last stored snapshot. Raises `Conflict`
+    if they are unavailable here.
     """
     if in_workspace and not lie_here(thread):
         above = synced_copy(thread.root) if thread.root is not None else None
         return WorkspaceBackend(synced_copy(thread), family=above)
     if in_workspace:
-        # Not `open_workspace`, which makes what is missing: looking makes nothing.
+        # Not `open_workspace`, which creates missing directories.
         own = thread.workspace_path
         directories = MappingProxyType({"workspace": Path(own)} if own else {})
         base = DataSettings.now().workspaces
         family = base / thread.root_id if thread.root_id else None
         return WorkspaceBackend(base / thread.pk, directories=directories, family=family)
-    owner = thread.root_id or thread.pk  # rows are the whole family's
+    owner = thread.root_id or thread.pk  # rows belong to the whole family
     return StateFilesystemBackend(DatabaseFileStore(owner, in_transaction, _refuse_writing))
 
 
 def lie_here(thread: Thread) -> bool:
-    """Whether this machine's directories are the thread's present ones."""
+    """Return whether this machine's directories are the thread's present ones."""
     if not MachineSettings.now().pins_threads:
         return True
     first = thread.root or thread

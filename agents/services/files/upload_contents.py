@@ -1,7 +1,7 @@
-"""Uploads where there are several hosts: rows that every host reads.
+"""Uploads for several hosts: rows that every host can read.
 
-The driver puts them into the workspace when its run begins (`thread_transfer.receiving`). On the
-host that has the workspace they are there at once.
+The driver copies them into the workspace when its run starts (`thread_transfer.receiving`). On the
+host of the workspace they are there immediately.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sandbox.errors import FileMissing
 
 
 class UploadContents(UploadFiles):
-    """The uploads of one thread as rows, by their names. To be used in one transaction."""
+    """The uploads of one thread as rows, by their names. Use an object in one transaction only."""
 
     def __init__(self, thread: Thread) -> None:
         self._thread = thread
@@ -57,7 +57,7 @@ class UploadContents(UploadFiles):
         )
 
     def remove(self, name: str) -> None:
-        """The row's content goes with the row."""
+        """Remove the file. The row of its content is deleted with the upload's row."""
         self._new.pop(name, None)
         if self._directory is not None:
             with suppress(FileMissing):
@@ -65,12 +65,12 @@ class UploadContents(UploadFiles):
 
 
 def keep_rendition(upload: Upload, data: bytes) -> None:
-    """Let other hosts have the Markdown that this one has made. Nothing where there is one."""
+    """Store the Markdown that this host created for all hosts, if the content has a row."""
     UploadContent.objects.filter(upload=upload).update(rendition=data)
 
 
 def copy_contents(copies: dict[str, str]) -> None:
-    """For a fork: the contents of uploads, each by the id of the new row and of the old one."""
+    """Copy the contents of uploads for a fork. `copies` maps new rows' ids to old ones."""
     for new, old in copies.items():
         content = UploadContent.objects.filter(pk=old).first()
         if content is not None:
@@ -79,7 +79,7 @@ def copy_contents(copies: dict[str, str]) -> None:
 
 
 def without_contents(thread_id: str) -> dict[str, str]:
-    """Uploads from before there were several hosts, which lie on one of them alone: ids by name."""
+    """Return uploads without content rows, from a time with a single host: ids by name."""
     rows = Upload.objects.filter(thread=thread_id, content=None)
     return dict(rows.values_list("name", "pk"))
 
@@ -87,13 +87,13 @@ def without_contents(thread_id: str) -> dict[str, str]:
 def add_contents(
     location: WorkspaceLocation, lacking: Mapping[str, str], call: Callable[..., object]
 ) -> None:
-    """Let all hosts have these uploads of a workspace that lies here. For threads: it blocks.
+    """Store contents of these uploads for all hosts, from a workspace on this host. Blocks.
 
     `call` runs a function of rows in a transaction.
     """
     files = directory_uploads(location)
     for name, upload_id in lacking.items():
-        with suppress(FileMissing):  # gone here as well
+        with suppress(FileMissing):  # also missing on this host
             data = files.read(name, UploadSettings.now().UPLOAD_BYTES)
             call(_add_content, upload_id, data)
 

@@ -1,4 +1,4 @@
-"""Where uploads lie: a directory that commands only read, or rows of a thread without a sandbox."""
+"""The place of uploads: a directory that is read-only for commands, or rows without a sandbox."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class UploadFiles:
 
     @property
     def most_bytes(self) -> int | None:
-        """The most that one file may have, if there is a limit for each."""
+        """The size limit of one file in bytes, if there is one."""
         return None if isinstance(self._backend, TreeBackend) else MAX_FILE_BYTES
 
     def shown(self, name: str) -> str:
-        """The path of a file as the agent sees it."""
+        """Return the path of a file as the agent sees it."""
         return f"{self._top or UPLOADS}/{name}"
 
     def entries(self) -> list[Entry]:
@@ -44,7 +44,7 @@ class UploadFiles:
         return self._backend.read_bytes(f"{self._top}/{name}", max_bytes)
 
     def put(self, name: str, chunks: Iterable[bytes]) -> None:
-        """A new file, all of it or nothing. Raises `FileChanged` where there is one."""
+        """Store a new file, completely or not at all. Raises `FileChanged` if the name exists."""
         path = f"{self._top}/{name}"
         if isinstance(self._backend, TreeBackend):
             self._backend.write_chunks(path, chunks, if_version=ABSENT)
@@ -52,14 +52,14 @@ class UploadFiles:
             self._backend.write_bytes(path, b"".join(chunks), if_version=ABSENT)
 
     def settle(self, rows: Sequence[Upload]) -> None:
-        """The rows of what was put are there now."""
+        """Receive the stored rows of the new files."""
 
     def replace(self, name: str, data: bytes) -> None:
-        """A file of this content, whether or not there was one. Never written through a link."""
+        """Store a file with this content, new or existing. Never writes through a link."""
         self._backend.write_bytes(f"{self._top}/{name}", data)
 
     def remove(self, name: str) -> None:
-        """Nothing there: nothing."""
+        """Remove a file, if it exists."""
         if isinstance(self._backend, TreeBackend):
             self._backend.remove(f"/{name}")
             return
@@ -68,7 +68,7 @@ class UploadFiles:
 
 
 def directory_uploads(location: WorkspaceLocation) -> UploadFiles:
-    """Those of a workspace, made where it is missing. Raises `SandboxSetupError`."""
+    """Return the uploads of a workspace, created if necessary. Raises `SandboxSetupError`."""
     workspace = open_workspace(location)
     root = workspace.directories["user_uploads"]
     return UploadFiles(TreeBackend(root, uid=workspace.uid, gid=workspace.gid))
@@ -77,5 +77,5 @@ def directory_uploads(location: WorkspaceLocation) -> UploadFiles:
 def row_uploads(
     thread_id: str, call: Callable[..., Any], check: Callable[[], object]
 ) -> UploadFiles:
-    """Those of a thread whose files are rows; see `DatabaseFileStore`."""
+    """Return the uploads of a thread whose files are rows; see `DatabaseFileStore`."""
     return UploadFiles(StateFilesystemBackend(DatabaseFileStore(thread_id, call, check)))

@@ -1,4 +1,4 @@
-"""What people give an agent: files in /sandbox/user_uploads, read-only to its commands."""
+"""Files from people for an agent: in /sandbox/user_uploads, read-only for its commands."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ __all__ = [
 ]
 
 RACES = 5
-"""How often another name is looked for because somebody took the last one meanwhile."""
+"""The number of other names that are tried if other requests take the free ones."""
 
 Files = Sequence["File[Any]"]
 
 
 def check_uploads(files: Files) -> list[Kind]:
-    """What can be refused before anything is stored: number, size and kind of the files.
+    """Check the number, size and kind of the files before anything is stored.
 
-    Returns their kinds. Raises `InvalidRequest` (upload_too_large, upload_type), and `NoSpace`
-    where the files would use what is reserved for runs.
+    Returns their kinds. Raises `InvalidRequest` (upload_too_large, upload_type), and `NoSpace` if
+    the files would use the space that is reserved for runs.
     """
     settings = UploadSettings.now()
     total = sum(file.size or 0 for file in files)
@@ -79,9 +79,10 @@ def create_run_with(
     owner: AbstractBaseUser,
     idempotency_key: str | None = None,
 ) -> CreatedRun:
-    """`create_run` for a message with files: both are there, or neither.
+    """Create a run for a message with files: both are stored, or neither.
 
-    Raises what `create_run` and `store_uploads` raise; `NoSpace` also where a write fails for it.
+    Raises the errors of `create_run` and `store_uploads`, and `NoSpace` if a write fails because
+    the disk is full.
     """
     if not files:
         with disk_full_refused():
@@ -98,20 +99,20 @@ def create_run_with(
 
 @transaction.atomic
 def store_uploads(thread: Thread, files: Files, *, run: Run | None = None) -> list[Upload]:
-    """Put files into the thread's user_uploads, each under a name of its own.
+    """Store files in the thread's user_uploads, each under a new name.
 
-    Nothing that is there is replaced. The model is told of them with the message of `run`, or
-    with the next one. All of them are stored or none. Raises `InvalidRequest` (too many, too
-    large, of a kind that is not taken) and `Conflict` (the workspace cannot take them), and
-    `SandboxError` where the workspace cannot be made. `NoSpace` where the disk is full.
+    Existing files are never replaced. The message of `run`, or the next one, tells the model about
+    them. All of them are stored or none. Raises `InvalidRequest` (too many, too large, an
+    unsupported kind), `Conflict` (the workspace refuses them), `SandboxError` if the workspace
+    cannot be created, and `NoSpace` if the disk is full.
     """
     kinds = check_uploads(files)
-    # One at a time for the thread, so that the limits hold.
+    # One upload at a time for each thread, to enforce the limits.
     thread = Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
     there = _uploads_of(thread)
     rows = [_row(thread, run, file, kind) for file, kind in zip(files, kinds, strict=True)]
     for row, new in zip(rows, sorted(new_id() for _ in rows), strict=True):
-        row.id = new  # in the order in which they were sent
+        row.id = new  # in the order of the request
     try:
         taken = _check_room(there, thread, files)
         with disk_full_refused(), _undone(there) as stored:
@@ -130,10 +131,10 @@ def store_uploads(thread: Thread, files: Files, *, run: Run | None = None) -> li
 
 @transaction.atomic
 def delete_upload(thread: Thread, upload_id: str) -> None:
-    """Take a file of the thread away, and the Markdown of it.
+    """Delete a file of the thread, and its Markdown.
 
-    What the model has been told of it stays in the conversation. Raises `NotFound`, and
-    `Conflict` while a run of the thread has not ended.
+    Messages about it stay in the conversation. Raises `NotFound`, and `Conflict` if a run of the
+    thread has not ended.
     """
     thread = Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
     upload = Upload.objects.filter(thread=thread, pk=upload_id).first()
@@ -156,7 +157,7 @@ def delete_upload(thread: Thread, upload_id: str) -> None:
 
 
 class _undone:
-    """Takes away what was stored when the rest of it fails."""
+    """Removes the stored files if a later step fails."""
 
     def __init__(self, there: UploadFiles) -> None:
         self._there = there
@@ -181,7 +182,7 @@ def _uploads_of(thread: Thread) -> UploadFiles:
 
 
 def _check_room(there: UploadFiles, thread: Thread, files: Files) -> set[str]:
-    """The names that are taken already, as `same_name` gives them."""
+    """Return the names in use, in the form of `same_name`. Raises `InvalidRequest` over a limit."""
     settings = UploadSettings.now()
     renditions = set(Upload.objects.filter(thread=thread).values_list("rendition", flat=True)) - {
         ""
@@ -218,7 +219,7 @@ def _row(thread: Thread, run: Run | None, file: File[Any], kind: Kind) -> Upload
 
 
 def _put(there: UploadFiles, row: Upload, file: File[Any], taken: set[str]) -> None:
-    """Write the file under a name that is free, and keep the name of its Markdown free too."""
+    """Write the file under a free name, and reserve the name of its Markdown."""
     ending = row.rendition
     for _ in range(RACES):
         try:
@@ -250,5 +251,5 @@ def _fingerprint(file: File[Any]) -> str:
 
 
 def _count_change(thread: Thread) -> None:
-    """What was approved until now was approved over other files."""
+    """Invalidate earlier approvals: they showed other files."""
     Thread.objects.filter(pk=thread.pk).update(workspace_generation=F("workspace_generation") + 1)

@@ -1,4 +1,4 @@
-"""Keeping the disk: which workspaces there are, archiving them and removing the old ones."""
+"""Disk maintenance: list workspaces, archive them and remove old ones."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from sandbox.directories.removal import remove_tree
 from sandbox.paths import AREAS
 
 REMOVED = ".removed-"
-"""What is on its way out; no thread's directory begins with a dot."""
+"""The prefix of directories that are being removed; no thread's directory starts with a dot."""
 ORPHAN_SECONDS = 86_400.0
-"""A younger directory without a thread may belong to one whose transaction is under way."""
+"""A newer directory without a thread may belong to a transaction that is not committed."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptWorkspace:
-    """One directory of workspaces. `thread` is None for an orphan, whose row is gone."""
+    """One workspace directory. `thread` is None for an orphan, whose row is gone."""
 
     key: str
     directory: Path
@@ -41,7 +41,7 @@ class KeptWorkspace:
 
 
 def kept_workspaces() -> Iterator[KeptWorkspace]:
-    """All that lie on this machine, by id."""
+    """Yield all workspaces of this machine, by id."""
     base = DataSettings.now().workspaces
     names = sorted(entry.name for entry in os.scandir(base)) if base.is_dir() else []
     for start in range(0, len(names), 500):
@@ -53,12 +53,12 @@ def kept_workspaces() -> Iterator[KeptWorkspace]:
 
 
 def is_busy(thread: Thread) -> bool:
-    """Whether a run of the thread has not ended: it may still come back to its files."""
+    """Return whether a run of the thread has not ended: it may still use its files."""
     return Run.objects.filter(thread=thread).exclude(status__in=ENDED_RUNS).exists()
 
 
 def is_old(kept: KeptWorkspace, days: int) -> bool:
-    """Whether the policy takes it: quiet for so many days, and no run that has not ended."""
+    """Return whether the workspace was unused for this number of days and has no open run."""
     if kept.thread is None:
         return kept.directory.lstat().st_ctime < time.time() - ORPHAN_SECONDS
     thread = kept.thread
@@ -69,7 +69,7 @@ def is_old(kept: KeptWorkspace, days: int) -> bool:
 
 
 def archive_workspace(kept: KeptWorkspace, directory: Path) -> tuple[Path, Archived]:
-    """Write `ID-TIME.tar.gz` into `directory`. Raises `Conflict` for a thread at work, OSError."""
+    """Write `ID-TIME.tar.gz` into `directory`. Raises OSError, and `Conflict` for a busy thread."""
     if kept.thread is not None and is_busy(kept.thread):
         raise Conflict(f"A run of thread {kept.key} has not ended: archive it afterwards.")
     if kept.thread is not None and not lie_here(kept.thread):
@@ -82,17 +82,17 @@ def archive_workspace(kept: KeptWorkspace, directory: Path) -> tuple[Path, Archi
 
 
 def remove_workspace(kept: KeptWorkspace) -> None:
-    """Delete a workspace with its snapshots and uploads. A directory of the caller's own is left.
+    """Delete a workspace with its snapshots and uploads. The caller's own directory is kept.
 
-    Raises `Conflict` for a thread at work, and OSError; what is left then goes the next time.
+    Raises `Conflict` for a busy thread, and OSError; the next call removes the rest.
     """
     if kept.thread is not None and not lie_here(kept.thread):
-        kept = replace(kept, thread=None)  # another host has it; this is what it left behind
+        kept = replace(kept, thread=None)  # another host has it; these are its old files here
     base = kept.directory.parent
     gone = base / f"{REMOVED}{kept.key}-{secrets.token_hex(4)}"
     with transaction.atomic():
         if kept.thread is not None:
-            # A message that arrives now waits for the lock and begins with new directories.
+            # A new message waits for this lock and starts with new directories.
             Thread.objects.select_for_update().get(pk=kept.thread.pk)
             if is_busy(kept.thread):
                 raise Conflict(f"A run of thread {kept.key} has not ended.")
@@ -100,7 +100,7 @@ def remove_workspace(kept: KeptWorkspace) -> None:
             SeenFile.objects.filter(thread=kept.thread).delete()
             for state in thread_states():
                 state.forget(kept.key)
-            if has_workspace(kept.thread):  # else what was uploaded are rows, and stays
+            if has_workspace(kept.thread):  # else uploads are rows, and stay
                 Upload.objects.filter(thread=kept.thread).delete()
             Thread.objects.filter(pk=kept.thread.pk).update(
                 workspace_generation=F("workspace_generation") + 1, copied_bytes=0
@@ -116,7 +116,7 @@ def remove_workspace(kept: KeptWorkspace) -> None:
 
 
 def remove_leftovers() -> list[str]:
-    """Finish removals that were interrupted, and drop snapshots whose thread is gone."""
+    """Finish interrupted removals, and delete snapshots and copies whose thread is gone."""
     settings, done = DataSettings.now(), []
     if settings.workspaces.is_dir():
         for entry in list(os.scandir(settings.workspaces)):

@@ -1,4 +1,4 @@
-"""Where a thread's files are: which directories, which host account, which limits."""
+"""The place of a thread's files: directories, host account and limits."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ READ_ONLY_ADVICE = "read-only for this agent. Put what you found into your answe
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceLocation:
-    """What it takes to open a thread's workspace, without the database."""
+    """The data to open a thread's workspace without the database."""
 
     thread_id: str
     uid: int | None
     own_directory: Path | None
-    """A directory of the caller's that is /sandbox/workspace; None: Vel keeps one."""
+    """The caller's directory that is /sandbox/workspace; None: Vel's own."""
     rules: FileRules = field(default_factory=FileRules)
-    """What of that directory may be changed."""
+    """The rules for changes in that directory."""
     family: str = ""
-    """The thread whose uploads, shared files and outputs it has; empty: its own."""
+    """The thread whose uploads, shared files and outputs it uses; empty: its own."""
     read_only: bool = False
 
 
 def assign_sandbox_uid(thread: Thread) -> None:
-    """Give a thread's commands a host account of their own, where this process can do that.
+    """Give a thread's commands their own host account, if this process can do that.
 
-    All threads of a family have that of its first. Runs in a transaction; the unique constraint
-    settles races, each of which somebody wins.
+    All threads of a family use the account of the first. Runs in a transaction. The unique
+    constraint resolves races: one of the processes always succeeds.
     """
     thread = thread.root or thread
     if os.geteuid() != 0 or thread.sandbox_uid is not None or thread.workspace_path:
@@ -68,7 +68,7 @@ def workspace_location(thread: Thread) -> WorkspaceLocation:
 
 
 def run_location(run: Run) -> WorkspaceLocation:
-    """Return where a run's files are. A read-only subagent has those of its parent."""
+    """Return the place of a run's files. A read-only subagent uses those of its parent."""
     if not run.spec.get("read_only"):
         return workspace_location(run.thread)
     location = workspace_location(run.thread) if run.parent is None else run_location(run.parent)
@@ -76,7 +76,7 @@ def run_location(run: Run) -> WorkspaceLocation:
 
 
 def open_workspace(location: WorkspaceLocation) -> Workspace:
-    """The thread's directories, made where they are missing. Raises `SandboxSetupError`."""
+    """Return the thread's directories, created if missing. Raises `SandboxSetupError`."""
     workspace = prepare(
         DataSettings.now().workspaces,
         location.thread_id,
@@ -88,12 +88,12 @@ def open_workspace(location: WorkspaceLocation) -> Workspace:
 
 
 def sandbox_limits() -> Limits:
-    """Of file tools and commands: they leave room for what Vel itself writes."""
+    """Return the limits of file tools and commands, which keep space free for Vel's own files."""
     return Limits(reserve=DiskSettings.now().sandbox_reserve)
 
 
 def workspace_backend(workspace: Workspace, guard: DirectoryGuard | None = None) -> FileBackend:
-    """The file tools' view of it: the same paths as in commands.
+    """Return the workspace for the file tools, with the same paths as in commands.
 
     `guard` is that of the own directory; None: a new one.
     """

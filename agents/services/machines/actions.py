@@ -1,4 +1,4 @@
-"""Several machines that drive runs, for the operator: drained, declared dead, forgotten.
+"""Operator actions on several machines that drive runs: drain, declare dead, forget.
 
 Locks: a run's row, then its host's, then its thread's.
 """
@@ -22,12 +22,15 @@ from agents.services.placement import queue_of
 from agents.settings import MachineSettings, WorkerSettings
 
 SILENT_HEARTBEATS = 3
-"""So many signs of life may be missed before a host is shown as silent."""
+"""The number of missed heartbeats after which a host is shown as silent."""
 
 
 @dataclass(frozen=True, slots=True)
 class MachineState:
-    """A host as people see it. `silent_for` is in seconds; `threads` have their files there."""
+    """The state of a host for display.
+
+    `silent_for` is in seconds; `threads` is the number of threads with their files there.
+    """
 
     name: str
     state: str
@@ -37,7 +40,7 @@ class MachineState:
 
 
 def machine_states() -> list[MachineState]:
-    """All hosts by name."""
+    """Return the states of all hosts, by name."""
     now = database_now()
     held = dict(
         Thread.every.filter(root=None)
@@ -59,7 +62,7 @@ def machine_states() -> list[MachineState]:
 
 
 def state_of(row: Machine, now: float, threads: int) -> str:
-    """alive, silent, draining, drained or dead; `now` is the database's."""
+    """Return alive, silent, draining, drained or dead; `now` is the database's."""
     if row.dead_at is not None:
         return "dead"
     if now - row.seen_at > SILENT_HEARTBEATS * MachineSettings.now().HOST_HEARTBEAT_SECONDS:
@@ -71,9 +74,9 @@ def state_of(row: Machine, now: float, threads: int) -> str:
 
 @transaction.atomic
 def set_draining(name: str, draining: bool, *, by: AbstractBaseUser | None = None) -> None:
-    """Let a host begin nothing more and give its threads to others, or take that back.
+    """Let a host start no runs and give its threads to others, or undo that.
 
-    Raises `NotFound`, and `Conflict` for a dead one.
+    Raises `NotFound`, and `Conflict` for a dead host.
     """
     row = _locked(name)
     if row.dead_at is not None:
@@ -94,11 +97,11 @@ def _others_alive(name: str) -> bool:
 
 @transaction.atomic
 def declare_dead(name: str, *, by: AbstractBaseUser | None = None, silent_for: float = 0) -> int:
-    """Let other hosts go on with the threads of a host that is gone; returns how many.
+    """Let other hosts continue the threads of a lost host; return their number.
 
-    Their files are restored from their last stored snapshots. What the host still writes under
-    its old incarnation is refused. Raises `NotFound`, and `Conflict` for a host that has given a
-    sign of life within the length of a lease, or `silent_for` seconds: it may be driving runs.
+    Their files are restored from their last stored snapshots. Writes of the host under its old
+    incarnation are refused. Raises `NotFound`, and `Conflict` if the host has sent a heartbeat
+    within the length of a lease, or `silent_for` seconds: it may be driving runs.
     """
     row = _locked(name)
     needed = max(WorkerSettings.now().LEASE_SECONDS, silent_for)
@@ -119,8 +122,8 @@ def declare_dead(name: str, *, by: AbstractBaseUser | None = None, silent_for: f
 
 
 def _release_all(name: str) -> int:
-    """All threads but those in a directory of the caller's, which is on that machine alone."""
-    # In the order in which everybody locks threads.
+    """Release all threads, except those in a caller's directory, which is on that machine only."""
+    # In the usual order of locks on threads.
     first = Thread.every.select_for_update(no_key=True).filter(
         host=name, root=None, workspace_path=""
     )
@@ -132,9 +135,9 @@ def _release_all(name: str) -> int:
 
 
 def release(first: list[str], *, lost_host: str = "") -> None:
-    """Let any host take these threads with their subagents'. Their rows are locked.
+    """Let any host take these threads with their subagents' threads. Their rows are locked.
 
-    Approvals that wait are asked anew: what they were shown lay in the old directories.
+    Pending approvals become stale: they showed files of the old directories.
     """
     Thread.every.filter(pk__in=first).update(placement=F("placement") + 1)
     family = Thread.every.filter(Q(pk__in=first) | Q(root__in=first))
@@ -144,23 +147,23 @@ def release(first: list[str], *, lost_host: str = "") -> None:
 
 
 def declare_silent_machines(seconds: float) -> list[str]:
-    """Declare those dead that were silent for so long; returns their names."""
+    """Declare hosts dead that were silent for so long, and return their names."""
     late = Machine.objects.filter(dead_at=None, seen_at__lt=DatabaseNow() - seconds)
     done = []
     for name in late.exclude(name=MachineSettings.now().HOST).values_list("name", flat=True):
         try:
             declare_dead(name, silent_for=seconds)
         except Conflict:
-            continue  # it lives after all
+            continue  # it is alive
         done.append(name)
     return done
 
 
 @transaction.atomic
 def adopt_threads(name: str, *, by: AbstractBaseUser | None = None) -> int:
-    """Make the threads of a machine's former name this host's; their files lie here already.
+    """Move the threads of this machine's former name to its host; their files are already here.
 
-    Raises `Conflict` where `name` is a host, or this machine is none.
+    Raises `Conflict` if `name` is a host, or this machine has no host name.
     """
     if not MachineSettings.now().HOST:
         raise Conflict("This machine is no host: set VEL_HOST first.")
@@ -176,7 +179,7 @@ def adopt_threads(name: str, *, by: AbstractBaseUser | None = None) -> int:
 
 @transaction.atomic
 def forget_machine(name: str, *, by: AbstractBaseUser | None = None) -> None:
-    """Delete the row of a host that is gone. Raises `NotFound`; `Conflict` while it is needed."""
+    """Delete the row of a lost host. Raises `NotFound`, and `Conflict` if it is still needed."""
     row = _locked(name)
     if Thread.every.filter(host=name).exists():
         raise Conflict(f"{name} still has threads: drain it, or declare it dead, first.")
@@ -189,7 +192,7 @@ def forget_machine(name: str, *, by: AbstractBaseUser | None = None) -> None:
 
 
 def _locked(name: str) -> Machine:
-    """Waits for every claim that is under way on the host."""
+    """Lock the row of a host. This waits for every claim in progress on it."""
     row = Machine.objects.select_for_update().filter(name=name).first()
     if row is None:
         known = ", ".join(Machine.objects.values_list("name", flat=True)) or "none"

@@ -1,8 +1,8 @@
-"""Ending the leases of dead workers, and the cancelled runs that these were driving.
+"""End the leases of dead workers, and their cancelled runs.
 
-Only two kinds of processes do this, because they know that a worker and its threads are dead: a
-new worker, and the supervisor of `vel up`. Both first inherit a lease, then kill the sandboxes of
-its run, and only then settle the run (invariant 1: no sandbox of a driver outlives its lease).
+Only two kinds of processes do this, because they know that a worker and its threads are dead: a new
+worker, and the supervisor of `vel up`. Both first inherit a lease, then kill the sandboxes of its
+run, and only then settle the run (invariant 1: no sandbox of a driver outlives its lease).
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from agents.states import RunStatus
 from sandbox.reaper import kill_marked
 
 FINDS_SANDBOXES = sys.platform == "linux"
-"""Without /proc Vel cannot find the sandboxes of dead workers: the leases expire."""
+"""Without /proc Vel cannot find the sandboxes of dead workers: their leases expire."""
 _CLOCK = RunClock._meta.db_table
 
 
 def settle_dead(dead: Collection[str], holder: str) -> int:
-    """Settle the runs of dead workers in this thread. Return how many leases it has ended.
+    """Settle the runs of dead workers in this thread. Return how many leases were ended.
 
-    For a process that has no engine: see `agents.engine.process.sweeper` for the other.
+    This is for a process without an engine; see `agents.engine.process.sweeper` for the other case.
 
     Args:
         dead: Names of dead workers and of dead clusters.
         holder: The name under which this process inherits leases.
 
     Raises:
-        DatabaseError: The database failed. The leases that were inherited expire; another process
-            may inherit the others.
-        SandboxError: A sandbox does not die. The leases expire.
+        DatabaseError: The database failed. The inherited leases expire; another process may inherit
+            the others.
+        SandboxError: A sandbox cannot be killed. The leases expire.
     """
     if not FINDS_SANDBOXES:
         return 0
@@ -100,7 +100,7 @@ def end_lease(run_id: str, fence: int, holder: str) -> None:
     """End a lease that `holder` has inherited: any process may claim the run now."""
     with connection.cursor() as cursor:
         cursor.execute(
-            # Earlier than now, also where the clock of the database counts milliseconds.
+            # Earlier than now, even if the clock of the database counts milliseconds.
             f'UPDATE "{_CLOCK}" SET lease_until = {now_sql()} - 1'  # noqa: S608
             " WHERE run_id = %s AND fence = %s AND lease_holder = %s",
             [run_id, fence, holder],

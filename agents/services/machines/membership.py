@@ -1,4 +1,4 @@
-"""What a process of one of several hosts does in its name: it joins, and says that it lives."""
+"""Membership of a process in one of several hosts: it joins and sends heartbeats."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from agents.settings import DataSettings, MachineSettings
 
 
 class MachineRefused(ImproperlyConfigured):
-    """This process may not drive runs under this name. The message says what to do."""
+    """This process may not drive runs under this name. The message contains the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What a host learns when it says that it lives."""
+    """The response to a host's heartbeat."""
 
     is_draining: bool
 
 
 @transaction.atomic
 def join_machine() -> Member:
-    """Enter this machine among the hosts, or come back after it was declared dead.
+    """Register this machine as a host, also again after it was declared dead.
 
-    Raises `MachineRefused` where another machine has the name, and where shared workspaces are
-    declared and not there.
+    Raises `MachineRefused` if another machine has the name, or if shared workspaces are configured
+    but missing.
     """
     settings = MachineSettings.now()
     identity = own_identity()
@@ -58,7 +58,7 @@ def join_machine() -> Member:
 
 @transaction.atomic
 def machine_heartbeat(member: Member) -> Sign | None:
-    """Say that the host lives. None: it was declared dead, and this process must stop."""
+    """Record that the host is alive. None if it was declared dead: then stop the process."""
     rows = Machine.objects.filter(
         name=member.name, incarnation=member.incarnation, dead_at__isnull=True
     )
@@ -68,7 +68,7 @@ def machine_heartbeat(member: Member) -> Sign | None:
 
 
 def refuse_nameless() -> None:
-    """Raise `MachineRefused` for a process that does not say which of several hosts it is on."""
+    """Raise `MachineRefused` for a process without a host name if there are several hosts."""
     if not MachineSettings.now().HOST and Machine.objects.filter(dead_at=None).exists():
         names = ", ".join(Machine.objects.filter(dead_at=None).values_list("name", flat=True))
         raise MachineRefused(
@@ -78,7 +78,7 @@ def refuse_nameless() -> None:
 
 
 def own_identity() -> str:
-    """What distinguishes this machine's data directory; made at the first call.
+    """Return the identity of this machine's data directory, created by the first call.
 
     With shared workspaces each host has its own.
     """
@@ -96,7 +96,7 @@ def own_identity() -> str:
 
 
 def _make_identity(path: Path) -> None:
-    """Whole or not at all: another process of this machine may make it in the same moment."""
+    """Create the file atomically: another process of this machine may do it at the same time."""
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     temporary.write_text(secrets.token_hex(16))
     try:
@@ -108,7 +108,7 @@ def _make_identity(path: Path) -> None:
 
 
 def check_shared_workspaces(row: Machine) -> None:
-    """Raise `MachineRefused` unless all living hosts share the data directory, or none says so."""
+    """Raise `MachineRefused` unless all or none of the living hosts share the data directory."""
     others = Machine.objects.filter(dead_at=None).exclude(name=row.name)
     for other in others:
         if other.shares_workspaces != row.shares_workspaces:

@@ -1,4 +1,4 @@
-"""What each process of this installation says of itself, every few seconds."""
+"""Reports of each process of this installation about itself, every few seconds."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ logger = logging.getLogger(__name__)
 
 PROCESS_HEARTBEAT_SECONDS = 10.0
 RETIRE_SECONDS = 600.0
-"""Who was not seen for so long is gone, and its numbers go to the sums."""
+"""A process without a report for so long is gone, and its numbers are added to the sums."""
 
 
 class Reporter:
-    """Of one process, to be used by one thread at a time. All methods write in a transaction."""
+    """The reports of one process, for one thread at a time. All methods write in a transaction."""
 
     def __init__(self, kind: ProcessKind, name: str, capacity: int = 0) -> None:
         self.kind = kind
@@ -38,7 +38,7 @@ class Reporter:
 
     @transaction.atomic
     def report(self, driven: int = 0, streams: int = 0) -> None:
-        """Say that it lives, and what it counts. Takes over what others have left, too."""
+        """Store a heartbeat and the counters. Also retire processes that are gone."""
         numbers = counters()
         if numbers is not None:
             numbers.in_row = True
@@ -51,7 +51,7 @@ class Reporter:
         }
         mine = ServerProcess.objects.filter(pk=self.name)
         if not mine.update(**values, counters=_text(without(now, self._base))):
-            # The first time, or others have taken it for gone: its numbers are among the sums.
+            # The first report, or the row was retired: its numbers are already in the sums.
             self._base = self._written
             ServerProcess.objects.create(
                 name=self.name,
@@ -72,19 +72,19 @@ class Reporter:
 
     @transaction.atomic
     def retire(self) -> None:
-        """It ends: its numbers go to the sums, with what it counted since the last beat."""
+        """Add the numbers to the sums at the end of the process, with a last report."""
         if counters() is not None:
             self.report()
         _retire([self.name])
 
 
 def leave_counts() -> None:
-    """Add to the sums what this process has counted, unless it has a row of its own.
+    """Add this process's counts to the sums, unless it has a row of its own.
 
     For processes without a heartbeat: the supervisor, `vel` commands and programs.
 
     Raises:
-        DatabaseError: The database failed. The numbers stay for the next call.
+        DatabaseError: The database failed. The numbers are kept for the next call.
     """
     numbers = counters()
     if numbers is None or numbers.in_row or not (counted := numbers.take()):
@@ -100,7 +100,7 @@ def leave_counts() -> None:
 
 
 def try_to_leave_counts() -> None:
-    """`leave_counts`, for work that is done already: log a warning if the database fails."""
+    """Call `leave_counts` after the work is done: log a warning if the database fails."""
     try:
         leave_counts()
     except DatabaseError as error:
@@ -113,7 +113,7 @@ def _locked_sums() -> ServerProcess:
 
 
 def _retire(names: Sequence[str]) -> None:
-    """Each row once, whoever else tries: the row of the sums is locked first."""
+    """Add each row to the sums exactly once: the row of the sums is locked first."""
     mine = ServerProcess.objects.filter(pk__in=names)
     if not mine.exclude(counters="").exists():
         mine.delete()
@@ -137,7 +137,7 @@ def _text(values: Values) -> str:
 
 
 def _limits() -> str:
-    """Empty until this process has run a command, or looked whether it could."""
+    """Return the limits as JSON, empty before this process has started or checked a sandbox."""
     report = known_report()
     if report is None:
         return ""

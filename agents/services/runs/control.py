@@ -1,4 +1,4 @@
-"""Ending runs before their answer, and letting them go on again."""
+"""Ending runs before their answer, and resuming them."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from agents.states import (
 
 @transaction.atomic
 def cancel_run(run_id: str, *, by: str, reason: str = "") -> Run:
-    """End a run and its descendants, or, where a driver holds one, tell the driver to end it.
+    """End a run and its descendants, or let their driver end them.
 
-    What nobody drives ends in this transaction, with its approvals. A run that a worker drives
-    ends within a second. A run that has ended stays as it is; cancelling twice is no error.
+    Runs without a driver end in this transaction, with their approvals. A run that a worker drives
+    ends within a second. A run that has ended stays unchanged; cancelling twice is no error.
     """
     parent_id = Run.objects.values_list("parent_id", flat=True).get(pk=run_id)
     run = lock_with_parent(run_id, parent_id)
@@ -47,19 +47,20 @@ def cancel_run(run_id: str, *, by: str, reason: str = "") -> Run:
 
 
 def end_children(run: Run, *, by: str = "its parent", reason: str = "") -> None:
-    """Cancel what is below a locked run, the lowest first. Nothing is told to go on by it."""
+    """Cancel all descendants of a locked run, the lowest first. This wakes no parent."""
     _end_all(locked_descendants(run), by, reason)
 
 
 def _end_all(members: list[Run], by: str, reason: str, *, wake: str = "") -> None:
-    """Tell the drivers of locked runs to end them, and end those that nobody drives.
+    """Let drivers of locked runs end them, and end the runs without a driver.
 
-    `wake`: whose parent goes on, if it waited for that one.
+    `wake`: the run whose parent continues, if it waited for that run.
     """
     reason = (reason or f"cancelled by {by}")[:200]
     going = [member for member in members if not member.has_ended]
     driven = _driven_among(going)
-    # These clocks first: an end may lock rows of features, which drivers lock after their clocks.
+    # These clocks first: an end may lock rows of features, and drivers lock those after their
+    # clocks.
     clocks = RunClock.objects.filter(run__in=driven)
     clocks.update(cancel_requested=True, cancel_reason=reason)
     for member in reversed(going):
@@ -72,7 +73,7 @@ OPERATE = "agents.change_run"
 
 
 def may_cancel(person: AbstractBaseUser | AnonymousUser, run: Run) -> bool:
-    """Whether `person` may end `run`, as its owner or a superuser."""
+    """Return whether `person` may end `run`, as its owner or a superuser."""
     is_superuser = bool(getattr(person, "is_superuser", False))
     return person.is_authenticated and (run.owner_id == person.pk or is_superuser)
 
@@ -80,22 +81,22 @@ def may_cancel(person: AbstractBaseUser | AnonymousUser, run: Run) -> bool:
 def cancel_for(
     person: AbstractBaseUser, run: Run, *, reason: str = "", operate: bool = False
 ) -> Run:
-    """`cancel_run` by a person, who must be allowed to. Raises `NotAllowed`.
+    """Cancel a run for a person, after a check of their rights. Raises `NotAllowed`.
 
-    `operate` is for the operator's door, where the permission to operate runs is enough. The door
-    has found `run` among those that the person may see.
+    `operate` is for the operator's door, which needs only the permission to operate runs. The door
+    has checked that the person may see `run`.
     """
     if not (operate and person.has_perm(OPERATE)) and not may_cancel(person, run):  # type: ignore[attr-defined]
         raise NotAllowed("Only its owner may cancel a run.")
     with transaction.atomic():
         cancelled = cancel_run(run.pk, by=person.get_username(), reason=reason)
-        if not run.has_ended:  # as the door saw it: what had ended is left as it is
+        if not run.has_ended:  # as the door saw it: an ended run is left unchanged
             record("run.cancelled", run, name=run.pk, by=person, note=reason)
     return cancelled
 
 
 def is_driven(run: Run) -> bool:
-    """Whether a driver may still write. One whose lease has run out never may again."""
+    """Return whether a driver may still write. After its lease it never may again."""
     return run.pk in _driven_among([run])
 
 
@@ -106,7 +107,7 @@ def _driven_among(runs: Sequence[Run]) -> set[str]:
 
 
 def locked_descendants(run: Run) -> list[Run]:
-    """All descendants, ancestors before descendants, by id: the order that all lockers keep."""
+    """Return all descendants, ancestors first, then by id: all processes lock in this order."""
     found: list[Run] = []
     level = [run.pk]
     while level:
@@ -121,7 +122,7 @@ def locked_descendants(run: Run) -> list[Run]:
 def end_cancelled(run: Run, *, by: str, reason: str = "", wake: bool = True) -> None:
     """Close a locked run's open calls and approvals and end it as cancelled.
 
-    Its parent's row is locked, too; with `wake` that goes on, if it waited for this.
+    Its parent's row is locked, too; with `wake` the parent continues, if it waited for this run.
     """
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.CANCELLED)
     row_hooks.stop_waiting(run)
@@ -133,7 +134,7 @@ def end_cancelled(run: Run, *, by: str, reason: str = "", wake: bool = True) -> 
     run.wake_at = None
     run.ended_at = timezone.now()
     run.save(update_fields=["status", "wait_reason", "wake_at", "ended_at"])
-    # A driver that was lost has left its lease behind.
+    # A lost driver has left its lease.
     RunClock.objects.filter(run=run).update(lease_until=None, lease_holder="")
     append_events(run.id, [RunCancelled(by=by, reason=reason)])
     row_hooks.ended(run, wake=wake)
@@ -141,30 +142,30 @@ def end_cancelled(run: Run, *, by: str, reason: str = "", wake: bool = True) -> 
 
 
 def end_driven_cancelled(run: Run) -> None:
-    """End a locked run whose driver was asked to cancel it, after the end of the lease."""
+    """End a locked run after its lease, if its driver had a request to cancel it."""
     reason = RunClock.objects.values_list("cancel_reason", flat=True).get(run_id=run.pk)
     end_children(run)
     end_cancelled(run, by="request", reason=reason)
 
 
 def close_open_work(run: Run) -> None:
-    """End what a run leaves open: calls that never ran are cancelled."""
+    """Cancel the calls that a run leaves open."""
     ToolCall.objects.filter(run=run, status__in=OPEN_CALLS).update(
         status=ToolCallStatus.CANCELLED, is_error=True, code="cancelled", finished_at=timezone.now()
     )
 
 
 def start_next_pending(run: Run) -> None:
-    """When a root run has ended, the next message of its thread takes its turn."""
+    """Queue the next message of a thread when its root run has ended."""
     if run.parent_id is not None:
         return
-    # A message that arrives now has the thread locked and still sees this run: it is waited for.
+    # A new message has the thread locked and still sees this run: wait for it.
     Thread.objects.select_for_update(no_key=True).get(pk=run.thread_id)
     siblings = Run.objects.filter(thread=run.thread_id, parent=None)
     open_runs = siblings.filter(status__in=(*ACTIVE_RUNS, RunStatus.PENDING))
     statuses = set(open_runs.values_list("status", flat=True).distinct().order_by())
     if statuses != {RunStatus.PENDING}:
-        return  # nothing waits, or what has ended was itself a message that waited
+        return  # nothing waits, or the ended run was itself a waiting message
     following = (
         siblings.select_for_update(no_key=True)
         .filter(status=RunStatus.PENDING)
@@ -180,10 +181,10 @@ def start_next_pending(run: Run) -> None:
 
 @transaction.atomic
 def resume_run(run_id: str, *, executor: str = POOL) -> Run:
-    """Let a failed run go on where it stopped, or hand an orphan of a dead process to others.
+    """Continue a failed run from its last state, or give an orphan of a dead process to others.
 
-    What it has delegated goes with it. Raises `Conflict` for a run that waits for a person, has
-    been answered or was cancelled, and `NoSpace` for a failed one on a full disk.
+    Its open subagents are moved with it. Raises `Conflict` for a run that waits for a person, is
+    completed or was cancelled, and `NoSpace` for a failed one on a full disk.
     """
     run = lock_run(run_id)
     must_have_tools(run)
@@ -202,7 +203,7 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
         )
     if had_ended:
         require_room()
-        # A message that arrives now has the thread locked: it is waited for.
+        # A new message has the thread locked: wait for it.
         Thread.objects.select_for_update(no_key=True).get(pk=run.thread_id)
         active = Run.objects.filter(thread=run.thread_id, parent=None, status__in=ACTIVE_RUNS)
         if active.exclude(pk=run.pk).exists():
@@ -213,7 +214,7 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
         run.status = RunStatus.QUEUED
         run.error_code = run.error_message = run.finish_reason = ""
         run.ended_at = None
-        # Whoever cancelled it meant what it did before it failed.
+        # An old cancel request was about the time before the failure.
         RunClock.objects.filter(run=run).update(cancel_requested=False, cancel_reason="")
         append_events(run.id, [RunResumed(reason="resumed by a person")])
     elif run.status == RunStatus.RUNNING and is_driven(run):
@@ -234,7 +235,7 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
 
 
 def _instead(run: Run) -> str:
-    """What to do with a run that needs no resuming."""
+    """Return the advice for a run that cannot be resumed."""
     if run.status != RunStatus.WAITING:
         return "start a new run"
     if run.wait_reason == WaitReason.CHILDREN:

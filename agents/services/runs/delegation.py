@@ -1,7 +1,7 @@
-"""Runs that another run has delegated to: starting them, taking turns, telling the parent.
+"""Delegated runs: starting them, their concurrency, and notification of the parent.
 
-Whoever changes which children are active, or that one has ended, holds the lock of the parent's
-row: so two that end together see each other, and a parent neither sleeps for ever nor wakes twice.
+To change which children are active, or to end one, hold the lock of the parent's row: then two
+children that end together see each other, and the parent wakes exactly once.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from agents.states import (
 )
 
 MAX_CHILDREN = 500
-"""Subagents that one run may start in all: an agent in a loop would fill the database."""
+"""The limit of subagents that one run may start: an agent in a loop would fill the database."""
 MAX_FAMILY = 2_000
-"""Subagents below one thread, whoever started them."""
+"""The limit of subagents below one thread, at any depth."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChildOrder:
-    """A child to be made. `spec` is the dumped `AgentSpec` that it runs under.
+    """A child to create. `spec` is the dumped `AgentSpec` that it runs with.
 
-    `note` is what it reads beside its task. `writes` get the new run and the id of the call: they
-    write what features let it inherit.
+    `note` is additional text with its task. `writes` are called with the new run and the id of the
+    call: they store the data that features let it inherit.
     """
 
     index: int
@@ -54,9 +54,9 @@ class ChildOrder:
 def start_children(
     parent: Run, call: ToolCall, orders: Sequence[ChildOrder], *, at_once: int
 ) -> list[Run]:
-    """The children of `call`, made if they are not there yet; `at_once` may work at a time.
+    """Return the children of `call`, and create them if necessary; `at_once` may run at a time.
 
-    The caller holds the lock of the parent's row. Raises `InvalidRequest` when there are too many.
+    The caller holds the lock of the parent's row. Raises `InvalidRequest` if there are too many.
     """
     if there := children_of(call):
         return there
@@ -71,7 +71,7 @@ def start_children(
 
 
 def children_of(call: ToolCall) -> list[Run]:
-    """The runs that a call has delegated to, in the order of its tasks."""
+    """Return the children of a call, in the order of its tasks."""
     return list(Run.objects.filter(parent_call=call).order_by("parent_index"))
 
 
@@ -142,7 +142,7 @@ def _started(child: Run, call_id: str) -> EventDraft:
 
 
 def child_ended(child: Run, *, wake: bool = True) -> None:
-    """Tell the parent of a run that has ended, and let the next of its siblings begin.
+    """Notify the parent of an ended run, and start the next of its siblings.
 
     The caller holds the locks of the parent's and the child's rows. Without `wake` the parent is
     about to end itself.
@@ -169,7 +169,7 @@ def _finished(child: Run) -> EventDraft:
 
 
 def report_ended_children(parent: Run) -> None:
-    """Write the missing events about the children that ended while the parent had ended.
+    """Write the missing events about children that ended while the parent had ended.
 
     The caller holds the lock of the parent's row.
     """
@@ -181,7 +181,7 @@ def report_ended_children(parent: Run) -> None:
 
 
 def awaited(parent: Run) -> bool:
-    """Whether a child that the parent waits for is still at work."""
+    """Return whether a child that the parent waits for has not ended."""
     return parent.children.filter(is_awaited=True).exclude(status__in=ENDED_RUNS).exists()
 
 
@@ -201,7 +201,7 @@ def _start_next(parent: Run) -> None:
 
 
 def answer_of(run: Run) -> str:
-    """The text of the run's last reply; empty for none."""
+    """Return the text of the run's last reply, or ""."""
     last = (
         Message.objects.filter(run=run, role=MessageRole.ASSISTANT)
         .order_by("-turn")
@@ -213,7 +213,7 @@ def answer_of(run: Run) -> str:
 
 
 class SubagentRows(RowHooks):
-    """A parent learns of the ends of its children."""
+    """A parent is notified of the ends of its children."""
 
     order = 300
 

@@ -1,7 +1,7 @@
-"""The ends of runs of which features are not yet notified: rows, so that no crash loses one.
+"""Ends of runs before the notification of features: rows, so that a crash loses none.
 
 A feature lists instances of `EndListener` in its `run_ends.END_LISTENERS`. A process that drives
-runs notifies them within about a second, whoever ended the run.
+runs notifies them within about a second, for ends by any process.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from agents.telemetry.wanted import traces_wanted
 from agents.toolkits import ENDS_MARK, threads_with
 
 TELLING_SECONDS = 60
-"""Whoever begins to tell of an end has so long before another process does it again."""
+"""The time that a process has to notify of an end before another process does it again."""
 
 
 PROGRAM_SECONDS = 3600
-"""A Python program has so long after the end of its run to notify its own code."""
+"""The time after the end of its run that a Python program has to notify its own code."""
 
 THREADS_OF_ONE_QUERY = 500
 """SQLite limits the parameters of a query."""
 
 
 class EndListener(ABC):
-    """Is notified of each end at least once, and again if a process dies meanwhile."""
+    """A listener of ends: each is reported at least once, and again if a process dies."""
 
     @abstractmethod
     def wants_ends(self) -> bool:
@@ -43,7 +43,7 @@ class EndListener(ABC):
 
     @abstractmethod
     async def run_ended(self, run: Run) -> None:
-        """A run has ended. On a `DatabaseError` all listeners are notified again later."""
+        """Handle the end of a run. On a `DatabaseError` all listeners are notified again later."""
 
 
 @lru_cache(maxsize=1)
@@ -61,13 +61,13 @@ setting_changed.connect(_forget, dispatch_uid="agents.services.runs.ends")
 
 
 def note_end(run: Run) -> None:
-    """In the transaction that ends `run`. Writes nothing if nobody wants to know."""
+    """Store the end of `run`, in the transaction that ends it, if a listener needs it."""
     if (numbers := counters()) is not None:
         transaction.on_commit(partial(_count_end, numbers, run))
     of_program = ENDS_MARK in run.spec.get("toolkit", "")
     if of_program or somebody_wants_ends():
-        # Other processes do not even look at the ends that are left to a program: however many
-        # there are, they delay no other end.
+        # Other processes do not even read the ends that are left to a program, so any number of
+        # them delays no other end.
         left = timedelta(seconds=PROGRAM_SECONDS if of_program else 0)
         EndedRun.objects.update_or_create(run=run, defaults={"due_at": timezone.now() + left})
 
@@ -84,7 +84,7 @@ def _count_end(numbers: Counters, run: Run) -> None:
 
 
 def take_ended_run() -> tuple[EndedRun, Run] | None:
-    """The longest due end, now this process's to tell; None for none.
+    """Return the earliest due end, reserved for this process; None if there is none.
 
     The end of a run with code of a Python program is left to that program for `PROGRAM_SECONDS`.
     The program takes its own ends first.
@@ -99,8 +99,8 @@ def take_ended_run() -> tuple[EndedRun, Run] | None:
 
 
 def _first_of_program(now: datetime) -> EndedRun | None:
-    """The first end that is left to this process, which has the program of the run."""
-    # An end that is due earlier than this is due for everybody, or somebody tells of it.
+    """Return the first end that is left to this process, which has the program of the run."""
+    # An end that is due earlier is due for all processes, or a process has reserved it.
     left = Q(due_at__gt=now + timedelta(seconds=TELLING_SECONDS))
     threads = threads_with(lambda toolkit: toolkit.wants_ends)
     for start in range(0, len(threads), THREADS_OF_ONE_QUERY):
@@ -112,20 +112,20 @@ def _first_of_program(now: datetime) -> EndedRun | None:
 
 
 def _first(which: Q) -> EndedRun | None:
-    """Lock and return the earliest of these ends that nobody has locked."""
-    found = EndedRun.objects.filter(which, run__is_erased=False)  # its rows go, and this
+    """Lock and return the earliest of these ends that no other process has locked."""
+    found = EndedRun.objects.filter(which, run__is_erased=False)  # hidden: to be deleted
     with_run = found.select_related("run__agent_version", "run__clock", "run__thread")
     locked = with_run.select_for_update(skip_locked=True, of=("self",))
     return locked.order_by("due_at").first()
 
 
 def forget_ended_run(row: EndedRun) -> None:
-    """All are notified. A run that has ended once more meanwhile keeps its row."""
+    """Delete the row after all notifications. A run that has ended again keeps its row."""
     EndedRun.objects.filter(pk=row.pk, due_at=row.due_at).delete()
 
 
 class EndRows(RowHooks):
-    """Whoever wants to know of the ends of runs finds each as a row."""
+    """Each end of a run is stored as a row for its listeners."""
 
     order = 400
 

@@ -8,7 +8,7 @@ from agents.telemetry.wanted import traces_wanted
 
 
 def note_remote_trace(run: Run, header: str) -> None:
-    """Remember who asked for `run`. Nothing without traces, or for what is no `traceparent`."""
+    """Store the remote span that requested `run`, if traces are on and the header is valid."""
     if not header or not traces_wanted():
         return
     parent = parse_traceparent(header)

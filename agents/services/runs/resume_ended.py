@@ -1,4 +1,4 @@
-"""Going on, as a new run of the same thread, where an ended one stopped."""
+"""Continue an ended run as a new run of the same thread."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ _WAITS: dict[str, str] = {
 
 @transaction.atomic
 def resume_as_new_run(run_id: str, *, by: AbstractBaseUser, message: str = "") -> Run:
-    """A run that goes on with one which failed, was cancelled or came to a limit.
+    """Create a run that continues one that failed, was cancelled or reached a limit.
 
-    It is of the agent's present version and sees the thread up to that end. `message` is what it
-    is told; empty: to continue. Raises `NotAllowed` for who does not own it, and `Conflict` for a
-    run that has not ended, has been answered, is a subagent's, or after which the thread went on.
+    It uses the agent's present version and sees the thread up to that end. `message` is the new
+    run's message; by default, to continue. Raises `NotAllowed` for other users than the owner, and
+    `Conflict` for a run that has not ended, is completed, belongs to a subagent, or is not the
+    thread's last one.
     """
     run = lock_run(run_id)
     if run.owner_id != by.pk:
         raise NotAllowed("Only its owner may resume a run.")
-    # A message that arrives now has the thread locked: it is waited for.
+    # A new message has the thread locked: wait for it.
     thread = Thread.objects.select_for_update(no_key=True).get(pk=run.thread_id)
     _check_resumable(run)
     if Run.objects.filter(thread=thread, number__gt=run.number).exists():

@@ -14,10 +14,10 @@ from agents.states import RunStatus, WaitReason
 
 @transaction.atomic
 def resume_orphaned_family(run_id: str, *, executor: str) -> Run:
-    """Make a run and its subagents `executor`'s, and let go on what can.
+    """Assign a run and its subagents to `executor`, and queue those that can continue.
 
-    A run that waits for subagents still does; of any other this is `resume_run`, and raises as
-    that. `Conflict` with the code `driven` while somebody drives one of those that are waited for.
+    A run that waits for subagents still waits; for any other this is `resume_run`, with its errors.
+    Raises `Conflict` with the code `driven` if one of the subagents is being driven.
     """
     run = lock_run(run_id)
     must_have_tools(run)

@@ -1,4 +1,4 @@
-"""A thread keeps its files: a caller who names other ones is refused."""
+"""A thread keeps its files: a caller with other files is refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agents.settings import DataSettings
 def check_working_directory(thread: Thread, named: str) -> None:
     """Raise `Conflict` if `named`, an absolute path, is not the thread's working directory.
 
-    Empty: the caller names none, and the thread keeps its own.
+    An empty path means that the thread keeps its own.
     """
     if not named or named == thread.workspace_path:
         return
@@ -30,9 +30,9 @@ def check_working_directory(thread: Thread, named: str) -> None:
 
 
 def check_sandbox(thread: Thread, sandbox: bool) -> None:
-    """Raise `Conflict` if the thread's files are in a sandbox and the caller has none, or reverse.
+    """Raise `Conflict` if the caller and the thread's last run differ in having a sandbox.
 
-    A run without a sandbox has its files in the database and does not see a directory's.
+    A run without a sandbox has its files in the database and cannot see those of a directory.
     """
     last = Run.objects.filter(thread=thread).select_related("agent_version").order_by("number")
     previous = last.last() or thread.forked_from

@@ -53,22 +53,23 @@ from sandbox.own_directory.rules import FileRules
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What a person asks for.
+    """A person's request for a run.
 
-    `agent` is a slug. `thread` is the id of one of the person's threads; `key` is a session id of
-    the caller's own choosing, which continues the thread that has it or begins one. With
-    `queue`, a message to a busy thread waits for its turn instead of being refused.
-    `output_schema` is the form of the answer to this message alone, a JSON Schema. `context` are
-    the values of `{{context.NAME}}` in prompts, given when a thread begins. `version` is the one of
-    the agent that answers; None: the present one. `resumed_from` is the run that it goes on with.
-    `attached` are fingerprints of files that come with it: another file is another request.
-    `trigger` is the id of the trigger that starts it, without a person.
-    `traceparent` is the span of the caller's that asks for it (W3C's header).
-    `workspace_path` and `skill_directories` (absolute paths; None leaves a thread's as they are)
-    are for callers on this machine only, never for the network. A thread keeps its directory:
-    another `workspace_path` is refused. With `workspace_is_default` nobody has named the path, and
-    only a new thread gets it. `workspace_rules` say what may be
-    changed in the directory `workspace_path`; None leaves a thread's as they are.
+    `agent` is a slug. `thread` is the id of one of the person's threads; `key` is a session id that
+    the caller chose: it continues the thread with this key or starts one. With `queue`, a message
+    to a busy thread waits for its turn instead of being refused.
+
+    `output_schema` is the form of the answer to this message only, a JSON Schema. `context` are the
+    values of `{{context.NAME}}` in prompts, given when a thread starts. `version` is the agent's
+    version; None: the present one. `resumed_from` is the run that it continues. `attached` are
+    fingerprints of its files: another file is another request. `trigger` is the id of the trigger
+    that starts it, without a person. `traceparent` is the caller's span (W3C's header).
+
+    `workspace_path` and `skill_directories` (absolute paths; None keeps those of a thread) are for
+    callers on this machine only, never for the network. A thread keeps its directory: another
+    `workspace_path` is refused. With `workspace_is_default` the path is a default, and only a new
+    thread gets it. `workspace_rules` limit changes in the directory `workspace_path`; None keeps
+    those of a thread.
     """
 
     agent: str
@@ -93,7 +94,7 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class CreatedRun:
-    """`created` is False where an idempotency key led to a run that was there already."""
+    """A run. `created` is False if an idempotency key refers to an existing run."""
 
     run: Run
     created: bool
@@ -102,10 +103,11 @@ class CreatedRun:
 def create_run(
     request: RunRequest, *, owner: AbstractBaseUser, idempotency_key: str | None = None
 ) -> CreatedRun:
-    """Store the message and a run that will answer it, and hand the run to the workers.
+    """Store the message and a run that will answer it, and give the run to the workers.
 
-    Raises `InvalidRequest` (empty or too long message, bad key), `NotFound` (agent or thread not
-    the caller's), `Conflict` (thread busy; the key was used with another body), `NoSpace`.
+    Raises `InvalidRequest` (empty or too long message, invalid key), `NotFound` (agent or thread
+    unavailable to the caller), `Conflict` (thread busy; the key was used with another body),
+    `NoSpace`.
     """
     check_create_run(request)
     body_hash = _hash_of(request)
@@ -124,7 +126,7 @@ def create_run(
                 )
             return CreatedRun(run, created=True)
     except IntegrityError:
-        # Another request won the race for the thread or for the key; its rows are there now.
+        # Another request for the thread or with the key was faster; its rows are stored now.
         known = _known_key(owner, idempotency_key, body_hash)
         if known is not None:
             return CreatedRun(known, created=False)
@@ -143,7 +145,7 @@ def _hash_of(request: RunRequest) -> str:
 
 
 def check_create_run(request: RunRequest) -> None:
-    """Everything about a request that needs no lock."""
+    """Check all parts of a request that need no lock."""
     limit = MessageSettings.now().MESSAGE_BYTES
     if not request.message.strip():
         raise InvalidRequest("The message is empty: say what the agent should do.")
@@ -187,7 +189,7 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
     version = request.version or current_version(agent)
     found = _thread_to_go_on_with(request, agent, version, owner)
     thread = found or _new_thread(request, agent, owner)
-    # A thread that was made just now has no runs, and nothing uploaded.
+    # A new thread has no runs and no uploads.
     busy = (
         found is not None
         and Run.objects.filter(
@@ -249,7 +251,7 @@ def _refuse_subagents_thread(thread_id: str, owner: AbstractBaseUser) -> None:
 def _thread_to_go_on_with(
     request: RunRequest, agent: Agent, version: AgentVersion, owner: AbstractBaseUser
 ) -> Thread | None:
-    """The thread that is asked for, locked; None where a new one begins."""
+    """Return the requested thread, locked; None for a new one."""
     mine = threads_for(owner).select_for_update()
     thread = None
     if request.thread:
@@ -283,7 +285,7 @@ def _thread_to_go_on_with(
 
 
 def _stored_rules(rules: FileRules) -> dict[str, list[str]]:
-    """The JSON of the row; empty for the default."""
+    """Return the JSON of the row, empty for the default."""
     return {name: list(patterns) for name, patterns in asdict(rules).items() if patterns}
 
 

@@ -1,4 +1,4 @@
-"""The to-do list of a thread: what a valid one is, and storing it."""
+"""The to-do list of a thread: validation and storage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BOXES = {
 
 
 class TodoError(ValueError):
-    """A list that cannot be stored; the message says what to change."""
+    """A list that cannot be stored. The message contains the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class TodoDelta:
 
 
 def check_todos(drafts: Sequence[TodoDraft]) -> list[TodoDraft]:
-    """The list as it will be stored. Raises `TodoError`."""
+    """Return the list in its stored form. Raises `TodoError`."""
     if len(drafts) > MAX_ITEMS:
         raise TodoError(f"The list has {len(drafts)} items and may have {MAX_ITEMS}: shorten it.")
     checked = []
@@ -61,7 +61,7 @@ def check_todos(drafts: Sequence[TodoDraft]) -> list[TodoDraft]:
 
 
 def apply_delta(present: Sequence[TodoDraft], delta: TodoDelta) -> list[TodoDraft]:
-    """The list after the changes. Raises `TodoError` for an id that is not in it."""
+    """Return the list after the changes. Raises `TodoError` for an unknown id."""
     drafts = list(present)
 
     def place(todo_id: str) -> int:
@@ -104,7 +104,7 @@ def read_todos(thread_id: str) -> list[TodoDraft]:
 
 
 def store_todos(thread_id: str, drafts: Sequence[TodoDraft]) -> None:
-    """Replace the thread's list. The caller's transaction makes it all or nothing."""
+    """Replace the thread's list, in the caller's transaction."""
     Todo.objects.filter(thread_id=thread_id).delete()
     Todo.objects.bulk_create(
         Todo(
@@ -120,7 +120,7 @@ def store_todos(thread_id: str, drafts: Sequence[TodoDraft]) -> None:
 
 
 def todos_as_markdown(drafts: Sequence[TodoDraft]) -> str:
-    """One line an item, `[ ]` pending, `[~]` in progress, `[x]` completed, `[!]` blocked."""
+    """Return a line for each item: `[ ]` pending, `[~]` in progress, `[x]` done, `[!]` blocked."""
     lines = []
     for draft in drafts:
         lines.append(f"- {_BOXES[TodoStatus(draft.status)]} {draft.content}")

@@ -1,4 +1,4 @@
-"""What of a Python program a run needs, and whether this process has it."""
+"""The parts of a Python program that a run needs, and whether this process has them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agents.toolkits import bound
 
 
 def toolkit_of(run: Run, fingerprint: str) -> Any:
-    """The toolkit of a run whose agent has one with this fingerprint; None if it is not here.
+    """Return the toolkit with this fingerprint of a run's agent; None if it is not here.
 
     It is an `agents.middleware.custom.toolkit.Toolkit`.
     """

@@ -1,4 +1,4 @@
-"""Who may have runs started in somebody's name, and whether that still holds when one is due."""
+"""The rights to have runs started in a user's name, also checked when a run is due."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ MESSAGE_CHARACTERS = 100_000
 
 
 class CannotStart(NotAllowed):
-    """A run that was due is not started. `code`: owner_inactive, agent_lost, or a feature's."""
+    """A due run that was not started. `code`: owner_inactive, agent_lost, or a feature's."""
 
     code = "cannot_start"
 
 
 def check_may_define(trigger: Trigger, by: AbstractBaseUser) -> None:
-    """Raise `NotAllowed` unless `by` is the owner, or a superuser: it acts as its owner."""
+    """Raise `NotAllowed` unless `by` is the owner, whose rights it uses, or a superuser."""
     if trigger.owner_id != by.pk and not _is_superuser(by):
         raise NotAllowed("Only its owner says what is started in the owner's name.")
 
@@ -37,7 +37,7 @@ def check_may_stop(trigger: Trigger, by: AbstractBaseUser) -> None:
 
 
 def check_trigger(trigger: Trigger) -> None:
-    """Raise `InvalidRequest` for a name that is none, `NotFound` for an agent not the owner's."""
+    """Raise `InvalidRequest` for an invalid name, `NotFound` if the owner cannot use the agent."""
     if not trigger.name.strip():
         raise InvalidRequest("name: Give it a name that says what it is for.")
     try:
@@ -49,7 +49,7 @@ def check_trigger(trigger: Trigger) -> None:
 
 
 def check_message(message: str) -> None:
-    """Raise `InvalidRequest` for what no agent could be told. What stands in braces is not read."""
+    """Raise `InvalidRequest` for an invalid message. Variables in braces are not checked."""
     if not message.strip():
         raise InvalidRequest("message: Say what the agent should do.")
     if len(message) > MESSAGE_CHARACTERS:
@@ -59,7 +59,7 @@ def check_message(message: str) -> None:
 
 
 def find_agent(slug: str, user: AbstractBaseUser) -> Agent:
-    """Raises `NotFound`."""
+    """Return an agent that `user` may use. Raises `NotFound`."""
     agent = agents_for(user).filter(slug=slug).first()
     if agent is None:
         raise NotFound(f"There is no agent {slug!r} that you may use.", code="unknown_agent")
@@ -67,7 +67,7 @@ def find_agent(slug: str, user: AbstractBaseUser) -> Agent:
 
 
 def check_can_start(trigger: Trigger) -> None:
-    """Check the owner's rights, and what features say, as it is now. Raises `CannotStart`."""
+    """Check the owner's present rights, and the checks of features. Raises `CannotStart`."""
     owner: Any = trigger.owner
     if not owner.is_active:
         raise CannotStart("Its owner's account is not active.", code="owner_inactive")

@@ -1,8 +1,8 @@
-"""Messages with values: `{{ date }}`, or `{{ body.issue.title }}` of a request from outside.
+"""Messages with values: `{{ date }}`, or `{{ body.issue.title }}` of an external request.
 
-No template language: one pass, no logic, no attributes, and a value is never looked at again.
-What came from outside stands between marks that nobody could know beforehand, with invisible
-characters as code points, below a line that says what the marks mean.
+This is no template language: one pass, no logic, no attributes, and values are not expanded again.
+External values are put between random marks that their senders cannot know, with invisible
+characters as code points, below a line that explains the marks.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from agents.hidden_text import visible
 
 CLOCK_NAMES = ("date", "time", "weekday")
 VALUE_CHARACTERS = 50_000
-"""Of one value; of a longer one the beginning is taken, and it says so."""
+"""The limit of one value; a longer one is cut, with a note."""
 MOST_VALUES = 100
-"""Places for values from outside in one message."""
+"""The limit of external values in one message."""
 LONGEST = 1_000_000
-"""Characters of all of them together: whoever repeats a large one a thousand times gets none."""
+"""The limit of all of them together, in characters: a large value may be repeated."""
 _FORM = re.compile(r"\{\{\s{0,20}([^{}]{1,300}?)\s{0,20}\}\}")
 _PATH = re.compile(r"body(\.[A-Za-z0-9_-]{1,64}){0,16}")
 MISSING = "(not given)"
 
 
 class BadTemplate(ValueError):
-    """The template names something that there is not, or too much. The text says what to do."""
+    """The template uses an unknown name, or too many values. The message contains the remedy."""
 
 
 def check_template(template: str, *names: str, body: bool = False) -> None:
-    """Raise `BadTemplate` unless all that stands in braces is known: nothing is left by mistake."""
+    """Raise `BadTemplate` unless every variable in braces is known."""
 
     def known(name: str) -> str:
         if name in (*CLOCK_NAMES, *names) or (body and _PATH.fullmatch(name)):
@@ -48,12 +48,12 @@ def check_template(template: str, *names: str, body: bool = False) -> None:
 
 
 def _places(template: str) -> list[str]:
-    """The paths into the request, as often as they are named."""
+    """Return the paths into the request, with duplicates."""
     return [found[1] for found in _FORM.finditer(template) if _PATH.fullmatch(found[1])]
 
 
 def clock_values(moment: datetime) -> dict[str, str]:
-    """`moment` in the time zone that people read."""
+    """Return the values of `moment`, which is in the time zone for people."""
     return {
         "date": moment.strftime("%Y-%m-%d"),
         "time": moment.strftime("%H:%M"),
@@ -62,7 +62,7 @@ def clock_values(moment: datetime) -> dict[str, str]:
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
-    """A checked template with trusted values."""
+    """Return a checked template with trusted values."""
     return _FORM.sub(lambda found: values[found[1]], template)
 
 
@@ -74,9 +74,9 @@ def filled_from_outside(
     hook: str,
     new_mark: Callable[[], str] = lambda: secrets.token_hex(8),
 ) -> str:
-    """A checked template with what came in `body`, JSON or a text, marked as data.
+    """Return a checked template with values of `body`, JSON or a text, marked as data.
 
-    Raises `BadTemplate` where that is more than `MOST_VALUES` or `LONGEST`.
+    Raises `BadTemplate` if they exceed `MOST_VALUES` or `LONGEST`.
     """
     places = _places(template)
     if len(places) > MOST_VALUES:
@@ -112,7 +112,7 @@ def filled_from_outside(
 
 
 def as_text(body: Any, path: str) -> str:
-    """The value at a path such as `body.issue.labels.0`, visible and not too long."""
+    """Return the value at a path such as `body.issue.labels.0`, with visible characters, cut."""
     value = body
     for part in path.split(".")[1:]:
         if isinstance(value, dict) and part in value:

@@ -1,5 +1,4 @@
-"""Summing up what was used, when runs have ended: so that pages that show it read few rows, and
-so that it stays known when the replies themselves go."""
+"""Sums of the use by ended runs. Pages read few rows, and the sums remain after a deletion."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from agents.kernel.row_hooks import RowHooks
 from agents.models import QUARTER_SECONDS, Message, MessageRole, Run, UsageTotal
 
 TOGETHER = 25
-"""Runs that one transaction counts: others wait for it."""
+"""The number of runs that one transaction counts, while others wait for it."""
 
 _KEY = ("start", "owner_id", "agent_id", "model")
 _SUMS = ("calls", "tokens", "microusd", "unpriced")
@@ -30,27 +29,27 @@ class _Sum:
 
 
 def count_ended_runs() -> int:
-    """Count the replies of some runs that have ended; how many runs, 0 when none is left.
+    """Count the replies of some ended runs; return the number of runs, 0 if none is left.
 
-    In a transaction of its own. What others are just counting is left to them.
+    Uses a transaction of its own. Runs that other processes are counting are skipped.
     """
     ended = Run.every.filter(ended_at__isnull=False, uncounted_from__isnull=False)
     with transaction.atomic():
         locked = ended.select_for_update(skip_locked=True, no_key=True, of=("self",))
-        # The order of the index that has only these.
+        # The order of the index of uncounted runs.
         waiting = locked.order_by("owner_id", "uncounted_from")
         return _count(waiting.values_list("pk", flat=True)[:TOGETHER])
 
 
 def count_runs_of(messages: Sequence[int]) -> None:
-    """Count the runs of these messages, which the same transaction deletes, if they are not."""
+    """Count the runs of these messages, which the same transaction deletes, if still uncounted."""
     runs = Message.objects.filter(pk__in=messages).order_by().values("run")
     there = Run.every.filter(pk__in=runs, uncounted_from__isnull=False)
     _count(there.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
 
 
 def count_again(run: Run) -> None:
-    """An ended run goes on: of what is counted already, nothing is counted a second time.
+    """Prepare an ended run that continues: replies that are counted are not counted again.
 
     The caller holds the run's lock, and saves it.
     """
@@ -60,7 +59,7 @@ def count_again(run: Run) -> None:
 
 
 def _count(locked: QuerySet[Run, str]) -> int:
-    """Of two that count the same run, the second finds its lock taken, or the run counted."""
+    """Count these locked runs. The lock and `uncounted_from` prevent counting a run twice."""
     runs = list(locked)
     if not runs:
         return 0
@@ -98,7 +97,7 @@ def _quarter(moment: datetime) -> datetime:
 
 
 def _add(key: tuple[datetime, int, str, str], found: _Sum) -> None:
-    """One statement, so that two that add to the same row both count."""
+    """Add with one statement: concurrent additions to the same row both count."""
     table = UsageTotal._meta.db_table
     names = (*_KEY, "agent_slug", *_SUMS)
     columns = ", ".join(f'"{name}"' for name in names)
@@ -121,7 +120,7 @@ def _add(key: tuple[datetime, int, str, str], found: _Sum) -> None:
 
 
 class UsageRows(RowHooks):
-    """A run that goes on after its end is counted once more, from there on."""
+    """A run that continues after its end is counted again, from that point."""
 
     order = 500
 

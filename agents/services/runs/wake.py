@@ -1,4 +1,4 @@
-"""Handing a run to the workers."""
+"""Giving runs to the workers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _here: dict[str, Callable[[str], None]] = {}
 
 
 def drive_here(executor: str, submit: Callable[[str], None] | None) -> None:
-    """Give runs of `executor` to `submit` as soon as they are ready; None ends that."""
+    """Give runs of `executor` to `submit` when they are ready; None ends that."""
     if submit is None:
         _here.pop(executor, None)
     else:
@@ -31,10 +31,10 @@ def drive_here(executor: str, submit: Callable[[str], None] | None) -> None:
 
 
 def enqueue_run(run: Run) -> None:
-    """Ask for a driver, in the transaction that made the run ready.
+    """Request a driver, in the transaction that made the run ready.
 
-    That is only a hint that saves waiting for the sweeper: a task for the workers, or a word to
-    the one process that may drive the run, if that is this one.
+    This is only a hint, which avoids the wait for the sweeper: a task for the workers, or a call in
+    the only process that may drive the run, if that is this one.
     """
     if run.executor == POOL:
         async_task(DRIVE_TASK, run.id, **queue_for(run))
@@ -43,7 +43,7 @@ def enqueue_run(run: Run) -> None:
 
 
 def wake_run(run: Run, reason: str) -> None:
-    """Let a parked run go on. The caller holds the lock of the run's row."""
+    """Queue a parked run. The caller holds the lock of the run's row."""
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.QUEUED)
     run.status = RunStatus.QUEUED
     run.wait_reason = WaitReason.NONE
@@ -54,16 +54,16 @@ def wake_run(run: Run, reason: str) -> None:
 
 
 def lock_run(run_id: str) -> Run:
-    """The run's row, locked until the transaction ends.
+    """Return the run's row, locked until the transaction ends.
 
-    NO KEY: on PostgreSQL the driver's inserts take a key-share lock on the row they refer to,
-    and must not wait for, or deadlock with, a person's decision.
+    NO KEY: on PostgreSQL the driver's inserts take a key-share lock on the row that they refer to.
+    They must not wait for a person's decision, or cause a deadlock with it.
     """
     return Run.objects.select_for_update(no_key=True).get(pk=run_id)
 
 
 def lock_with_parent(run_id: str, parent_id: str | None) -> Run | None:
-    """The rows of a run and, before it, of its parent, locked; the run, or None if it is gone."""
+    """Lock the rows of the parent and the run, in this order. Return the run, or None if gone."""
     rows = Run.objects.select_for_update(no_key=True)
     if parent_id is not None:
         rows.filter(pk=parent_id).first()
@@ -71,9 +71,9 @@ def lock_with_parent(run_id: str, parent_id: str | None) -> Run | None:
 
 
 def wake_due() -> bool:
-    """Let one parked run go on whose time has come; False when there is none.
+    """Wake one parked run whose time has come; return False if there is none.
 
-    Only one in a transaction: two may be of one family, and that is locked from above.
+    Only one in a transaction: two may belong to one family, which is locked from its root.
     """
     due = Run.objects.filter(wake_at__lte=DatabaseNow(), status=RunStatus.WAITING)
     run_id = due.order_by("wake_at").values_list("pk", flat=True).first()

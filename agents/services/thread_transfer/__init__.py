@@ -1,1 +1,1 @@
-"""A thread's files on their way between machines: sending and receiving them."""
+"""Transfer of a thread's files between machines: sending and receiving them."""

@@ -1,8 +1,8 @@
-"""A thread's directories on one of several hosts: which are the present ones, and making them anew.
+"""A thread's directories on one of several hosts: find the present ones, and create them again.
 
-Each time a thread leaves a host, `Thread.placement` of its first thread counts on. A directory
-says for which placement it was made: any other one is of another time and is never used again.
-All functions block; they are for threads.
+Each time a thread leaves a host, `Thread.placement` of its first thread is increased. A directory
+records its placement: with another one it is obsolete and never used again. All functions block;
+call them in threads.
 """
 
 from __future__ import annotations
@@ -26,9 +26,12 @@ from sandbox.snapshots.manifest import is_left_out
 
 @dataclass(slots=True)
 class ReceivedFiles:
-    """What became of one thread's files. `missing` are paths that the state had and did not keep;
-    `left_out` are directories that snapshots never hold, such as node_modules. `lost`
-    are the states of features that could not be restored."""
+    """The result for one thread's files.
+
+    `missing` are paths of the state whose content was not kept; `left_out` are directories that
+    snapshots never contain, such as node_modules. `lost` are the states of features that could not
+    be restored.
+    """
 
     missing: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -41,12 +44,12 @@ def receive_thread(
     state: str | None,
     states: Sequence[tuple[ThreadState, str]] = (),
 ) -> ReceivedFiles:
-    """Make the directories of a thread that comes from elsewhere, with its files in `state`.
+    """Create the directories of a thread from another host, with its files in `state`.
 
-    None: there are none. `states` are those of features, as they were stored. What is in their
-    place is set aside. All of it or nothing: without its
-    mark a directory is not used. Raises `StorageFailed`, `SnapshotLost` for a state that is
-    damaged or gone, other `SandboxError`, OSError and LockTimeout.
+    None means no files. `states` are the stored states of features. Existing directories are set
+    aside. An incomplete directory has no mark and is not used. Raises `StorageFailed`,
+    `SnapshotLost` for a state that is damaged or gone, other `SandboxError`, OSError and
+    LockTimeout.
     """
     thread_id = location.thread_id
     store = snapshot_store(thread_id)
@@ -72,7 +75,7 @@ def receive_thread(
 
 
 def set_aside(thread_id: str) -> Path | None:
-    """Take a directory out of use. It stays on disk until somebody removes it."""
+    """Move a directory out of use. It is kept on disk until it is removed."""
     settings = DataSettings.now()
     root = settings.workspaces / thread_id
     if not root.exists() and not root.is_symlink():
@@ -100,10 +103,10 @@ def bring_uploads(
     names: Mapping[str, tuple[str, bool]],
     fetch: Callable[[str], bytes | None],
 ) -> None:
-    """Let user_uploads hold what people have uploaded, on whichever host, and nothing else.
+    """Update user_uploads to contain exactly the files that people have uploaded on any host.
 
-    `names` are the files and what is made of them, each with the id of its upload and whether it
-    is a rendition; `fetch` returns the bytes of a name, or None where they are kept here alone.
+    `names` are the files and their renditions, each with the id of its upload and whether it is a
+    rendition; `fetch` returns the bytes of a name, or None if only this host has them.
     """
     files = directory_uploads(location)
     there = {entry.name for entry in files.entries() if entry.type == "file"}

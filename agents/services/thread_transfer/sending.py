@@ -1,6 +1,6 @@
-"""Giving a thread up while its host lives: its files go to the storage, then others may go on.
+"""Sending a thread from a living host: its files go to the storage, then others may continue it.
 
-The functions of files block and are for threads; those of rows are transactions of their own.
+The functions of files block and need a thread; those of rows are separate transactions.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from sandbox.snapshots import (
 
 Call = Callable[..., Any]
 _Step = tuple[str, Taken, list[tuple[ThreadState, str]]]
-"""A thread, its files, and the states of features that are stored."""
+"""A thread, its files, and the stored states of features."""
 
 LIMITS = SnapshotLimits(
     entries=200_000, file_bytes=1024**3, read_bytes=8 * 1024**3, seconds=120.0, names=64 * 1024**2
 )
-"""Of the last snapshot on a host. What is over them keeps the thread there."""
+"""The limits of the last snapshot on a host. A thread that exceeds them stays there."""
 
 
 class CannotSendThread(SandboxError):
-    """The thread stays: its files are more than a snapshot holds, or in use."""
+    """The thread stays: its files exceed a snapshot's limits, or are in use."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadToSend:
-    """A family of threads that is about to leave: where its directories are, its first thread."""
+    """A family of threads that is about to leave: its directories and its first thread."""
 
     first: str
     places: tuple[WorkspaceLocation, ...]
@@ -58,7 +58,7 @@ class ThreadToSend:
 
 @transaction.atomic
 def next_thread_to_send(member: Member, after: str) -> ThreadToSend | None:
-    """The host's next family, by id, that nobody drives; None when there is none."""
+    """Return the host's next family, by id, without a driver; None if there is none."""
     threads = Thread.every.filter(
         host=member.name, root=None, workspace_path="", erased_at=None, pk__gt=after
     )
@@ -79,7 +79,7 @@ def _driven(first: str) -> bool:
 
 
 def send_thread(to_send: ThreadToSend, member: Member, call: Call) -> bool:
-    """Store the files of a family and let any host take it; False: it is not this host's to give.
+    """Store the files of a family and release it; return False if this host no longer has it.
 
     `call` runs a function of rows in a transaction. Raises `CannotSendThread`, `StorageFailed` and
     other `SandboxError`, LockTimeout, OSError; then nothing has changed.
@@ -123,7 +123,7 @@ def _changes(store: StoredSnapshots, base: str, now: Manifest) -> ChangeCounts:
 
 @transaction.atomic
 def _send_thread(first: str, member: Member, steps: list[_Step]) -> bool:
-    # Waits for claims that are under way; the host takes no others.
+    # Waits for claims in progress; the host takes no others.
     if not lock_membership(member, exclusive=True):
         return False
     thread = Thread.every.select_for_update(no_key=True).filter(pk=first).first()
