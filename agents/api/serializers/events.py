@@ -1,4 +1,4 @@
-"""Which part of an event log."""
+"""Serializers for the event log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class EventsQuery(StrictSerializer):
 
 
 class EventShape(serializers.Serializer[object]):
-    """`data` depends on the type."""
+    """An event. The fields of `data` depend on the type."""
 
     seq = serializers.IntegerField()
     type = serializers.CharField()
@@ -24,7 +24,7 @@ class EventShape(serializers.Serializer[object]):
 
 
 class EventsShape(serializers.Serializer[object]):
-    """Ask again with `after=next_after`."""
+    """A part of the event log. For the next part, send `after=next_after`."""
 
     results = EventShape(many=True)
     next_after = serializers.IntegerField()
