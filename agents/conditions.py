@@ -59,7 +59,8 @@ def holds(
     """Return whether a call of `tool` with `tool_input` matches all parts of the condition.
 
     `permits`: the condition permits the call, so it must match the whole call, and does not match
-    if it is not applicable. Otherwise, for a question or a denial, a match of any part is enough.
+    if it is not applicable. Otherwise, for a question or a denial, any matching part of the call is
+    enough.
 
     `sandbox`: paths are those of a workspace. `reads`: the fields that the tool uses (None: all).
     Ignored fields must not make a call look harmless. `reading`: shared by several conditions on
@@ -110,7 +111,7 @@ def _permits(
 
 
 def _occurs(condition: CallCondition, tool: str, reading: CallReading, sandbox: bool) -> bool:
-    """Return whether any part matches. A part that is too long to check matches."""
+    """Return whether each part matches somewhere. A part that is too long to check matches."""
     given, steps = reading.input, reading.steps
     command, path = condition.command, condition.path
     host, recipient = condition.host, condition.recipient

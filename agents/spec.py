@@ -133,7 +133,7 @@ IntegrationName = Annotated[
 ]
 CONFIGURE_SANDBOX = "agents.configure_sandbox"
 CONFIGURE_APPROVAL = "agents.configure_approval"
-"""Without this permission, people could let an agent run calls that others must approve."""
+"""Needed to change when people are asked: others could otherwise let calls run unapproved."""
 
 
 class PromptOptions(AgentOptions):

@@ -64,7 +64,7 @@ class VersionInline(admin.TabularInline):
         return False
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """People who can view an agent can view its versions."""
+        """Return whether the user can view the agent, and therefore its versions."""
         return bool(
             request.user.has_perm("agents.view_agent")
             or request.user.has_perm("agents.change_agent")

@@ -1,4 +1,4 @@
-"""Decisions on several requests of the list at once, each bound to its displayed content."""
+"""Decisions on several requests of the list together, each bound to its displayed content."""
 
 from __future__ import annotations
 

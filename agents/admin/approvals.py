@@ -110,7 +110,7 @@ class ApprovalRequestAdmin(DecideSeveral):
         )
 
     def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        """People who can decide can view."""
+        """Return whether the user can view or decide requests."""
         return super().has_view_permission(request, obj) or self.has_decide_permission(request)
 
     def has_module_permission(self, request: HttpRequest) -> bool:

@@ -74,7 +74,7 @@ class ApprovalGrantAdmin(SealedAdmin):
         return grants_for(request.user)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """People who can decide can view."""
+        """Return whether the user can view grants, or decide all requests."""
         return super().has_view_permission(request, obj) or bool(request.user.has_perm(APPROVE))
 
     @admin.display(description="calls", ordering="tool")

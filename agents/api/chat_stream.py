@@ -65,7 +65,7 @@ def _begin(stream: UiStream, after: int) -> list[Chunk]:
 async def _chunks(
     stream: UiStream, access: Access, after: int
 ) -> AsyncGenerator[Chunk | None, None]:
-    # All runs of the tree have the same owner, whose right to read the first was just checked.
+    # All runs of the tree have the same owner. The right to read the first was just checked.
     events = follow_tree(stream.run_id, positions={stream.run_id: after}, brief=True)
     async with aclosing(lasting(events, access)) as items:
         async for event in items:

@@ -71,7 +71,7 @@ class Artifacts(ApiView):
 
 
 def _url(run: Run, path: str) -> str:
-    # Subagents write to directories of their thread, whose names no other thread uses.
+    # A subagent writes to the directories of its own thread.
     place = reverse("api:file-content", kwargs={"thread_id": run.thread_id})
     return f"{place}?{urlencode({'path': path})}"
 

@@ -26,7 +26,7 @@ TOKENS = F("input_tokens") + F("output_tokens") + F("cache_read_tokens") + F("ca
 
 @dataclass(frozen=True, slots=True)
 class DayUsage:
-    """Usage of one day, user, agent and model. `microusd` is None if a price is unknown."""
+    """Usage of one day, user, agent and model. `microusd` is None for an unknown price."""
 
     day: date
     agent: str

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Instruments:
-    """The telemetry of a process. `spans` and `counters` are None if they are not enabled."""
+    """The telemetry of a process. `spans` and `counters` are None when disabled."""
 
     spans: otlp.SpanQueue | None
     counters: Counters | None

@@ -25,7 +25,7 @@ _watch: ContextVar[ClaimWatch | None] = ContextVar("vel_watch", default=None)
 
 @dataclass(slots=True)
 class ClaimWatch:
-    """One claim of a run. `trace` is None if its spans are not sampled."""
+    """One claim of a run. `trace` is None when its spans are not sampled."""
 
     tools: Instruments
     trace: Trace | None

@@ -33,7 +33,7 @@ class DecisionBody(StrictSerializer):
     always = TermsBody(required=False, allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        # An approval must run the displayed input, whatever the body contains.
+        # An approval must run the displayed input, independent of other fields of the body.
         if attrs.get("input") is not None and attrs["decision"] != Decision.EDIT:
             raise ValidationError({"input": ["Only the decision `edit` takes an input."]})
         if attrs.get("always") is not None:

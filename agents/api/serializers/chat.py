@@ -41,7 +41,7 @@ class ChatBody(StrictSerializer):
     messageId = Text(  # the client's name
         max_length=MESSAGE_ID_CHARACTERS, required=False, allow_null=True
     )
-    # A declared field is taken off the class, so it does not hide `Field.context`.
+    # Serializers remove declared fields from the class, so this does not hide `Field.context`.
     context = JsonObject(required=False, allow_null=True)  # type: ignore[assignment]
 
 

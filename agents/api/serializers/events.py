@@ -19,7 +19,7 @@ class EventShape(serializers.Serializer[object]):
     seq = serializers.IntegerField()
     type = serializers.CharField()
     ts = serializers.DateTimeField()
-    # A declared field is taken off the class, so it does not hide `Serializer.data`.
+    # Serializers remove declared fields from the class, so this does not hide `Serializer.data`.
     data = serializers.DictField()  # type: ignore[assignment]
 
 

@@ -32,7 +32,7 @@ class RunBody(StrictSerializer):
     key = Text(max_length=200, required=False, allow_null=True)
     queue = Flag(default=False)
     output_schema = JsonObject(required=False, allow_null=True)
-    # A declared field is taken off the class, so it does not hide `Field.context`.
+    # Serializers remove declared fields from the class, so this does not hide `Field.context`.
     context = JsonObject(required=False, allow_null=True)  # type: ignore[assignment]
 
 
@@ -49,7 +49,7 @@ class RunListQuery(CreatedQuery):
     agent = Text(max_length=100, required=False)
     thread = Text(max_length=64, required=False)
     started_by = serializers.ChoiceField(choices=starters(), required=False)
-    # A declared field is taken off the class, so it does not hide `Field.parent`.
+    # Serializers remove declared fields from the class, so this does not hide `Field.parent`.
     parent = Text(max_length=64, required=False)  # type: ignore[assignment]
     ordering = ordering("-created_at")
 
@@ -95,14 +95,14 @@ class RunShape(serializers.Serializer[Run]):
 
     id = serializers.CharField()
     thread = serializers.CharField(source="thread_id")
-    # A declared field is taken off the class, so it does not hide `Field.parent`.
+    # Serializers remove declared fields from the class, so this does not hide `Field.parent`.
     parent = serializers.CharField(source="parent_id", allow_null=True)  # type: ignore[assignment]
     resumed_from = serializers.CharField(source="resumed_from_id", allow_null=True)
     depth = serializers.IntegerField()
     subagent = serializers.CharField()
     children = serializers.IntegerField(source="child_count")
     agent = serializers.CharField(source="agent_slug")
-    # A declared field is taken off the class, so it does not hide `Field.source`.
+    # Serializers remove declared fields from the class, so this does not hide `Field.source`.
     source = serializers.CharField()  # type: ignore[assignment]
     started_by = serializers.SerializerMethodField()
     provider = serializers.CharField()

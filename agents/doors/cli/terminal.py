@@ -23,7 +23,7 @@ _CONTROL = re.compile(
 
 
 def visible(text: str) -> str:
-    """`text` with every control and invisible character shown as its code point.
+    """Replace each control and invisible character with its code point.
 
     ESC becomes ``\\x1b``. Tabs and line feeds stay; CR LF is a line feed.
     """
@@ -45,7 +45,7 @@ def _code_point(match: re.Match[str]) -> str:
 
 
 def use_tolerant_streams() -> None:
-    """Replace characters that the encoding of the output lacks with escapes, instead of failing."""
+    """Print escapes for characters that the encoding of the output lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIO) or hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

@@ -196,7 +196,7 @@ class VelSchema(AutoSchema):
             # The use of the serializer already shows that the field is only in responses.
             shown.pop("readOnly", None)
             if "enum" in shown and shown.get("default") not in shown["enum"]:
-                shown.pop("default", None)  # null as a default means that the field is not set
+                shown.pop("default", None)  # such a default means that no value is set
         return shown
 
     def _get_serializer_field_meta(self, field: Any, direction: str) -> dict[str, Any]:

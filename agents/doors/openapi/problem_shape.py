@@ -15,7 +15,7 @@ class ProblemShape(serializers.Serializer[object]):
     status = serializers.IntegerField()
     detail = serializers.CharField()
     code = serializers.CharField()
-    # A declared field is taken off the class, so it does not hide `Serializer.errors`.
+    # Serializers remove declared fields from the class, so this does not hide `Serializer.errors`.
     errors = serializers.DictField(  # type: ignore[assignment]
         child=serializers.ListField(child=serializers.CharField()), required=False
     )

@@ -25,9 +25,10 @@ Method = Callable[Concatenate[View, Request, Arguments], Response]
 
 
 def idempotent(method: Method[View, Arguments]) -> Method[View, Arguments]:
-    """Decorate a `post` that creates something and writes only database rows or unreferenced files.
+    """Decorate a `post` that creates something and changes only rows.
 
-    Its work and the key are stored in one transaction. The parser has already read the body.
+    Its work and the key are stored in one transaction. Files that it writes must be unreferenced
+    after a rollback. The parser has already read the body.
     """
 
     @functools.wraps(method)

@@ -146,7 +146,7 @@ def event_stream(
     return StreamingHttpResponse(
         _sent(frames, slot),
         content_type="text/event-stream",
-        # Tells proxies not to buffer events.
+        # Disables buffering of events in proxies.
         headers={"X-Accel-Buffering": "no", **(headers or {})},
     )
 
