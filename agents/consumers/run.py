@@ -50,7 +50,7 @@ Tree = Literal["", "all", "brief"]
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """The requested events: the seq to start after for each run, and the kind of subagent events."""
+    """The requested events: the seq to start after for each run, and the mode for subagents."""
 
     positions: dict[str, int] = field(default_factory=dict)
     tree: Tree = ""

@@ -58,7 +58,7 @@ def goes_on_alone(members: Sequence[Run]) -> bool:
     return any(
         run.status in _AT_WORK
         or run.wake_at is not None
-        or (run.status == RunStatus.PENDING and run.parent_id is None)  # queued
+        or (run.status == RunStatus.PENDING and run.parent_id is None)  # waits for another run
         for run in members
     )
 
