@@ -1,5 +1,5 @@
-"""Agents, runs, the engine that drives them, and every door they are reached through.
+"""Agents, runs, the engine that executes them, and the doors to them.
 
-This is the package `agents` of Vel: `velproject.own_agents` looks for this sentence, because other
-distributions have a package of the same name.
+This is the package `agents` of Vel: `velproject.own_agents` searches for this sentence, because
+other distributions have a package of the same name.
 """

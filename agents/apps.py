@@ -7,7 +7,7 @@ from django.db.models.signals import pre_migrate
 from agents.kernel.lazy_modules import lazy_modules
 
 with lazy_modules:
-    # They need loaded apps. Only workers need `tasks`: the engine costs 0.5 s.
+    # They require loaded apps. Only workers need `tasks`: the engine takes 0.5 s.
     from django_q import signals
 
     from agents import tasks
@@ -24,11 +24,11 @@ class AgentsConfig(AppConfig):
     name = "agents"
     declares_settings = True
     verbose_name = "Agents"
-    # As in the migrations, whatever the project has for its own models.
+    # As in the migrations, independent of the project's default.
     default_auto_field = "django.db.models.BigAutoField"
 
     def import_models(self) -> None:
-        # Before any model is made: Django's own errors would name one of Vel's modules instead.
+        # Before the models are imported, because Django's errors would name one of Vel's modules.
         missing = [name for name in _NEEDED if not apps.is_installed(name)]
         if missing:
             raise ImproperlyConfigured(
@@ -45,7 +45,7 @@ class AgentsConfig(AppConfig):
 
 
 def _start_worker(**kwargs: object) -> None:
-    """Begin to look for runs as soon as a worker process exists: q2's only hook for that."""
+    """Look for runs as soon as a worker process exists. This signal is django-q2's only hook."""
     tasks.process_worker()
 
 

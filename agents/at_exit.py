@@ -11,11 +11,11 @@ def before_threads_end(function: Callable[[], object]) -> None:
     """Call `function` once the main thread has ended, before Python closes thread pools.
 
     `concurrent.futures` closes all thread pools of a process before other threads end and before
-    the functions of `atexit` are called. A run that is driven then could neither finish its tools
-    nor be handed back: it would fail. `multiprocessing.util.Finalize` is early enough only up to
+    `atexit` calls its functions. At that time an active run could not finish its tools and could
+    not be released: it would fail. `multiprocessing.util.Finalize` runs early enough only up to
     Python 3.12.
 
-    The function of `threading` is private. It is the one that `concurrent.futures` itself uses, and
-    the functions are called in the reverse order of their registration.
+    The function of `threading` is private. `concurrent.futures` uses it as well. The functions are
+    called in the reverse order of their registration.
     """
     threading._register_atexit(function)  # type: ignore[attr-defined]

@@ -1,8 +1,8 @@
-"""Django's permissions, for one agent: what `AUTHENTICATION_BACKENDS` names after `ModelBackend`.
+"""An authentication backend with permissions for one agent, for use after `ModelBackend`.
 
-Who may decide is told by `agents.selectors.visible`, which works without this backend too. It lets
-`user.has_perm("agents.approve_toolcall", agent)` give the same answer, in templates, in object
-permissions of REST views and in code outside of Vel.
+`agents.selectors.visible` finds approvers without this backend. The backend makes
+`user.has_perm("agents.approve_toolcall", agent)` consistent with it, for templates, object
+permissions of REST views and code outside of Vel.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from agents.selectors.visible import APPROVE, Person, is_approver
 
 
 class AgentApproverBackend(BaseBackend):
-    """Signs nobody in. Gives approvers of an agent the permission to approve, for that agent."""
+    """A backend that gives approvers of an agent the permission to approve. It has no sign-in."""
 
     def get_group_permissions(self, user_obj: Person, obj: Model | None = None) -> set[str]:
-        """The permission to approve where `obj` is an agent and `user_obj` approves for it."""
+        """Return the permission to approve if `obj` is an agent and `user_obj` approves for it."""
         if not isinstance(obj, Agent) or not user_obj.is_authenticated or not user_obj.is_active:
             return set()
         return {APPROVE} if is_approver(user_obj, obj.pk) else set()

@@ -1,7 +1,7 @@
-"""Who connects, also through proxies of the operator's own.
+"""The address of a client, also behind the operator's proxies.
 
-Each proxy appends to `X-Forwarded-For` whom it was connected by. What stands there further to the
-left than the operator's own proxies have written, anybody may have sent.
+Each proxy appends the address of its client to `X-Forwarded-For`. Entries to the left of those of
+the operator's proxies are not trustworthy.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from agents.settings import PageSettings
 
 
 def client_address(peer: str, forwarded: str) -> str:
-    """The address of the client, where `peer` has connected and `forwarded` is its header.
+    """Return the client's address for the connected `peer` and its `X-Forwarded-For` header.
 
-    That of the peer without proxies (`TRUSTED_PROXIES` 0), and for a header that these have not
-    written: one with fewer addresses, or with what is none.
+    Returns the peer without proxies (`TRUSTED_PROXIES` is 0), and if the header has too few entries
+    or an invalid address.
     """
     proxies = PageSettings.now().TRUSTED_PROXIES
     hops = [hop.strip() for hop in forwarded.split(",")] if proxies > 0 else []
@@ -25,7 +25,7 @@ def client_address(peer: str, forwarded: str) -> str:
 
 
 def _address(hop: str) -> str:
-    """`192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1` or `[2001:db8::1]:4711`; else empty."""
+    """Parse `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]:4711`. Else return ""."""
     if hop.startswith("["):
         hop = hop[1:].partition("]")[0]
     elif hop.count(":") == 1:

@@ -1,4 +1,4 @@
-"""Whether a call fits the condition of a rule or a grant."""
+"""Evaluation of the conditions of rules and grants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sandbox.errors import InvalidRequest as InvalidPattern
 
 
 class CallReading:
-    """What conditions read of one call. Each text is read once, whatever the number of rules."""
+    """The parts of one call that conditions use. Each text is parsed once for all rules."""
 
     def __init__(self, tool_input: Any) -> None:
         self.input = tool_input
@@ -56,12 +56,15 @@ def holds(
     reads: frozenset[str] | None = None,
     reading: CallReading | None = None,
 ) -> bool:
-    """Whether a call of `tool` with `tool_input` fits: all that the condition gives holds.
+    """Return whether a call of `tool` with `tool_input` matches all parts of the condition.
 
-    `permits`: the condition leads to a yes, so that it must fit all of the call, and never fits
-    where it does not apply; else, for a question or a denial, any part is enough. `sandbox`: paths
-    are those of a workspace. `reads`: the fields that the tool looks at (None: all); a field that
-    it ignores must not make a call look harmless. `reading`: for several conditions on one call.
+    `permits`: the condition permits the call, so it must match the whole call, and does not match
+    if it is not applicable. Otherwise, for a question or a denial, any matching part of the call is
+    enough.
+
+    `sandbox`: paths are those of a workspace. `reads`: the fields that the tool uses (None: all).
+    Ignored fields must not make a call look harmless. `reading`: shared by several conditions on
+    one call.
     """
     reading = reading or CallReading(tool_input)
     if condition.input_sha256 is not None and reading.sha256 != condition.input_sha256:
@@ -108,7 +111,7 @@ def _permits(
 
 
 def _occurs(condition: CallCondition, tool: str, reading: CallReading, sandbox: bool) -> bool:
-    """A part for which there is too much to read fits."""
+    """Return whether each part matches somewhere. A part that is too long to check matches."""
     given, steps = reading.input, reading.steps
     command, path = condition.command, condition.path
     host, recipient = condition.host, condition.recipient
@@ -133,12 +136,12 @@ def _fits(part: Callable[[], bool]) -> bool:
 
 
 def sha256_of(tool_input: Any) -> str:
-    """The name of exactly this input."""
+    """Return the digest that identifies this input."""
     return hashlib.sha256(dump(tool_input).encode()).hexdigest()
 
 
 def problem_of(condition: CallCondition) -> tuple[str, str] | None:
-    """The part of `condition` that is not understood and why; None when it is fine."""
+    """Return the invalid part of `condition` and the reason. None if it is valid."""
     for part, value, check in (
         ("command", condition.command, commands.check_expression),
         ("path", condition.path, paths.check_pattern),

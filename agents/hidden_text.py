@@ -1,7 +1,7 @@
-"""Characters that a reader does not see, or sees elsewhere than they stand.
+"""Characters that are invisible, or displayed at another position.
 
-Whatever an agent, a tool or a person wrote is shown with these as code points, in pages and in
-terminals. The browser's copy of the pattern is in static/agents/web/text.js; a test compares them.
+Pages and terminals show them as code points in texts of agents, tools and people. The browser's
+copy of the pattern is in static/agents/web/text.js; a test compares them.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ _SHOWN = {
 
 
 def visible(text: str) -> str:
-    """`text` with what cannot be seen written as code points, as in ⟨U+202E⟩."""
-    # A table, because a function would be called for each of perhaps a million characters.
+    """Replace invisible characters with code points, as in ⟨U+202E⟩."""
+    # A table, because a function would be called for each of up to a million characters.
     return text.translate(_SHOWN) if _HIDDEN.search(text) else text
 
 
 def one_line(text: str, width: int) -> str:
-    """`visible(text)` as one line of at most `width` characters, which no header can break."""
+    """Return `visible(text)` as one line of at most `width` characters, safe for headers."""
     return cut_text(" ".join(visible(text).split()), width)
 
 
 def cut_text(text: str, width: int) -> str:
-    """The beginning of `text`: at most `width` characters, an ellipsis included."""
+    """Return the start of `text`: at most `width` characters, including an ellipsis."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def escaped_json(json_text: str) -> str:
-    """JSON text that means the same, with hidden characters as escapes, for editing.
+    """Return equivalent JSON text with hidden characters as escapes, for editing.
 
-    They can only stand within strings, where an escape means the character.
+    Hidden characters occur only within strings, where escapes are equivalent.
     """
     return _HIDDEN.sub(lambda found: _escape(ord(found[0])), json_text)
 
@@ -59,16 +59,16 @@ _ESCAPED = re.compile(r"\\u\{([0-9a-fA-F]{1,6})\}")
 
 
 def escaped_text(text: str) -> str:
-    r"""`text` for editing, with hidden characters as `\u{202e}`. `unescaped_text` undoes it.
+    r"""Return `text` for editing, with hidden characters as `\u{202e}`; see `unescaped_text`.
 
-    What looks like such an escape already gets one for its backslash.
+    In text that already looks like such an escape, the backslash is escaped.
     """
     text = _ESCAPED.sub(lambda found: r"\u{5c}" + found[0][1:], text)
     return _HIDDEN.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
 
 
 def unescaped_text(typed: str) -> str:
-    r"""What was meant by `typed`: each `\u{…}` as its character, where there is such a one."""
+    r"""Return `typed` with each `\u{…}` replaced by its character. Invalid code points remain."""
 
     def character(found: re.Match[str]) -> str:
         code = int(found[1], 16)

@@ -1,6 +1,6 @@
-"""Ids of rows: 26 characters, opaque, unguessable, sorted by the time of making.
+"""Ids of rows: 26 characters, opaque, not guessable, sorted by creation time.
 
-Also the names of processes, and the marks of sandboxes, which are made from ids.
+Also names of processes and markers of sandboxes, which are derived from ids.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _last = 0
 
 
 def new_id() -> str:
-    """48 bits of milliseconds and 80 random bits in Crockford's base 32 (a ULID in lower case).
+    """Return 48 bits of milliseconds and 80 random bits in Crockford's base 32 (a lower-case ULID).
 
-    Those of one process are in the order of their making, also within a millisecond and when the
-    clock is set back: each is then the one before and a random step of 64 bits.
+    Ids of one process increase, even within a millisecond or if the clock is set back: in these
+    cases the id is the previous one plus a random step of 64 bits.
     """
     global _last
-    # The highest random bit is left free for the steps of the same millisecond.
+    # The highest random bit is 0, to leave room for steps in the same millisecond.
     number = (time.time_ns() // 1_000_000) << _TIME_SHIFT | secrets.randbits(_TIME_SHIFT - 1)
     with _lock:
         if number >> _TIME_SHIFT <= _last >> _TIME_SHIFT:
@@ -39,7 +39,7 @@ def new_id() -> str:
 
 
 def first_id_at(moment: datetime) -> str:
-    """An id before all that were made from `moment` on, and after those made earlier."""
+    """Return an id that sorts before ids created from `moment` on, and after earlier ones."""
     return _written(int(moment.timestamp() * 1_000) << _TIME_SHIFT)
 
 

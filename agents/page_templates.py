@@ -1,6 +1,6 @@
-"""Where the templates of the pages and of the admin lie: for `DIRS` of a project's TEMPLATES.
+"""The directory of the templates of pages and admin: for `DIRS` of a project's TEMPLATES.
 
-They are not found by `APP_DIRS`. Needs no Django, so that settings can import it.
+`APP_DIRS` does not find them. This module does not need Django, so settings can import it.
 """
 
 from pathlib import Path
@@ -9,4 +9,4 @@ _ROOT = Path(__file__).resolve().parent.parent
 _IN_WHEEL = _ROOT / "velproject" / "templates"
 
 PAGE_TEMPLATES = _IN_WHEEL if _IN_WHEEL.is_dir() else _ROOT / "templates"
-"""In a wheel they lie inside a package; beside the packages could be somebody else's."""
+"""In a wheel they are inside a package, because other projects could use the top level."""

@@ -1,8 +1,8 @@
-"""PNG pictures made anew from their pixels, so that a browser gets nothing of the file itself.
+"""PNG pictures encoded again from their pixels, so that browsers get no part of the original file.
 
-A picture of an agent's may hold whatever the agent likes behind, between and inside its chunks.
-Only the header, the palette, which colour is clear, and the pixels are kept; all of them are
-checked here, in a language without pointers, and written again.
+A picture from an agent can contain other data after, between and inside its chunks. This module
+keeps only the header, the palette, the transparent color and the pixels. It checks them in a
+memory-safe language and writes them again.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import zlib
 from collections.abc import Iterator, Sequence
 
 MAX_BYTES = 20_000_000
-"""The largest file that is looked at."""
+"""The maximum size of the input."""
 MAX_RAW_BYTES = 64_000_000
-"""The most that its pixels may come to."""
+"""The maximum size of the pixels."""
 MAX_SIDE = 10_000
 MAX_MADE_BYTES = 30_000_000
-"""The largest picture that is made. A file that was packed for long may be packed worse here."""
+"""The maximum size of the output. Vel may compress less well than the original program."""
 MAX_CHUNKS = 50_000
-"""Programs write 8 kB or more of pixels into each."""
+"""Programs write 8 kB or more of pixels into each chunk."""
 _STEP_BYTES = 64 * 1024
-"""Packed bytes, and pixels, that are looked at together."""
+"""Size of the parts of compressed data and of pixels."""
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
@@ -39,11 +39,11 @@ _PASSES = (
 
 
 class NotAPicture(ValueError):
-    """It is no PNG, or one that is broken or too large."""
+    """The file is not a PNG, or it is damaged or too large."""
 
 
 def remade_png(data: bytes) -> bytes:
-    """The same pixels in a new file. Raises `NotAPicture`."""
+    """Return the same pixels in a new file. Raises `NotAPicture`."""
     if len(data) > MAX_BYTES:
         raise NotAPicture("The file is too large to be shown.")
     chunks, packed = _chunks(data)
@@ -78,7 +78,7 @@ def remade_png(data: bytes) -> bytes:
 
 
 def _chunks(data: bytes) -> tuple[dict[bytes, bytes], list[tuple[int, int]]]:
-    """(the chunks that count, where those of the pixels begin and end)."""
+    """Return the chunks to keep, and the start and end of each chunk of pixels."""
     if not data.startswith(_SIGNATURE):
         raise NotAPicture("It is no PNG picture.")
     found: dict[bytes, bytes] = {}
@@ -106,7 +106,7 @@ def _chunks(data: bytes) -> tuple[dict[bytes, bytes], list[tuple[int, int]]]:
 
 
 def _rows(width: int, height: int, bits: int, interlace: int) -> list[tuple[int, int]]:
-    """(bytes of a row with its filter, rows), of each pass."""
+    """Return (bytes of a row with its filter, number of rows) of each pass."""
     if not interlace:
         return [((width * bits + 7) // 8 + 1, height)]
     found = []
@@ -118,7 +118,7 @@ def _rows(width: int, height: int, bits: int, interlace: int) -> list[tuple[int,
 
 
 def _unpacked(data: bytes, places: Sequence[tuple[int, int]], expected: int) -> Iterator[bytes]:
-    """The first `expected` bytes of the pixels, in small pieces."""
+    """Yield the first `expected` bytes of the pixels, in small parts."""
     unpacker = zlib.decompressobj()
     left = expected
     try:
@@ -135,14 +135,14 @@ def _unpacked(data: bytes, places: Sequence[tuple[int, int]], expected: int) -> 
 
 
 def _slices(data: bytes, places: Sequence[tuple[int, int]]) -> Iterator[bytes]:
-    """What is at the places. The unpacker copies what it leaves of a piece, so pieces are small."""
+    """Yield the data at the places in small parts: the decompressor copies unused input."""
     for begin, end in places:
         for start in range(begin, end, _STEP_BYTES):
             yield data[start : min(start + _STEP_BYTES, end)]
 
 
 def _checked(raw: Iterator[bytes], rows: Sequence[tuple[int, int]]) -> Iterator[bytes]:
-    """The same pieces. Each row must begin with a filter that PNG knows."""
+    """Yield the same parts. Raises `NotAPicture` if a row starts with an unknown filter."""
     passes = iter(rows)
     size, count = next(passes)
     skipped = 0  # bytes before the next row
@@ -160,7 +160,7 @@ def _checked(raw: Iterator[bytes], rows: Sequence[tuple[int, int]]) -> Iterator[
 
 
 def _pack(raw: Iterator[bytes], made: io.BytesIO) -> None:
-    """Add one chunk with all pixels. Its size is known at the end."""
+    """Add one chunk with all pixels. Its size is written at the end."""
     begin = made.tell()
     made.write(_chunk(b"IDAT", b"")[:8])
     check = zlib.crc32(b"IDAT")

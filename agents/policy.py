@@ -1,9 +1,9 @@
-"""What happens to a tool call before it runs: it is allowed, a person is asked, or it is denied.
+"""The policy for a tool call before it runs: allow it, ask a person, or deny it.
 
-The order: what proposes a change (`agents.kernel.proposals`) always asks, unless a rule denies it;
-then the first rule that fits; then `interrupt_on`; then the effect: what reaches outside asks. What
-is tried and shown first (`Tool.trial`) asks unless it is denied, and no grant allows it. A grant,
-which turns a question into a yes, is looked at where the question would be put
+The order: a call that proposes a change (`agents.kernel.proposals`) always asks, unless a rule
+denies it. Then the first matching rule applies, then `interrupt_on`, then the effect: external
+effects ask. A call with a trial (`Tool.trial`) asks unless it is denied, and no grant allows it. A
+grant allows a call that would otherwise ask; it is checked when the request would be created
 (`agents.services.approvals.grants`).
 """
 
@@ -23,7 +23,7 @@ TRIED_DECISIONS = ("approve", "reject")
 
 @dataclass(frozen=True, slots=True)
 class AskTerms:
-    """Who may answer a question, how, and for how many seconds it stands."""
+    """The terms of a request: possible decisions, approvals, and seconds until it expires."""
 
     allowed_decisions: tuple[str, ...] = ALL_DECISIONS
     approvals_needed: int = 1
@@ -33,8 +33,11 @@ class AskTerms:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`source` says what decided, as in `rule 2`, `interrupt_on`, `effect` or the name of a kind of
-    proposals."""
+    """The result of the policy.
+
+    `source` is the part that decided, such as `rule 2`, `interrupt_on`, `effect` or the name of a
+    kind of proposals.
+    """
 
     action: Action
     source: str
@@ -53,12 +56,13 @@ def judge(
     reads: frozenset[str] | None = None,
     asks: bool | None = None,
 ) -> Verdict:
-    """The verdict of `spec` on one call. `tool_input` is what would run.
+    """Return the verdict of `spec` for one call. `tool_input` is the input that would run.
 
-    `proposes`: it proposes a change of this kind, which the decision makes.
-    `tried`: what it would do is tried and shown, and always asked about.
-    `reads`: the fields of an input that the tool looks at, as far as that is known.
-    `asks`: what the tool itself says of being asked about; None leaves that to its effect.
+    Args:
+        proposes: The kind of change that the call proposes. The decision applies the change.
+        tried: The call has a trial with a displayed result, and always asks.
+        reads: The fields of the input that the tool uses, if known.
+        asks: Whether the tool requires a request. None: depends on its effect.
     """
     found = _first_rule(spec, tool, tool_input, reads, proposes)
     if found is not None and found[1].action == "deny":
@@ -77,7 +81,7 @@ def judge(
 
 
 def _as_tried(verdict: Verdict) -> Verdict:
-    """A person decides on what was shown, and on nothing else."""
+    """Limit the decisions: a person decides only on the displayed result of the trial."""
     words = verdict.terms.allowed_decisions
     decisions = tuple(word for word in words if word in TRIED_DECISIONS) or ("reject",)
     source = verdict.source if verdict.action == "ask" else "trial"
@@ -92,8 +96,8 @@ def _first_rule(
     reads: frozenset[str] | None,
     proposes: ProposalKind | None,
 ) -> tuple[int, PolicyRule] | None:
-    # A change is proposed by whatever tool, and no rule allows it: such a rule must not keep a
-    # later one from denying it.
+    # Any tool can propose a change, and no rule can allow it. Such a rule must not stop a later
+    # rule from denying it.
     reading = CallReading(tool_input)
     names = dict.fromkeys((tool,) if proposes is None else (tool, proposes.rule))
     for number, rule in enumerate(spec.approval_rules, start=1):
@@ -116,7 +120,7 @@ def _first_rule(
 def _asks(
     spec: AgentSpec, tool: str, rule: PolicyRule | None, proposes: ProposalKind
 ) -> InterruptRule | None:
-    """How a proposal asks: as its rule says, else its tool, else the tool of its kind."""
+    """Return the terms of a proposal: from its rule, its tool, or the tool of its kind."""
     if rule is not None:
         return rule.ask
     for name in (tool, proposes.rule):
@@ -145,7 +149,7 @@ def _terms(
     if proposes is not None:
         decisions = tuple(word for word in decisions if word in proposes.decisions)
     if needed > 1:
-        # The second person would approve something that the first has not seen.
+        # The second person would approve an input that the first has not seen.
         decisions = tuple(word for word in decisions if word != "edit")
     return AskTerms(
         allowed_decisions=decisions or ("reject",),

@@ -1,12 +1,11 @@
-"""Variables in an agent's prompt: `{{date}}`, `{{user.name}}`, `{{context.NAME}}` and the like.
+"""Variables in an agent's prompt, such as `{{date}}`, `{{user.name}}` and `{{context.NAME}}`.
 
-There is no template language: no logic, no attributes, one pass from left to right, and what a
-value holds is never looked at again. Only the exact form without spaces is a variable, and
-`{{{{date}}` writes `{{date}}`; any other braces stay as they are, since prompts hold examples of
-template languages.
+This is not a template language: no logic, no attributes, one pass from left to right, and values
+are not expanded again. Only the exact form without spaces is a variable, and `{{{{date}}` produces
+`{{date}}`. Other braces do not change, because prompts contain examples of template languages.
 
-A value is material from outside: one line of visible characters that can neither begin a
-section of the prompt nor imitate a tag or a note of Vel's.
+Values are untrusted: they become one line of visible characters that can neither start a section of
+the prompt nor imitate a tag or a note of Vel.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ NAMES = (
     "thread.title",
     "agent.name",
 )
-"""All but those of the caller, which begin with `context.`."""
+"""All names except those of the caller, which start with `context.`."""
 CONTEXT = "context."
 VALUE_CHARACTERS = 200
 CONTEXT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
@@ -45,18 +44,18 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 
 
 def names_in(prompt: str) -> frozenset[str]:
-    """The variables that `prompt` uses."""
+    """Return the variables in `prompt`."""
     return frozenset(name for escaped, name in _ours(prompt) if not escaped and _is_known(name))
 
 
 def unknown_names(prompt: str) -> list[str]:
-    """Names in Vel's own namespaces that mean nothing, such as `user.nmae`: mistakes."""
+    """Return unknown names in Vel's namespaces, such as `user.nmae`."""
     found = (name for escaped, name in _ours(prompt) if not escaped and not _is_known(name))
     return list(dict.fromkeys(found))
 
 
 def left_as_text(prompt: str) -> list[str]:
-    """What looks like a variable and stays as it is, such as `{{ date }}` or `{{foo}}`."""
+    """Return text that looks like a variable but is not, such as `{{ date }}` or `{{foo}}`."""
     if "{{" not in prompt:
         return []
     found = (match[0] for match in _NEARLY.finditer(prompt))
@@ -64,7 +63,7 @@ def left_as_text(prompt: str) -> list[str]:
 
 
 def escaped(text: str) -> str:
-    """`text` such that it says the same as a prompt: nothing in it is a variable."""
+    """Escape all variables, so that the prompt contains `text` unchanged."""
 
     def again(match: re.Match[str]) -> str:
         return "{{" + match[0] if _is_ours(match[2]) else match[0]
@@ -73,7 +72,7 @@ def escaped(text: str) -> str:
 
 
 def expand(prompt: str, values: Mapping[str, Value]) -> str:
-    """`prompt` with its variables' values. Raises `KeyError` for one that has none."""
+    """Return `prompt` with the values of its variables. Raises `KeyError` for a missing value."""
     if "{{" not in prompt:
         return prompt
     pieces: list[str] = []
@@ -93,13 +92,13 @@ def expand(prompt: str, values: Mapping[str, Value]) -> str:
 
 
 def plain(text: str) -> str:
-    """`text` as a value may be: one line, nothing invisible, no brackets of tags and notes."""
+    """Return `text` as a value: one line, nothing invisible, no brackets of tags and notes."""
     seen = "".join(" " if char.isspace() else char for char in text if not _is_hidden(char))
     return " ".join(seen.split()).translate(_REPLACED)
 
 
 def shortened(text: str) -> str:
-    """`plain` text of at most `VALUE_CHARACTERS`."""
+    """Return `plain` text of at most `VALUE_CHARACTERS`."""
     line = plain(text)
     if len(line) > VALUE_CHARACTERS:
         line = f"{line[: VALUE_CHARACTERS - 1].rstrip()}…"
@@ -132,7 +131,7 @@ def _replacement(match: re.Match[str], values: Mapping[str, Value], *, begins_li
     value = values[name]
     if not isinstance(value, str):
         return json.dumps(value)
-    # A heading, a fence or a list is made at the beginning of a line only.
+    # Headings, fences and lists only occur at the start of a line.
     return "\\" + value if begins_line and value[:1] in _BEGINS_BLOCK and value else value
 
 

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 AWAY_SECONDS = 1.0
 """The pause before the next try if the database cannot be reached."""
 OWN = "agents.tasks."
-"""The module of the functions of Vel's tasks; those of a feature are in its module `tasks`."""
+"""The module of Vel's tasks. The tasks of a feature are in its module `tasks`."""
 
 
 class TaskQueue(ORM):
@@ -61,7 +61,7 @@ class TaskQueue(ORM):
         return [self.list_key]
 
     def _take(self, rows: QuerySet[OrmQ], task: OrmQ) -> tuple[int | None, str] | None:
-        mine = rows.filter(pk=task.pk, lock=task.lock)  # empty if another cluster was faster
+        mine = rows.filter(pk=task.pk, lock=task.lock)  # empty if another cluster has taken it
         if is_own(task.payload):
             removed, _ = mine.delete()
             return (None, task.payload) if removed else None

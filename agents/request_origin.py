@@ -1,4 +1,4 @@
-"""Middleware: what a request changes is written in the audit log with where it came from."""
+"""Middleware that records the origin of a request in audit entries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agents.services.audit import Origin, acting
 
 @sync_and_async_middleware
 def request_origin(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
-    """Belongs behind Django's AuthenticationMiddleware."""
+    """Record the origin. Place it after Django's AuthenticationMiddleware."""
     if iscoroutinefunction(get_response):
 
         async def answer_async(request: HttpRequest) -> HttpResponseBase:
@@ -38,7 +38,7 @@ def request_origin(get_response: Callable[[HttpRequest], Any]) -> Callable[[Http
 def _origin(request: HttpRequest) -> Origin:
     match = request.resolver_match
     place = match.app_names[0] if match is not None and match.app_names else ""
-    # REST framework puts the user of a token, and the token, here as well.
+    # REST framework also sets the user and the token of a request here.
     token = getattr(request, "auth", None)
     return Origin(
         door={"admin": Door.ADMIN, "api": Door.API, "mcp": Door.MCP}.get(place, Door.WEB),

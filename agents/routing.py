@@ -17,6 +17,6 @@ websocket_urlpatterns = [
     re_path("", refuse_unknown_path),  # type: ignore[arg-type]  # ASGI, not a view
 ]
 
-# Consumers look up session and user themselves, at the handshake and again for every frame.
+# Consumers check session and user at the handshake, and again for each frame.
 websocket_application = OwnPagesOnly(CookieMiddleware(URLRouter(websocket_urlpatterns)))
-"""The complete stack: give it to `ProtocolTypeRouter` under "websocket"."""
+"""The complete stack, for `ProtocolTypeRouter` under "websocket"."""

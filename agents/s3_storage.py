@@ -1,4 +1,4 @@
-"""Object storage that fails soon: a run that waits for it holds its lease meanwhile."""
+"""Object storage with short timeouts, because a run keeps its lease while it waits."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ ATTEMPTS = 3
 
 
 class PrivateS3(S3Storage):
-    """Objects of a bucket that nobody else lists; the extra `vel[s3]`.
+    """Objects of a private bucket; requires the extra `vel[s3]`.
 
-    What has a name already is replaced: names are digests of contents.
+    Existing objects are replaced: names are digests of contents.
     """
 
     def get_default_settings(self) -> dict[str, Any]:

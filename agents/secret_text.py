@@ -1,11 +1,11 @@
-"""Text that is stored encrypted: passwords and URLs of what agents may use.
+"""Encrypted text: passwords and URLs that agents can use.
 
-A row holds a `SecretText`, which carries the ciphertext and shows neither it nor the plain text to
-anybody who prints, logs or serialises it. `reveal()` alone gives the plain text, where it is used.
+A row has a `SecretText`, which contains the ciphertext. Printing, logging and serializing it show
+neither ciphertext nor plain text. Only `reveal()` returns the plain text.
 
-Keys: `VEL["SECRET_KEYS"]`, else Django's SECRET_KEY and its fallbacks. The first encrypts, all
-decrypt. What is derived from each does not depend on which of the two settings it stands in, so a
-former SECRET_KEY can be named in SECRET_KEYS for as long as something is encrypted with it.
+Keys are `VEL["SECRET_KEYS"]`, or else Django's SECRET_KEY and its fallbacks. The first key
+encrypts, all keys decrypt. Key derivation is the same for both settings, so SECRET_KEYS can contain
+a former SECRET_KEY while some text is encrypted with it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from agents.kernel.lazy_modules import lazy_modules
 from agents.settings import SecretSettings
 
 with lazy_modules:
-    # 35 ms, which commands that need no secret should not wait for.
+    # Takes 35 ms, which commands without secrets should avoid.
     from cryptography import fernet
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.kdf import hkdf
@@ -39,27 +39,27 @@ HIDDEN = "(secret)"
 
 
 class SecretUnreadable(Exception):
-    """No key in force decrypts it, or nothing is stored. The message says what to do."""
+    """No current key decrypts it, or nothing is stored. The message contains a solution."""
 
 
 class SecretText:
-    """A secret as it is stored. Two are never equal but by identity: each has its own nonce."""
+    """An encrypted secret. Equality is identity, because each has its own nonce."""
 
     __slots__ = ("_token",)
 
     def __init__(self, token: str) -> None:
-        """`token` is ciphertext, as `seal` makes it; empty for no secret."""
+        """Store `token`, the ciphertext from `seal`; empty for no secret."""
         self._token = token
 
     @classmethod
     @sensitive_variables()
     def seal(cls, plain: str) -> SecretText:
-        """Encrypt with the first key."""
+        """Encrypt `plain` with the first key."""
         return cls(_fernet(_keys()).encrypt(plain.encode()).decode())
 
     @sensitive_variables()
     def reveal(self) -> str:
-        """The plain text. Raises `SecretUnreadable`."""
+        """Return the plain text. Raises `SecretUnreadable`."""
         if not self._token:
             raise SecretUnreadable("Nothing is stored here: enter it again.")
         try:
@@ -72,11 +72,11 @@ class SecretText:
 
     @sensitive_variables()
     def sealed_anew(self) -> SecretText:
-        """The same secret, encrypted with the first key. Raises `SecretUnreadable`."""
+        """Encrypt the secret again with the first key. Raises `SecretUnreadable`."""
         return SecretText.seal(self.reveal())
 
     def same_as(self, other: SecretText) -> bool:
-        """Whether both hold the same plain text; False if either cannot be decrypted."""
+        """Return whether both have the same plain text. False if either cannot be decrypted."""
         try:
             return hmac.compare_digest(self.reveal().encode(), other.reveal().encode())
         except SecretUnreadable:
@@ -107,11 +107,11 @@ else:
 
 
 class SecretTextField(_TextField):
-    """A column of ciphertext, a `SecretText` in Python.
+    """A column of ciphertext, with `SecretText` in Python.
 
-    Plain text is refused, so that nothing is stored unencrypted by mistake. Serialisers
-    (`dumpdata`) write an empty text: a dump of rows holds no secrets, and they are entered again
-    after it is loaded. Backups of the database hold the ciphertext.
+    Plain text raises an error, so that it is not stored unencrypted by mistake. Serializers
+    (`dumpdata`) write an empty text: dumps contain no secrets, and users enter them again after
+    loading. Backups of the database contain the ciphertext.
     """
 
     def from_db_value(self, value: str | None, expression: Any, connection: Any) -> Any:
@@ -132,7 +132,7 @@ class SecretTextField(_TextField):
         return value._token
 
     def get_lookup(self, lookup_name: str) -> Any:
-        """Nothing can be asked of it in a query, so no list's filter tells its beginning."""
+        """Allow only `isnull`, so that filters of lists cannot reveal parts of the ciphertext."""
         return super().get_lookup(lookup_name) if lookup_name == "isnull" else None
 
     def value_to_string(self, obj: models.Model) -> str:

@@ -1,9 +1,9 @@
-"""The definition of an agent: the options that every agent has, and what a version of it stores.
+"""The definition of an agent: the options of every agent, and the stored form of a version.
 
 The classes of `OPTIONS` declare the fields once: type, limits, default, description, and the
 permission that a change needs. Agent files and their JSON schema, the form in the admin, the REST
 API and the Python API derive from them and from the options of features (`agents.kernel.options`).
-`AgentSpec` is what a run pins: the same fields, with what they mean at that moment.
+`AgentSpec` is the pinned form in a run: the same fields with their values at that time.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Count = Annotated[int, Field(ge=0, le=2_147_483_647)]
 Positive = Annotated[int, Field(ge=1, le=2_147_483_647)]
 Tokens = Annotated[int, Field(ge=0, le=9_223_372_036_854_775_807)]
 Cost = Annotated[float, Field(ge=0, lt=1_000_000, multiple_of=0.000001)]
-"""US dollars."""
+"""In US dollars."""
 ALL_TOOLS = "*"
-"""Among an agent's tools: all of its profile, beside those that are named."""
+"""In an agent's tools: all tools of its profile, in addition to the named ones."""
 ALL_DECISIONS: tuple[DecisionName, ...] = ("approve", "edit", "reject", "respond")
 
 
 class InterruptRule(BaseModel):
-    """How one tool asks a person first. None: as the agent says."""
+    """The terms of requests for a tool. None means the agent's value."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -43,15 +43,15 @@ class InterruptRule(BaseModel):
     approvals_needed: Literal[1, 2] | None = None
     self_approval: bool | None = None
     expiry: int | None = Field(default=None, ge=1)
-    """Seconds."""
+    """In seconds."""
 
 
 class CallCondition(BaseModel):
-    """What a call must be for a rule or a grant to fit: all that is given holds.
+    """A condition on calls for a rule or a grant. A call must match all parts that are set.
 
-    `command` is a regular expression (RE2), `path`, `host` and `recipient` are patterns with `*`,
-    `larger_than` counts bytes of the input, `input_sha256` names one input exactly. How each is
-    read is in `agents.conditions`.
+    `command` is a regular expression (RE2). `path`, `host` and `recipient` are patterns with `*`.
+    `larger_than` is a size of the input in bytes. `input_sha256` identifies one exact input. See
+    `agents.conditions`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -65,7 +65,7 @@ class CallCondition(BaseModel):
 
 
 class PolicyRule(BaseModel):
-    """`tool` is a name or a pattern with `*`. The first rule that fits a call decides."""
+    """A rule. `tool` is a name or a pattern with `*`. The first rule that matches decides."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -73,17 +73,18 @@ class PolicyRule(BaseModel):
     when: CallCondition = CallCondition()
     action: Action
     reason: str = Field(default="", max_length=1000)
-    """Told to the model on `deny`, to the person on `ask`."""
+    """Sent to the model on `deny`, shown to the person on `ask`."""
     ask: InterruptRule = InterruptRule()
-    """How it asks, with the action `ask`."""
+    """The terms of the request, for the action `ask`."""
 
 
 class SubagentSpec(BaseModel):
-    """Somebody an agent can delegate to. None, and empty, mean: as the agent itself has it.
+    """A subagent that an agent can delegate to.
 
-    `tools` are names; the field `skills` names those that are loaded from the beginning, and are
-    the only ones then. `read_only`: it sees the parent's workspace and can change no file, nor
-    can its commands.
+    None and empty values mean the agent's own value, except `max_tokens` and `max_cost`: None means
+    no limit for the subagent. `tools` are names. `skills` are the only skills, loaded from the
+    start. With `read_only`, the subagent and its commands see the parent's workspace but cannot
+    change files.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -132,7 +133,7 @@ IntegrationName = Annotated[
 ]
 CONFIGURE_SANDBOX = "agents.configure_sandbox"
 CONFIGURE_APPROVAL = "agents.configure_approval"
-"""Who lacks it could otherwise let an agent do unasked what others have to approve."""
+"""Needed to change when people are asked: others could otherwise let calls run unapproved."""
 
 
 class PromptOptions(AgentOptions):
@@ -377,7 +378,7 @@ OPTIONS = (
     RepairOptions,
     LimitOptions,
 )
-"""What every agent has, in the order of the form and of the file."""
+"""The options of every agent, in the order of the form and of the file."""
 
 
 class AgentSpec(
@@ -392,11 +393,11 @@ class AgentSpec(
     ModelOptions,
     PromptOptions,
 ):
-    """An agent as a run pins it. Times are seconds, cost is US dollars; None means no limit.
+    """An agent as pinned by a run. Times are in seconds, cost in US dollars; None means no limit.
 
-    `provider` and `model` are those in force, never empty. Beside these fields it has what features
-    add (`kernel.options`, `kernel.relations`), as stored. Fields of a feature that is not installed
-    are kept and have no effect.
+    `provider` and `model` are the effective ones, never empty. In addition it has the fields of
+    features (`kernel.options`, `kernel.relations`), as stored. Fields of a feature that is not
+    installed are kept without effect.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -405,19 +406,26 @@ class AgentSpec(
     slug: str
     subagents: tuple[SubagentSpec, ...] = ()
     subagent: str = ""
-    """Of a subagent: which one of its parent's it is."""
+    """The name of the subagent in its parent, for a subagent."""
     toolkit: str = ""
-    """Names the tools and middleware of the Python program that it belongs to: only there they are.
-    It changes when what a model is told of them does."""
+    """Identifies the tools and middleware of the Python program that defines the agent.
+
+    They exist only in this program. The value changes with the descriptions for the model.
+    """
     needs: dict[str, str] = Field(default_factory=dict)
-    """The middleware of features without which no run may be driven, each with the option that
-    needs it."""
+    """The required middleware of features, each with the option that needs it.
+
+    A run cannot start without them.
+    """
     output_schema: str = ""
-    """The form of its final answers: a JSON Schema as JSON text, since the order of names matters
-    to models and not every database keeps it. Empty: any."""
+    """A JSON Schema for final answers, or "" for any form.
+
+    It is JSON text, because the order of names matters to models, and some databases do not keep
+    it.
+    """
 
     def option(self, kind: type[Options]) -> Options:
-        """Return the options of one feature, with defaults where the agent has no value."""
+        """Return the options of one feature, with defaults for missing values."""
         stored = self.__pydantic_extra__ or {}
         own = {name: stored[name] for name in kind.model_fields if name in stored}
         return kind.model_validate_json(json.dumps(own))
@@ -425,9 +433,9 @@ class AgentSpec(
     def needs_of_run(self, run_form: Any) -> dict[str, str]:
         """Return the names of the middleware that a run needs, each with the field.
 
-        `run_form` is the form of answers of the run itself, or None.
+        `run_form` is the output schema of the run itself, or None.
         """
-        # Callers and parents can limit a run more than its agent.
+        # Callers and parents can set stricter limits than the agent.
         needed = {
             **self.needs,
             **ModelOptions.needed_middleware(self),
@@ -439,9 +447,10 @@ class AgentSpec(
 
     @classmethod
     def completed(cls, stored: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a stored version with the defaults of the fields that it does not have.
+        """Return a stored version with defaults for missing fields.
 
-        Two versions say the same if these are equal. One that is not valid now stays as it is.
+        Two versions are equivalent if the results are equal. An invalid version is returned
+        unchanged.
         """
         try:
             return cls.model_validate(stored).model_dump(mode="json")

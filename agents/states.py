@@ -1,7 +1,6 @@
-"""Statuses of runs, tool calls and approvals, and the only ways from one to another.
+"""Statuses of runs, tool calls and approvals, with their transitions.
 
-The tables are the law: every change of a status goes through `check_transition`, and a test walks
-all pairs.
+Every change of a status goes through `check_transition`. A test covers all pairs.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from django.db import models
 
 class RunStatus(models.TextChoices):
     PENDING = "pending", "pending"  # waits for the thread's active run to end
-    QUEUED = "queued", "queued"  # a worker should pick it up
-    RUNNING = "running", "running"  # a driver holds its lease, or did until it died
+    QUEUED = "queued", "queued"  # a worker should claim it
+    RUNNING = "running", "running"  # a driver holds its lease, or held it until it died
     WAITING = "waiting", "waiting"  # parked: see `Run.wait_reason`
     COMPLETED = "completed", "completed"
     FAILED = "failed", "failed"
@@ -26,16 +25,16 @@ class WaitReason(models.TextChoices):
 
 
 class ToolCallStatus(models.TextChoices):
-    PENDING = "pending", "pending"  # the model asked for it
+    PENDING = "pending", "pending"  # requested by the model
     WAITING = "waiting", "waiting for approval"
-    APPROVED = "approved", "approved"  # a person allowed it; it has not begun
+    APPROVED = "approved", "approved"  # a person allowed it; not started yet
     STARTED = "started", "started"
     SUCCEEDED = "succeeded", "succeeded"
-    FAILED = "failed", "failed"  # the tool said no, raised, or ran out of time
-    INVALID = "invalid", "invalid"  # unknown tool, or an input that does not fit: never started
-    REJECTED = "rejected", "rejected"  # a person said no
+    FAILED = "failed", "failed"  # the tool refused, raised an error, or timed out
+    INVALID = "invalid", "invalid"  # unknown tool or invalid input: never started
+    REJECTED = "rejected", "rejected"  # by a person
     ANSWERED = "answered", "answered"  # a person gave the result instead
-    DENIED = "denied", "denied"  # the policy said no
+    DENIED = "denied", "denied"  # by the policy
     CANCELLED = "cancelled", "cancelled"  # the run was cancelled
     INTERRUPTED = "interrupted", "interrupted"  # its worker died: outcome unknown
 
@@ -45,7 +44,7 @@ class ApprovalStatus(models.TextChoices):
     DECIDED = "decided", "decided"
     EXPIRED = "expired", "expired"
     CANCELLED = "cancelled", "cancelled"  # its run ended
-    SUPERSEDED = "superseded", "superseded"  # what it showed has changed; asked anew
+    SUPERSEDED = "superseded", "superseded"  # replaced: the content changed
 
 
 class Decision(models.TextChoices):
@@ -63,16 +62,16 @@ RUN_TRANSITIONS: dict[str, frozenset[str]] = {
     R.RUNNING: frozenset({R.QUEUED, R.WAITING, R.COMPLETED, R.FAILED, R.CANCELLED}),
     R.WAITING: frozenset({R.QUEUED, R.FAILED, R.CANCELLED}),
     R.COMPLETED: frozenset(),
-    # A person may let a failed run go on; a cancelled one stays cancelled.
+    # People can resume a failed run, but not a cancelled one.
     R.FAILED: frozenset({R.QUEUED}),
     R.CANCELLED: frozenset(),
 }
 
 TOOL_CALL_TRANSITIONS: dict[str, frozenset[str]] = {
     T.PENDING: frozenset({T.WAITING, T.STARTED, T.INVALID, T.DENIED, T.CANCELLED}),
-    # Succeeded: a proposal, whose change the decision itself makes.
+    # Succeeded: a proposal, which the decision itself applies.
     T.WAITING: frozenset({T.APPROVED, T.SUCCEEDED, T.REJECTED, T.ANSWERED, T.INVALID, T.CANCELLED}),
-    # Back to waiting: the workspace changed since the approval, so it is shown anew.
+    # Waiting: the workspace has changed since the approval, so a new request is needed.
     T.APPROVED: frozenset({T.STARTED, T.WAITING, T.INVALID, T.DENIED, T.CANCELLED}),
     T.STARTED: frozenset({T.SUCCEEDED, T.FAILED, T.CANCELLED, T.INTERRUPTED}),
     **{
@@ -108,7 +107,7 @@ OPEN_CALLS = frozenset(TOOL_CALL_TRANSITIONS) - FINISHED_CALLS
 
 
 class IllegalTransition(Exception):
-    """A status cannot follow another. The message names both and what could have followed."""
+    """The transition is not allowed. The message contains both statuses and the allowed ones."""
 
 
 def check_transition(table: dict[str, frozenset[str]], before: str, after: str) -> None:

@@ -1,7 +1,7 @@
-"""Whom an agent can delegate to, and what a subagent runs under.
+"""The subagents of an agent, and the specifications of their runs.
 
-A subagent is never more than its parent, but for tools that the team itself gives it by name: it
-has the parent's approvals, network and memory, and what features relate to the parent.
+A subagent has no more rights than its parent, except tools that its definition names. It has the
+parent's approvals, network and memory, and the parent's rows of features.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from agents.spec import ALL_TOOLS, AgentSpec, SubagentSpec
 
 GENERAL = "general"
 ALIASES = {"default": GENERAL, "general-purpose": GENERAL}
-"""Other names of the general subagent. They are accepted and not advertised."""
+"""Other names of the general subagent. They are accepted, but not advertised."""
 
 EXPLORE_PROMPT = """\
 You look around in files and code and report what you find. You change nothing: your files are \
@@ -46,11 +46,11 @@ PLAN_TYPE = SubagentSpec(
 _BUILT_IN = (GENERAL_TYPE, EXPLORE_TYPE, PLAN_TYPE)
 BUILT_IN_NAMES = frozenset(item.name for item in _BUILT_IN)
 RESERVED_NAMES = BUILT_IN_NAMES | frozenset(ALIASES)
-"""Only `general` may be defined anew by a team: then that one takes its place."""
+"""An agent can redefine only `general`, which replaces the built-in one."""
 
 
 def subagents_of(spec: AgentSpec) -> dict[str, SubagentSpec]:
-    """Whom this agent can delegate to, by name: the general one first, then its own."""
+    """Return the subagents by name: the general one first, then the agent's own."""
     if spec.subagent_depth == 0:
         return {}
     found = {GENERAL: GENERAL_TYPE} if spec.general_subagent else {}
@@ -60,16 +60,16 @@ def subagents_of(spec: AgentSpec) -> dict[str, SubagentSpec]:
 
 
 def find_subagent(spec: AgentSpec, name: str) -> SubagentSpec | None:
-    """The subagent of this name or alias; None if the agent has none such."""
+    """Return the subagent with this name or alias. None if the agent has none."""
     return subagents_of(spec).get(ALIASES.get(name, name))
 
 
 def child_spec(
     parent: AgentSpec, subagent: SubagentSpec, *, left: Collection[str] | None = None
 ) -> AgentSpec:
-    """What a run of `subagent` runs under.
+    """Return the specification for a run of `subagent`.
 
-    `left` are the tools that the parent's active skills leave; None: they narrow nothing.
+    `left` are the tools that the parent's active skills allow; None means no restriction.
     """
     built_in = subagent in _BUILT_IN
     tools = parent.tools if subagent.tools is None else subagent.tools
@@ -78,7 +78,7 @@ def child_spec(
         tools = tuple(tool for tool in subagent.tools if tool in parent.tools)
     depth = max(0, parent.subagent_depth - 1)
     if parent.profile == "sandbox_only":
-        # It has write_todos and execute_in_sandbox, whatever its type, and nothing else.
+        # It has write_todos and execute_in_sandbox only, for any type.
         tools, depth = parent.tools if built_in else tools, 0
     if left is not None and tools is not None and ALL_TOOLS not in tools:
         tools = tuple(tool for tool in tools if tool in left)

@@ -1,4 +1,4 @@
-"""What workers are asked to do. A task hands it to the process's worker and returns at once."""
+"""Tasks of the queue. A task passes its work to the process's worker and returns immediately."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def prepare_worker(**options: Any) -> None:
 
 
 def process_worker() -> Worker:
-    """This worker process's worker, started when it is first asked for."""
+    """Return the worker of this process, and start it on the first call."""
     global _worker
     with _lock:
         if _worker is None:
@@ -30,10 +30,10 @@ def process_worker() -> Worker:
 
 
 def drive_run(run_id: str) -> None:
-    """The q2 task behind `agents.services.runs.wake.enqueue_run`."""
+    """Drive a run. The task behind `agents.services.runs.wake.enqueue_run`."""
     process_worker().submit(run_id)
 
 
 def finish_erasures() -> None:
-    """The q2 task behind `agents.services.erasure.actions.erase_thread`."""
+    """Finish erasures. The task behind `agents.services.erasure.actions.erase_thread`."""
     process_worker().pruner.hurry()

@@ -1,7 +1,6 @@
-"""The operator's rooms: agents to define, threads and runs to read, approvals to decide, tokens,
-who is told that something waits.
+"""The admin of Vel: agents, threads, runs, approvals, grants, tokens, machines and the audit log.
 
-One file per aggregate. Pages read rows; whatever changes them is a function of `agents.services`.
+One file per aggregate. Pages read rows; functions of `agents.services` change them.
 """
 
 from agents.admin import (

@@ -1,4 +1,4 @@
-"""What can be done to agents from their list: duplicate, activate, deactivate, export."""
+"""Actions on the list of agents: duplicate, activate, deactivate, export."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ _PARTS = {
     "sandbox": "sandbox",
     "approval": "interrupt_on",
 }
-"""What a person is told was left out, by one of its fields."""
+"""Names for messages about fields that were not copied, with one field of each part."""
 MOST_EXPORTED = 500
 
 
 def not_to_change(request: HttpRequest) -> list[str]:
-    """The fields of an agent that the person may only look at."""
+    """Return the fields of an agent that the user can only view."""
     user = request.user
     return [name for name, needed in guarded_fields().items() if not user.has_perm(needed)]
 
 
 class AgentActions(_Base):
-    """The actions of the agents' admin."""
+    """Actions of the agents' admin."""
 
     @admin.action(description="Duplicate the selected agents", permissions=["add"])
     def duplicate_selected(self, request: HttpRequest, queryset: QuerySet[Agent]) -> None:
@@ -96,7 +96,7 @@ class AgentActions(_Base):
     def _set_active(
         self, request: HttpRequest, queryset: QuerySet[Agent], bulk: Bulk, *, active: bool
     ) -> HttpResponse | None:
-        # By what was ticked: the filter of the list may be the very field that changes.
+        # Use the ticked rows: the list may be filtered by the field that the action changes.
         if request.POST.get("select_across", "0") == "0":
             ticked = request.POST.getlist(ACTION_CHECKBOX_NAME)
             queryset = self.get_queryset(request).filter(pk__in=ticked)
@@ -124,13 +124,13 @@ class AgentActions(_Base):
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for slug, text in texts.items():
-                # A fixed time: the same agents are the same bytes.
+                # # A fixed time, so that the same agents give the same bytes.
                 archive.writestr(zipfile.ZipInfo(f"{slug}.yaml"), text)
         return download("agents.zip", packed.getvalue(), "application/zip")
 
 
 def download(name: str, data: bytes, content_type: str) -> HttpResponse:
-    """A file that no browser shows as a page."""
+    """Return a response that browsers save as a file and never show as a page."""
     return HttpResponse(
         data,
         headers={
@@ -144,10 +144,10 @@ def download(name: str, data: bytes, content_type: str) -> HttpResponse:
 
 @transaction.atomic
 def _duplicate(request: HttpRequest, agent: Agent) -> Agent:
-    """A copy that belongs to the person and is shared with nobody.
+    """Return a copy that belongs to the user and is not shared.
 
-    What the person could not have typed is not copied: sandbox, approval, relations and options,
-    each without the permission to configure it. Raises `InvalidRequest` for one that plays a file.
+    Does not copy fields that the user has no permission to configure: sandbox, approval, relations
+    and options. Raises `InvalidRequest` if the agent's model is a script that is not allowed.
     """
     left_out = {*_OWN_TO_A_ROW, *not_to_change(request)}
     copied = {

@@ -1,4 +1,4 @@
-"""Agents as YAML in the admin: a file that shows what it would change before it does."""
+"""Import and export of agents as YAML files. The import shows its changes first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from agents.services.errors import Conflict, NotAllowed
 
 
 class ImportForm(forms.Form):
-    """A file, or its text."""
+    """An agent file or its text."""
 
     file = forms.FileField(required=False, label="A file")
     text = forms.CharField(required=False, strip=False, max_length=MAX_BYTES)
@@ -36,7 +36,7 @@ class ImportForm(forms.Form):
 
 
 def import_page(page: ModelAdmin, request: HttpRequest) -> HttpResponse:
-    """Choose a file; look at what it changes; import just that."""
+    """Show the form, then the changes of a file, then import exactly these changes."""
     if not (page.has_add_permission(request) or page.has_change_permission(request)):
         raise PermissionDenied
     if request.method != "POST":
@@ -73,7 +73,7 @@ def import_page(page: ModelAdmin, request: HttpRequest) -> HttpResponse:
 
 
 def export_file(page: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    """One agent as a file."""
+    """Download one agent as a file."""
     agent = page.get_queryset(request).filter(pk=object_id).first()
     if agent is None:
         raise Http404("There is no such agent.")
@@ -84,10 +84,10 @@ def export_file(page: ModelAdmin, request: HttpRequest, object_id: str) -> HttpR
 
 
 def _text_of(data: dict[str, Any]) -> str:
-    """Of the file that was chosen, else what was typed or carried along."""
+    """Return the text of the uploaded file, or else of the text field."""
     if data["file"] is not None:
         return bytes(data["file"].read(MAX_BYTES + 1)).decode("utf-8")
-    # A browser sends the lines of a text field with CR LF.
+    # Browsers send line breaks of a text field as CR LF.
     return str(data["text"]).replace("\r\n", "\n")
 
 

@@ -1,4 +1,4 @@
-"""The form of an agent: errors where they belong."""
+"""The form of an agent, with errors at their fields."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agents.services.errors import InvalidRequest
 
 
 class AgentForm(forms.ModelForm):
-    """Checks what `save_agent` would refuse while the form can still say at which field."""
+    """An agent's form. It runs the checks of `save_agent` early, to show errors at their fields."""
 
     class Meta:
         model = Agent
@@ -44,13 +44,13 @@ class AgentForm(forms.ModelForm):
 
     @property
     def relation_fields(self) -> dict[str, RelationField]:
-        """The relations that the person may change. Their names are no fields of the model."""
+        """The relation fields that the user can edit. Their names are not model fields."""
         fields = self.fields.items()
         return {name: field for name, field in fields if isinstance(field, RelationField)}
 
     @property
     def related(self) -> dict[str, list[Any]]:
-        """The rows that were chosen, by relation."""
+        """The selected rows by relation."""
         return {name: self.cleaned_data[name] for name in self.relation_fields}
 
     def clean(self) -> dict[str, Any] | None:
@@ -62,7 +62,7 @@ class AgentForm(forms.ModelForm):
         return cleaned
 
     def _post_clean(self) -> None:
-        """Once the agent is put together, see whether a run could pin it."""
+        """Check whether a run could use the completed agent."""
         super()._post_clean()  # type: ignore[misc]  # the stubs lack it
         if self.errors:
             return
@@ -72,7 +72,7 @@ class AgentForm(forms.ModelForm):
             self.add_error(None, error)
             return
         try:
-            build_spec(self.instance, subagents=())  # those have forms of their own
+            build_spec(self.instance, subagents=())  # they have their own forms
             if "model" in self.changed_data:
                 check_script(self.instance.model)
             if "system_prompt" in self.changed_data:

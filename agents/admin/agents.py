@@ -1,4 +1,4 @@
-"""Agents: defining them, and what each version of one changed."""
+"""The admin of agents, with the changes of each version."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from agents.spec import AgentSpec
 from sandbox.linux.probe import check_host
 
 WITH_OPTIONS = {"Approval": ["approver_groups"], "Sandbox and network": ["limits_of_commands"]}
-"""Fields that are no options, below the heading of options."""
+"""Fields that are not options, by the heading of options that they are listed under."""
 VERSIONS_SHOWN = 30
 BRACES_NAMED = 10
 
 
 class VersionInline(admin.TabularInline):
-    """The latest versions, newest first, each with what it changed. Only to be read."""
+    """The latest versions, newest first, each with its changes. Read-only."""
 
     model = AgentVersion
     fields: ClassVar[list[Any]] = ["number", "created_at", "created_by", "changed"]
@@ -64,7 +64,7 @@ class VersionInline(admin.TabularInline):
         return False
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Who may look at an agent may look at what it was."""
+        """Return whether the user can view the agent, and therefore its versions."""
         return bool(
             request.user.has_perm("agents.view_agent")
             or request.user.has_perm("agents.change_agent")
@@ -98,7 +98,7 @@ class VersionInline(admin.TabularInline):
 
 @admin.register(Agent)
 class AgentAdmin(AgentActions, admin.ModelAdmin):
-    """Saves go through `save_agent`, so that each change is a version with a name to it."""
+    """The admin of agents. `save_agent` stores each change as a version with an author."""
 
     form = AgentForm
     inlines = [SubagentInline, VersionInline]
@@ -153,7 +153,7 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
 
     @admin.display(description="limits of commands")
     def limits_of_commands(self, agent: Agent) -> str:
-        """What keeps them on this host, which is not always the workers'."""
+        """Return the mechanisms that enforce them on this host. Workers may differ."""
         report = check_host()
         kept = (f"{limit.limit}: {limit.by}" for limit in report.limits)
         return "On this host: " + ("; ".join(kept) or "no commands can run")
@@ -181,7 +181,7 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         return [*with_links([identity, *of_options]), sharing, record]
 
     def _may_change(self, request: HttpRequest, obj: Agent | None, name: str) -> bool:
-        """Whether the person may change the option or relation `name` of this agent."""
+        """Return whether the user can change the option or relation `name` of this agent."""
         may_change = (
             self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
         )
@@ -201,12 +201,12 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         return {"owner": request.user.pk, **super().get_changeform_initial_data(request)}
 
     def save_model(self, request: HttpRequest, obj: Agent, form: AgentForm, change: bool) -> None:
-        """Not yet: what `save_related` has is part of what a version pins."""
+        """Do nothing: `save_related` saves the agent with its relations as one version."""
 
     def save_related(
         self, request: HttpRequest, form: AgentForm, formsets: Any, change: Any
     ) -> None:
-        """The agent with its subagents and the rows of features that it has."""
+        """Save the agent with its subagents and its rows of features."""
         rows = rows_of(formsets)
         save_agent(
             form.instance,
@@ -222,7 +222,7 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
     def save_formset(
         self, request: HttpRequest, form: AgentForm, formset: Any, change: Any
     ) -> None:
-        """Subagents are saved already: this only notes for the history what has changed."""
+        """Record changes for the history. Subagents are saved already."""
         formset.save(commit=not isinstance(formset, SubagentFormSet))
 
     def delete_model(self, request: HttpRequest, obj: Agent) -> None:
@@ -240,7 +240,7 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         )
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """An agent that was used stays, for its runs to be read; say so once, not run by run."""
+        """Refuse to delete agents with runs or threads, with one message for each agent."""
         used = [
             f"{visible(agent.name)} has {runs} runs and {threads} threads. Clear its “is active” "
             "instead: nobody can start runs with it then, and its history stays."
@@ -288,7 +288,7 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
 
 
 def warn_of_braces(request: HttpRequest, form: AgentForm) -> None:
-    """Say what in a new prompt looks like a variable and is none."""
+    """Warn about text in a new prompt that looks like a variable but is not one."""
     left = left_as_text(form.instance.system_prompt) if "system_prompt" in form.changed_data else []
     if left:
         named = ", ".join(visible(text) for text in left[:BRACES_NAMED])
@@ -296,7 +296,7 @@ def warn_of_braces(request: HttpRequest, form: AgentForm) -> None:
 
 
 def _in_force(agent: Agent, field: str) -> str:
-    """The agent's own, or what the settings give it."""
+    """Return the agent's value, or the default from the settings."""
     try:
         return visible(getattr(build_spec(agent), field))
     except InvalidRequest as error:

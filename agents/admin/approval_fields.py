@@ -1,4 +1,4 @@
-"""What a person types into an agent's fields on approval, checked where it can be named."""
+"""Validation of an agent's approval fields, with errors that name the rule or key."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check_tool_name(name: object) -> None:
 
 
 def check_interrupt_on(rules: object) -> dict[str, Any]:
-    """`interrupt_on` as typed: names of tools, each with a boolean or how it asks."""
+    """Validate `interrupt_on` as entered: tool names, each with a boolean or a rule."""
     if not isinstance(rules, dict):
         raise ValidationError('Give an object of tool names, as {"execute": true}.')
     for name, rule in rules.items():
@@ -39,7 +39,7 @@ def check_interrupt_on(rules: object) -> dict[str, Any]:
 
 
 def check_rules(rules: object) -> list[dict[str, Any]]:
-    """`approval_rules` as typed: the form of each rule. What they mean `build_spec` checks."""
+    """Validate the form of the rules in `approval_rules`. `build_spec` checks their values."""
     if not isinstance(rules, list):
         raise ValidationError('Give a list of rules, as [{"tool": "execute", "action": "ask"}].')
     problems = [
@@ -53,10 +53,10 @@ def check_rules(rules: object) -> list[dict[str, Any]]:
 
 
 def at_its_field(message: str) -> tuple[str, str]:
-    """A message of `build_spec`, as `approval_rules.2.when.command: …`: its field, and the rest.
+    """Split a message of `build_spec` into the field and the rest of the message.
 
-    Rules count from 1, as in the reason that a request shows. The field is empty where the message
-    names none.
+    Example of a message: `approval_rules.2.when.command: …`. Rules count from 1, as in the reason
+    of a request. The field is "" if the message does not name one.
     """
     location, _, reason = message.partition(": ")
     if not reason or " " in location:

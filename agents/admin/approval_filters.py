@@ -16,7 +16,7 @@ from agents.states import ApprovalStatus
 
 
 class AgentFilter(admin.SimpleListFilter):
-    """Only agents of requests that the person may see: the others' names are not for everybody."""
+    """A filter by agent. It lists only agents with requests that the user can see."""
 
     title = "agent"
     parameter_name = "agent"
@@ -34,7 +34,7 @@ class AgentFilter(admin.SimpleListFilter):
 
 
 class ExpiryFilter(admin.SimpleListFilter):
-    """What waits and goes away by itself."""
+    """A filter of pending requests by expiry."""
 
     title = "expiring"
     parameter_name = "expiring"

@@ -1,4 +1,4 @@
-"""The answer to a request, as a page of the admin posts it."""
+"""The form for a decision in the admin."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from agents.states import Decision
 
 
 class DecisionForm(forms.Form):
-    """A person's answer, with the digest of what the page showed.
+    """A decision, with the digest of the displayed request.
 
-    `input` is JSON, or for a proposal its text.
+    `input` is JSON, or the text of a proposal.
     """
 
     decision = forms.ChoiceField(choices=Decision.choices)
@@ -40,7 +40,7 @@ class DecisionForm(forms.Form):
         return {**data, "input": edited}
 
     def _text(self, typed: str) -> dict[str, Any]:
-        # Browsers send line breaks as CR LF, whatever the text had.
+        # Browsers send all line breaks as CR LF.
         return {"content": unescaped_text(typed.replace("\r\n", "\n"))}
 
     def _json(self, typed: str) -> Any:

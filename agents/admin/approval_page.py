@@ -1,6 +1,6 @@
-"""One approval request in the admin: the call is never folded away.
+"""The page of one approval request in the admin. It always shows the call.
 
-A long input is shown with its beginning, its end and the size of the rest.
+Of a long input it shows the start, the end and the size of the rest.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from agents.states import ApprovalStatus, Decision
 
 @dataclass(frozen=True, slots=True)
 class TrailEntry:
-    """One thing that happened to a request. `by` is empty where nobody did it."""
+    """An event in the history of a request. `by` is empty for events without a person."""
 
     at: datetime | None
     what: str
@@ -38,7 +38,7 @@ class TrailEntry:
 
 
 def shown_request(approval: ApprovalRequest) -> dict[str, Any]:
-    """What templates need to show the request as it is asked."""
+    """Return the template context that shows the request as it was created."""
     kind = proposal_kind(approval)
     background = kind.background(approval) if kind is not None else None
     return {
@@ -58,7 +58,7 @@ def shown_request(approval: ApprovalRequest) -> dict[str, Any]:
 
 
 def trail(approval: ApprovalRequest) -> list[TrailEntry]:
-    """Who did what, in the order of time."""
+    """Return the history of a request, oldest first."""
     entries = [
         TrailEntry(approval.created_at, f"asked in a run of {visible(str(approval.run.owner))}")
     ]
@@ -81,7 +81,7 @@ def trail(approval: ApprovalRequest) -> list[TrailEntry]:
 
 
 def edited(approval: ApprovalRequest) -> dict[str, Any] | None:
-    """What a person made of it: as a diff to what was asked, and in full."""
+    """Return the edited input, as a diff to the original and in full. None if it was not edited."""
     review = edited_review(approval)
     if review is None:
         return None
@@ -89,10 +89,10 @@ def edited(approval: ApprovalRequest) -> dict[str, Any] | None:
 
 
 def text_to_edit(approval: ApprovalRequest) -> str | None:
-    """What stands in the field for changes: the text of a proposal, or the input as JSON.
+    """Return the initial text of the edit field: the text of a proposal, or the input as JSON.
 
-    None if that is too long to be edited on a page. Invisible characters are escaped in both, so
-    that the person sees what would be kept.
+    None if it is too long to edit on a page. Invisible characters are escaped in both, so that the
+    person sees exactly the text that would be stored.
     """
     kind = proposal_kind(approval)
     if (about_run := run_request_kind(approval)) is not None:
@@ -111,7 +111,7 @@ def age(approval: ApprovalRequest) -> str:
 
 
 def expires(approval: ApprovalRequest) -> str:
-    """How long a pending request still stands; empty where that has no end."""
+    """Return the time until a pending request expires. "" if it does not expire."""
     if approval.expires_at is None or approval.status != ApprovalStatus.PENDING:
         return ""
     left = approval.expires_at - timezone.now()
@@ -119,7 +119,7 @@ def expires(approval: ApprovalRequest) -> str:
 
 
 def approvals(approval: ApprovalRequest) -> str:
-    """How many of those who must approve have done so, as in “1 of 2”."""
+    """Return the number of approvals so far, as in “1 of 2”."""
     if approval.decision in (Decision.APPROVE, Decision.EDIT):
         count = approval.approvals_needed
     else:
@@ -132,7 +132,7 @@ def _name(person: object) -> str:
 
 
 def _sources(sources: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Where the text came from that the run had read before it asked to keep something."""
+    """Return the sources that the run had read before it proposed the change."""
     return [
         {
             "step": source["step"],

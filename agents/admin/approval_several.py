@@ -1,4 +1,4 @@
-"""Answering several requests of the list at once, each as it was shown."""
+"""Decisions on several requests of the list together, each bound to its displayed content."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from agents.services.approvals.pending_responses import pending_responses
 from agents.states import Decision
 
 SEVERAL_AT_ONCE = 100
-"""So many requests at most are shown together to be answered together."""
+"""Maximum number of requests on one page."""
 
 _TOO_LONG = "It is too long to be shown beside the others. Decide it on its own page."
 
 
 class DecideSeveral(JournalAdmin):
-    """The list's actions: a page that shows what was ticked, and the decisions from that page."""
+    """The list's actions: a page that shows the selected requests, and decisions from it."""
 
     actions = ["approve_selected", "reject_selected"]
 
     def may_decide(self, request: HttpRequest, approval: ApprovalRequest) -> bool:
-        """Whether the person decides `approval` in the admin at all."""
+        """Return whether the user can decide `approval` in the admin."""
         raise NotImplementedError
 
     def decide_one(self, request: HttpRequest, request_id: str, answer: DecisionRequest) -> bool:
-        """Decide one request and say what came of it; a refusal is a message. Whether refused."""
+        """Decide one request and add a message with the result. Return whether it was refused."""
         raise NotImplementedError
 
     @admin.action(description="Approve the selected requests…", permissions=["decide"])
@@ -53,10 +53,10 @@ class DecideSeveral(JournalAdmin):
     def _decide_several(
         self, request: HttpRequest, queryset: QuerySet[ApprovalRequest], decision: Decision
     ) -> HttpResponse | None:
-        """First a page that shows each request in full, then, from that page, the decisions.
+        """Show each request in full, then apply the decisions from that page.
 
-        The list itself shows only the beginning of an input, so nothing is decided from it. Each
-        decision is bound to the digest that the page carried for its request.
+        The list shows only the start of an input, so it does not allow decisions. Each decision is
+        bound to the digest of its displayed request.
         """
         if "confirmed" in request.POST:
             self._decide_confirmed(request, decision)
@@ -100,7 +100,7 @@ class DecideSeveral(JournalAdmin):
     def _sorted_out(
         self, request: HttpRequest, several: list[ApprovalRequest], decision: Decision
     ) -> tuple[list[ApprovalRequest], list[tuple[ApprovalRequest, str]]]:
-        """The requests for which `decision` is open to the person, and the others with reasons."""
+        """Return the requests that allow `decision`, and the other requests with reasons."""
         open_ones: list[ApprovalRequest] = []
         left_out: list[tuple[ApprovalRequest, str]] = []
         left = CHARACTERS
@@ -124,7 +124,7 @@ class DecideSeveral(JournalAdmin):
 
 
 def with_rows() -> QuerySet[ApprovalRequest]:
-    """Requests with all that their pages show."""
+    """Return the requests with all relations that their pages show."""
     return ApprovalRequest.objects.select_related(
         "run__agent_version__agent",
         "run__owner",

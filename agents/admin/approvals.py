@@ -1,4 +1,4 @@
-"""The approval queue: look at exactly what is asked, and answer it."""
+"""The admin of the approval queue."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from agents.states import ApprovalStatus, Decision, IllegalTransition
 
 PREVIEW_CHARACTERS = 120
 SHORT_INPUT = 20_000
-"""Characters. Of a longer one the list shows the beginning of its JSON as it is stored."""
+"""In characters. For a longer input the list shows the start of its stored JSON."""
 
 
 class _WithoutLongInputs(ChangeList):
@@ -54,10 +54,10 @@ class _WithoutLongInputs(ChangeList):
 
 @admin.register(ApprovalRequest)
 class ApprovalRequestAdmin(DecideSeveral):
-    """Answers go through `decide`, bound to the digest that was on the page.
+    """The admin of requests. Decisions go through `decide`, bound to the digest on the page.
 
-    Here decides who has the permission to approve, for all agents or for the request's. That a
-    run's owner may answer what the own run asks is for the pages outside of the admin.
+    Requires the permission to approve, for all agents or for the request's agent. Owners who decide
+    requests of their own runs use the pages outside the admin.
     """
 
     page_template = "admin/agents/approvalrequest/decide.html"
@@ -102,7 +102,7 @@ class ApprovalRequestAdmin(DecideSeveral):
         return approvals_for(request.user)
 
     def has_decide_permission(self, request: HttpRequest) -> bool:
-        """Whether there can be requests that the person decides here."""
+        """Return whether the user can decide any requests here."""
         return (
             request.user.has_perm(APPROVE)
             or any(kind.may_decide(request.user) for kind in run_request_kinds().values())
@@ -110,7 +110,7 @@ class ApprovalRequestAdmin(DecideSeveral):
         )
 
     def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        """Who may decide may look."""
+        """Return whether the user can view or decide requests."""
         return super().has_view_permission(request, obj) or self.has_decide_permission(request)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
@@ -160,7 +160,7 @@ class ApprovalRequestAdmin(DecideSeveral):
     def expires(self, request: ApprovalRequest) -> str:
         return approval_page.expires(request)
 
-    # One request on its page
+    # Page of one request
 
     def page_context(self, request: HttpRequest, row: ApprovalRequest) -> dict[str, Any]:
         approval = with_rows().get(pk=row.pk)
@@ -184,7 +184,7 @@ class ApprovalRequestAdmin(DecideSeveral):
         }
 
     def act_on_row(self, request: HttpRequest, row: Any) -> HttpResponse | dict[str, Any]:
-        """Decide it. What does not fit the form comes back with what was typed."""
+        """Decide the request. If the form is invalid, show it again with the submitted values."""
         if not self.may_decide(request, row):
             raise PermissionDenied
         form = DecisionForm(request.POST, row)
@@ -192,7 +192,7 @@ class ApprovalRequestAdmin(DecideSeveral):
             return _typed(request, row, form.errors)
         refusal = self.decide_one(request, row.pk, form.answer())
         if refusal and form.cleaned_data["decision"] == Decision.EDIT:
-            # What a person wrote is not lost to a refusal.
+            # Keep the submitted text after a refusal.
             return _typed(request, row, {})
         return HttpResponseRedirect(request.path)
 
@@ -203,7 +203,7 @@ class ApprovalRequestAdmin(DecideSeveral):
         return is_approver(request.user, approval.run.agent_version.agent_id)
 
     def decide_one(self, request: HttpRequest, request_id: str, answer: DecisionRequest) -> bool:
-        """Decide one request and say what came of it; a refusal is a message. Whether refused."""
+        """Decide one request and add a message with the result. Return whether it was refused."""
         label = f"Request {request_id}"
         try:
             decided = decide(request_id, answer, by=person(request))
@@ -224,7 +224,7 @@ class ApprovalRequestAdmin(DecideSeveral):
 
 
 def _typed(request: HttpRequest, row: ApprovalRequest, errors: Any) -> dict[str, Any]:
-    """The page again, with what was typed."""
+    """Return the context of the page with the submitted values."""
     return {
         "typed_input": request.POST.get("input") or approval_page.text_to_edit(row),
         "typed_reason": request.POST.get("reason", ""),

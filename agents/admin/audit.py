@@ -1,4 +1,4 @@
-"""The audit log: who changed or decided what. To be read, by nobody to be changed."""
+"""The admin of the audit log. Read-only."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from agents.selectors.audit import csv_lines, search_entries
 from agents.selectors.visible import audit_for
 
 MOST_ROWS = 50_000
-"""In one file."""
+"""Maximum number of rows in one file."""
 
 
 class ActionFilter(admin.SimpleListFilter):
-    """By what was done, of what has ever been done."""
+    """A filter by action. It lists the actions that occur in the log."""
 
     title = "action"
     parameter_name = "action"
@@ -39,7 +39,7 @@ class ActionFilter(admin.SimpleListFilter):
 
 @admin.register(AuditEntry)
 class AuditAdmin(SealedAdmin):
-    """Filters, search and CSV; no action and no form writes here."""
+    """The audit log with filters, search and CSV export. Read-only."""
 
     change_list_template = "admin/agents/auditentry/list.html"
     list_display = ["created_at", "who", "action", "on_what", "door_tag", "address", "why"]
@@ -105,7 +105,7 @@ class AuditAdmin(SealedAdmin):
         return [path("csv/", view, name="agents_auditentry_csv"), *super().get_urls()]
 
     def export(self, request: HttpRequest) -> HttpResponse:
-        """What the list's filters and search leave, as a file."""
+        """Download the filtered list as a CSV file."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         entries = list(self.get_changelist_instance(request).get_queryset(request)[: MOST_ROWS + 1])

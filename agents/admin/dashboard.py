@@ -1,4 +1,4 @@
-"""The admin's first page: what waits, what ran, what it cost, and what needs somebody."""
+"""The admin's home page: pending requests, runs, costs and problems."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HOUR, _DAY = 3_600, 86_400
 
 
 def dashboard(site: AdminSite, request: HttpRequest) -> dict[str, Any]:
-    """The parts that the person may see, each by the permission of the page that it leads to."""
+    """Return the parts of the page. Each requires the permission for the page that it links to."""
     if not request.user.is_authenticated or not request.user.is_staff:
         return {}
     user = person(request)

@@ -1,4 +1,4 @@
-"""Standing permissions: who gave which, how often it was used, and revoking."""
+"""The admin of grants: who created them, how often they were used, and revoking."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COLOURS = {
 
 @admin.register(ApprovalGrant)
 class ApprovalGrantAdmin(SealedAdmin):
-    """A grant is never changed or deleted, so that the record of it stays; it is revoked."""
+    """The admin of grants. A grant can only be revoked, so that the record remains."""
 
     list_display = ["calls", "agent", "whose", "state", "used", "created_by", "expires_at"]
     list_filter = [
@@ -74,7 +74,7 @@ class ApprovalGrantAdmin(SealedAdmin):
         return grants_for(request.user)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Who may decide may look."""
+        """Return whether the user can view grants, or decide all requests."""
         return super().has_view_permission(request, obj) or bool(request.user.has_perm(APPROVE))
 
     @admin.display(description="calls", ordering="tool")

@@ -1,4 +1,4 @@
-"""A run's event log, page by page, and the texts that are too long for a page."""
+"""A run's event log in pages, and downloads of texts that are too long for a page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PARTS_OF_CALLS = ("input", "edited_input", "result")
 
 
 def events_page(run: Run, before: str) -> dict[str, Any]:
-    """The last page of the run's events, or the page before the seq `before`."""
+    """Return the last page of the run's events, or the page before the seq `before`."""
     rows = RunEvent.objects.filter(run=run)
     if before.isdecimal() and len(before) <= len(str(MAX_SEQ)):
         rows = rows.filter(seq__lt=min(int(before), MAX_SEQ))
@@ -36,9 +36,9 @@ def events_page(run: Run, before: str) -> dict[str, Any]:
 
 
 def whole_text_response(run: Run, part: str, pk: int) -> HttpResponse:
-    """The JSON of a message, or of a call's input or result, as a file that no browser renders.
+    """Return the JSON of a message, or of a call's input or result, as a download.
 
-    Raises `Http404` where the run has no such thing.
+    Raises `Http404` if the run has no such text.
     """
     if part == "message":
         texts: QuerySet[Any, Any] = Message.objects.filter(run=run, pk=pk).values_list(

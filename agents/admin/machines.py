@@ -1,4 +1,4 @@
-"""The machines that drive runs: what state each is in, draining one, declaring one dead."""
+"""The admin of machines: their state, and actions to drain them or declare them dead."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COLOURS = {"alive": "completed", "silent": "failed", "dead": "failed"}
 
 @admin.register(Machine)
 class MachineAdmin(SealedAdmin):
-    """Hosts add themselves (docs/scaling.md). What happens to them is what `vel hosts` does."""
+    """The admin of machines, which register themselves (docs/scaling.md); see `vel hosts`."""
 
     list_display = ["shown_name", "state", "threads", "last_seen", "shares_workspaces"]
     list_display_links = None
@@ -53,7 +53,7 @@ class MachineAdmin(SealedAdmin):
 
     @admin.display(description="threads", ordering="held")
     def threads(self, machine: Any) -> int:
-        """Conversations that have their files there."""
+        """Return the number of threads with files on this machine."""
         return int(machine.held)
 
     @admin.display(description="last sign of life", ordering="seen_at")
@@ -101,5 +101,5 @@ class MachineAdmin(SealedAdmin):
                 message = action(name)
             except ServiceError as error:
                 self.report(request, f"Host {visible(name)}: not done. {error}", failed=True)
-            else:  # Pages write the first letter large, which would be another host's name.
+            else:  # The prefix keeps the name as it is: messages start with a capital letter.
                 self.report(request, f"Host {visible(name)}: {message}.")

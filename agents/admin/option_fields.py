@@ -1,7 +1,7 @@
-"""The options of an agent in its form in the admin: fields, headings, and what is only shown.
+"""Form fields, headings and read-only values for the options of an agent in the admin.
 
-A field follows from the type of its option. `FORM_FIELDS` names functions that make another field,
-for the value that the agent has. A feature lists such functions in its `admin.FORM_FIELDS`.
+The type of an option determines its field. `FORM_FIELDS` contains functions that create other
+fields, with the agent's current value. A feature adds functions in its `admin.FORM_FIELDS`.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ from sandbox.toolboxes.find import toolbox_names
 
 _LONG_JSON = {"rows": 12, "spellcheck": "false", "class": "vel-json"}
 Make = Callable[[Any, str], forms.Field]
-"""Makes a field of the value that the agent has, and the help text."""
+"""Creates a field from the agent's current value and the help text."""
 
 
 class ToolboxChoice(forms.ChoiceField):
-    """The toolboxes of this host, and the one that the agent has, wherever that may be."""
+    """A choice of the toolboxes of this host, and the agent's current one if it is missing here."""
 
     default_error_messages = {
         "invalid_choice": "There is no toolbox “%(value)s” on this host. The operator builds it "
@@ -67,7 +67,7 @@ class ToolboxChoice(forms.ChoiceField):
 
 
 class ProviderChoice(forms.ChoiceField):
-    """The providers there are, and the one that the agent has, whatever that is."""
+    """A choice of the known providers, and the agent's current one if it is unknown."""
 
     def __init__(self, present: str, help_text: str) -> None:
         choices = [("", "the provider of the settings"), *((name, name) for name in PROVIDERS)]
@@ -77,7 +77,7 @@ class ProviderChoice(forms.ChoiceField):
 
 
 class IntegrationChoice(forms.MultipleChoiceField):
-    """The services of the installed features."""
+    """A choice of the services of the installed features."""
 
     widget = forms.CheckboxSelectMultiple
 
@@ -87,7 +87,7 @@ class IntegrationChoice(forms.MultipleChoiceField):
 
 
 def checked_tools(tools: object) -> list[str] | None:
-    """`tools` as typed: a list of names, or None for all."""
+    """Validate `tools` as entered: a list of names, or None for all."""
     if tools is None:
         return None
     if not isinstance(tools, list):
@@ -134,7 +134,7 @@ FORM_FIELDS: Mapping[str, Make] = {
 
 
 def option_fieldsets(may_change: Callable[[str], bool]) -> list[tuple[str, list[Any]]]:
-    """Return the headings, each with its options: a field, or what is only shown."""
+    """Return the headings, each with its options: a field, or a read-only value."""
     found: dict[str, list[Any]] = {}
     for kind in option_classes():
         fields = found.setdefault(kind.title or kind.__name__, [])
@@ -143,13 +143,13 @@ def option_fieldsets(may_change: Callable[[str], bool]) -> list[tuple[str, list[
 
 
 def options_shown() -> list[Callable[[Agent], Any]]:
-    """Return a function for each option that shows the value of an agent. The admin calls it."""
+    """Return for each option a function that shows an agent's value in the admin."""
     return [option_shown(name) for name in option_fields()]
 
 
 @cache
 def option_shown(name: str) -> Callable[[Agent], Any]:
-    """Always the same function: the admin compares those of a form with each other."""
+    """Return the function for an option. Cached, because the admin compares these functions."""
     show: Any = partial(_show, name)
     show.__name__ = name
     show.short_description = name.replace("_", " ")
@@ -168,7 +168,7 @@ def _show(name: str, agent: Agent) -> Any:
 
 
 def option_form_fields(agent: Agent, may_change: Callable[[str], bool]) -> dict[str, forms.Field]:
-    """Return a form field for each option that the person may change. None must be filled in."""
+    """Return a form field for each option that the user can change. All are optional."""
     special = dict(FORM_FIELDS)
     for _, module in feature_modules("admin"):
         special |= getattr(module, "FORM_FIELDS", {})
@@ -184,14 +184,14 @@ def option_form_fields(agent: Agent, may_change: Callable[[str], bool]) -> dict[
 
 
 def take_options(agent: Agent, typed: dict[str, Any]) -> None:
-    """Set the options of `agent` from the cleaned data of the form. Nothing is stored.
+    """Set the options of `agent` from the cleaned data of the form, without saving.
 
     Raises `ValidationError` by field.
     """
     values = {
         name: _value(field, typed[name], option_default(name))
         for name, field in option_fields().items()
-        if name in typed  # it is not, for people who may only look at it
+        if name in typed  # read-only fields are missing
     }
     try:
         validated_options(values)
@@ -207,7 +207,7 @@ def take_options(agent: Agent, typed: dict[str, Any]) -> None:
 
 
 def _value(field: FieldInfo, typed: Any, default: Any) -> Any:
-    """What a person typed. A text can be empty; another field that is empty has its default."""
+    """Return the value of a field. Empty fields have the default, except text fields."""
     if field.annotation is str:
         return typed
     return default if typed in (None, "") else typed
@@ -215,7 +215,7 @@ def _value(field: FieldInfo, typed: Any, default: Any) -> Any:
 
 @lru_cache(maxsize=1)
 def _limits(definition: type[Any]) -> dict[str, tuple[int | None, int | None]]:
-    """The least and the largest value of each option that has them."""
+    """Return the minimum and maximum of each option that has them."""
     found = {}
     for name, schema in definition.model_json_schema()["properties"].items():
         limited = next((each for each in schema.get("anyOf", ()) if "type" in each), schema)

@@ -1,4 +1,4 @@
-"""Trying a policy that is not saved yet on the calls that an agent has made."""
+"""The rehearsal of an unsaved policy on the past calls of an agent."""
 
 from __future__ import annotations
 
@@ -19,19 +19,22 @@ from agents.selectors.visible import runs_for
 from agents.services.errors import InvalidRequest
 
 POLICY_FIELDS = {"approval_rules": "[]", "interrupt_on": "{}"}
-"""What is tried, with what an empty text means."""
+"""The fields of the policy, with the value of an empty text."""
 MAX_TEXT = 200_000
 
 
 class RehearsalForm(forms.Form):
-    """The unsaved part of the agent's own form that says what is asked."""
+    """The unsaved policy fields of the agent's form."""
 
     approval_rules = forms.CharField(required=False, max_length=MAX_TEXT)
     interrupt_on = forms.CharField(required=False, max_length=MAX_TEXT)
     rehearsal_days = forms.IntegerField(min_value=1, max_value=MAX_DAYS)
 
     def policy(self) -> dict[str, Any]:
-        """Only what was sent: who may not change a field has none. Raises `ValidationError`."""
+        """Return the submitted fields. Raises `ValidationError`.
+
+        Fields that the user cannot change are missing.
+        """
         found: dict[str, Any] = {}
         for name, empty in POLICY_FIELDS.items():
             if name in self.data:
@@ -43,7 +46,7 @@ class RehearsalForm(forms.Form):
 
 
 def rehearsal_page(page: ModelAdmin[Agent], request: HttpRequest, object_id: str) -> HttpResponse:
-    """The page that the agent's form opens with what is typed there. Changes nothing."""
+    """Show the result for the values in the agent's form. Changes nothing."""
     agent = page.get_object(request, object_id)
     if agent is None:
         raise Http404("There is no such agent.")
@@ -71,7 +74,7 @@ def rehearsal_page(page: ModelAdmin[Agent], request: HttpRequest, object_id: str
 
 
 def _found(agent: Agent, form: RehearsalForm, request: HttpRequest) -> tuple[Rehearsal | None, str]:
-    """What came of it, or why nothing did."""
+    """Return the result, or None and the problem."""
     if not form.is_valid():
         name, messages = next(iter(form.errors.items()))
         return None, f"{name}: {messages[0]}"
@@ -86,7 +89,7 @@ def _found(agent: Agent, form: RehearsalForm, request: HttpRequest) -> tuple[Reh
 
 
 def _shown(found: Rehearsal) -> list[dict[str, str]]:
-    """The examples as the page may show them."""
+    """Return the examples as text that is safe to display."""
     return [
         {
             "run": example.run_id,

@@ -1,4 +1,4 @@
-"""The relations of agents to rows of features, in the form of an agent."""
+"""Relations of agents to rows of features, as fields of the agent's form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agents.services.errors import InvalidRequest
 
 
 class RowSelector(FilteredSelectMultiple):
-    """The admin's two lists. Its script puts them first in their element, before a label."""
+    """The admin's two lists in their own element: their script puts them before the label."""
 
     def render(self, *arguments: Any, **more: Any) -> SafeString:
         return format_html(
@@ -29,7 +29,7 @@ class RowSelector(FilteredSelectMultiple):
 
 
 class RelationField(forms.ModelMultipleChoiceField):
-    """The rows that an agent can have. `checked` also asks the feature."""
+    """A choice of the rows that an agent can have. `checked` runs the check of the feature."""
 
     def __init__(self, relation: AgentRelation) -> None:
         super().__init__(
@@ -41,12 +41,12 @@ class RelationField(forms.ModelMultipleChoiceField):
         self.relation = relation
 
     def begin(self, agent: Agent) -> list[Any]:
-        """Offer the rows that `agent` can have. Return the keys of those that it has."""
+        """Set the choices for `agent`. Return the keys of its current rows."""
         self.queryset = self.relation.choices(agent)
         return [row.pk for row in self.relation.rows(agent)]
 
     def checked(self, agent: Agent, rows: Any) -> list[Any]:
-        """Return what was chosen for `agent`. Raises `ValidationError`."""
+        """Return the selected rows for `agent`. Raises `ValidationError`."""
         chosen = list(rows)
         try:
             self.relation.check(agent, chosen)
@@ -56,7 +56,7 @@ class RelationField(forms.ModelMultipleChoiceField):
 
 
 def relation_form_fields(may_change: Callable[[str], bool]) -> dict[str, forms.Field]:
-    """Return the form fields of the relations that the person may change, by name."""
+    """Return the form fields of the relations that the user can change, by name."""
     return {
         relation.name: RelationField(relation)
         for relation in relations()
@@ -65,7 +65,7 @@ def relation_form_fields(may_change: Callable[[str], bool]) -> dict[str, forms.F
 
 
 def relation_fieldsets(may_change: Callable[[str], bool]) -> list[tuple[str, dict[str, Any]]]:
-    """Return a fieldset for each relation. A person who may only look sees the names."""
+    """Return a fieldset for each relation. For relations that are read-only it shows the names."""
     return [
         (relation.title, {"fields": [relation.name if may_change(relation.name) else shown]})
         for relation, shown in zip(relations(), relations_shown(), strict=True)
@@ -73,13 +73,13 @@ def relation_fieldsets(may_change: Callable[[str], bool]) -> list[tuple[str, dic
 
 
 def relations_shown() -> list[Callable[[Agent], str]]:
-    """Return a function for each relation that shows the rows of an agent. The admin calls it."""
+    """Return for each relation a function that shows an agent's rows in the admin."""
     return [_shown(relation) for relation in relations()]
 
 
 @cache
 def _shown(relation: AgentRelation) -> Callable[[Agent], str]:
-    """Always the same function: the admin compares those of a form with each other."""
+    """Return the function for a relation. Cached, because the admin compares these functions."""
     show: Any = partial(_names, relation)
     show.__name__ = relation.name
     show.short_description = relation.name.replace("_", " ")

@@ -1,4 +1,4 @@
-"""Runs: a list to find one, a page that tells all of it, and two actions: cancel and resume."""
+"""The admin of runs: a list, a page with the details, and actions to cancel and resume."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class DelegationFilter(admin.SimpleListFilter):
 
 @admin.register(Run)
 class RunAdmin(JournalAdmin):
-    """Nothing here writes a run's rows but `cancel_for` and `resume_run`."""
+    """The admin of runs. Only `cancel_for` and `resume_run` change rows."""
 
     page_template = "admin/agents/run/timeline.html"
     list_display = [
@@ -82,7 +82,7 @@ class RunAdmin(JournalAdmin):
     list_select_related = ["agent_version__agent", "owner", "clock"]
     search_fields = ["^id", "^thread__id", f"owner__{USERNAME}", "agent_version__agent__slug"]
     search_help_text = "The beginning of a run's or a thread's id, an owner, or an agent's slug."
-    # Ids begin with the time: the same order as created_at, and the key has an index.
+    # The same order as created_at, since ids start with the time; the primary key has an index.
     ordering = ["-id"]
     actions = ["cancel_selected", "resume_selected"]
 
@@ -90,7 +90,7 @@ class RunAdmin(JournalAdmin):
         return runs_for(request.user)
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
-        """May cancel and resume. The rows themselves nobody edits."""
+        """Return whether the user can cancel and resume runs. The rows are not editable."""
         return bool(request.user.has_perm(OPERATE))
 
     @admin.display(ordering="agent_version__agent__slug")
@@ -124,7 +124,7 @@ class RunAdmin(JournalAdmin):
 
     @admin.action(description="Cancel the selected runs", permissions=["operate"])
     def cancel_selected(self, request: HttpRequest, queryset: QuerySet[Run]) -> Any:
-        """Asks first. Who may cancel which run is looked at run by run, by the service."""
+        """Cancel after a confirmation. The service checks the permission for each run."""
 
         def cancel(run: Run) -> str:
             outcome = self._cancel(request, run)
@@ -139,7 +139,7 @@ class RunAdmin(JournalAdmin):
             self._operate(request, run, self._resume)
 
     def act_on_row(self, request: HttpRequest, row: Run) -> HttpResponse:
-        """The buttons of a run's page."""
+        """Handle the buttons of a run's page."""
         if not self.has_operate_permission(request):
             raise PermissionDenied
         operations = {"cancel": self._cancel, "resume": self._resume}
@@ -151,7 +151,7 @@ class RunAdmin(JournalAdmin):
     def _operate(
         self, request: HttpRequest, run: Run, operation: Callable[[HttpRequest, Run], str]
     ) -> None:
-        """Do it to one run and say what came of it; one refusal does not keep the others."""
+        """Apply an operation to one run and add a message. A refusal does not stop the others."""
         try:
             outcome = operation(request, run)
         except (ServiceError, IllegalTransition) as error:
@@ -180,7 +180,7 @@ class RunAdmin(JournalAdmin):
         ).get(pk=row.pk)
         pages = Paginator(range(1, last_turn(run) + 1), TURNS_PER_PAGE)
         page = pages.get_page(request.GET.get("turns"))
-        # The person's message is turn 0.
+        # Turn 0 is the person's message.
         first = page.start_index() if page.has_previous() else 0
         pending = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING)
         return {
@@ -227,7 +227,7 @@ class RunAdmin(JournalAdmin):
         ]
 
     def whole_text(self, request: HttpRequest, run_id: str, part: str, pk: int) -> HttpResponse:
-        """One message, input or result in full, to be saved."""
+        """Download one message, input or result in full."""
         run = self.get_queryset(request).filter(pk=run_id).first()
         if not self.has_view_permission(request, run):
             raise PermissionDenied
@@ -257,7 +257,7 @@ def _tokens(clock: RunClock) -> str:
 
 
 def run_tag(run: Run) -> SafeString:
-    """The run's status, and what it waits for."""
+    """Return the run's status, with the wait reason."""
     status = tag(run.status, run.get_status_display())
     if space := waiting_for_space(run):
         return format_html('{} <span class="vel-quiet">{}</span>', status, space)

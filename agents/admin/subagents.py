@@ -1,4 +1,4 @@
-"""The subagents of an agent, edited with it: one save of all is one version."""
+"""The subagents of an agent, saved with it as one version."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agents.services.errors import InvalidRequest
 
 
 class SubagentForm(forms.ModelForm):
-    """What it lacks, such as sandbox, network, approvals and databases, it has from its agent."""
+    """A subagent. Other options, such as sandbox, network and approvals, come from its agent."""
 
     tools = JsonText(empty=None, help_text=Subagent._meta.get_field("tools").help_text)
     skills = JsonText(empty=[], help_text=Subagent._meta.get_field("skills").help_text)
@@ -56,7 +56,7 @@ class SubagentForm(forms.ModelForm):
         return skills
 
     def _post_clean(self) -> None:
-        """Once the row is put together, see whether a run could pin it."""
+        """Check whether a run could use the completed subagent."""
         super()._post_clean()  # type: ignore[misc]  # the stubs lack it
         if self.errors:
             return
@@ -71,10 +71,10 @@ class SubagentForm(forms.ModelForm):
 
 
 class SubagentFormSet(BaseInlineFormSet):
-    """Writes nothing itself: `save_agent` takes the rows that are left."""
+    """Subagents of an agent. Does not save: `save_agent` stores the rows in `kept`."""
 
     def kept(self) -> list[Subagent]:
-        """The rows that the agent has from now on."""
+        """Return the rows that the agent keeps."""
         gone = self.deleted_forms
         return [
             form.instance
@@ -93,7 +93,7 @@ class SubagentFormSet(BaseInlineFormSet):
 
 
 class SubagentInline(admin.StackedInline):
-    """Whoever may change an agent may change its subagents, and nobody else."""
+    """Subagents in the agent's form, for people who can change the agent."""
 
     model = Subagent
     form = SubagentForm
@@ -116,7 +116,7 @@ class SubagentInline(admin.StackedInline):
 
 
 def rows_of(formsets: Any) -> list[Subagent] | None:
-    """What the form's subagents are to be; None where the person was not shown any to change."""
+    """Return the subagents in the form. None if the user cannot edit them."""
     for formset in formsets:
         if isinstance(formset, SubagentFormSet):
             return formset.kept()
@@ -124,7 +124,7 @@ def rows_of(formsets: Any) -> list[Subagent] | None:
 
 
 def copies_of(agent: Agent) -> list[Subagent]:
-    """The same subagents for another agent."""
+    """Return copies of the subagents, for another agent."""
     fields = [
         field.name for field in Subagent._meta.concrete_fields if field.name not in ("id", "agent")
     ]

@@ -1,4 +1,4 @@
-"""Threads: who talks with which agent, and the whole conversation to read."""
+"""The admin of threads, with the whole conversation."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ThreadAdmin(JournalAdmin):
 
     @admin.action(description="Erase the selected threads", permissions=["erase"])
     def erase_selected(self, request: HttpRequest, queryset: QuerySet[Thread]) -> Any:
-        """Asks first. Django's own log would keep titles: the audit log has the entries."""
+        """Erase after a confirmation. Not logged by Django, which would keep titles of threads."""
 
         def erase(thread: Thread) -> str:
             erase_thread(thread.pk, by=person(request))
@@ -76,9 +76,9 @@ class ThreadAdmin(JournalAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Thread]:
         everyones = request.user.has_perm(VIEW_ALL)
-        # A subagent's is read on the page of its run.
+        # A subagent's thread is shown on the page of its run.
         threads = Thread.objects.filter(root=None) if everyones else threads_for(request.user)
-        # A subquery: joined and grouped, the count would be taken of every thread, not of a page.
+        # A subquery: a join with GROUP BY would count the runs of all threads, not of one page.
         counted = Run.objects.filter(thread=OuterRef("pk")).order_by().values("thread")
         total = counted.annotate(total=Count("pk")).values("total")
         return threads.annotate(run_total=Coalesce(Subquery(total), 0))
@@ -98,7 +98,7 @@ class ThreadAdmin(JournalAdmin):
             .order_by("number")
         )
         pages = Paginator(runs, RUNS_PER_PAGE)
-        # What was said last is what one comes for.
+        # Show the latest messages first.
         page = pages.get_page(request.GET.get("page", pages.num_pages))
         of_page = list(page)
         turns = turns_of(of_page)
@@ -121,7 +121,7 @@ class ThreadAdmin(JournalAdmin):
         }
 
     def act_on_row(self, request: HttpRequest, row: Thread) -> HttpResponse | dict[str, Any]:
-        """Restore the files: asked once more before it is done."""
+        """Restore the files, after a confirmation."""
         if "step" not in request.POST or not request.user.has_perm(RESTORE):
             raise PermissionDenied
         step = step_of(row.pk, request.POST.get("step"))

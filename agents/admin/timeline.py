@@ -1,4 +1,4 @@
-"""A run as a reader follows it: turn by turn, what was said, called, decided and returned."""
+"""A run as a timeline: messages, calls, decisions and results by turn."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TURNS_PER_PAGE = 100
 
 @dataclass(frozen=True)
 class ShownPart:
-    """One content block of a message. `kind` is text, thinking, or the block's own type."""
+    """A content block of a message. `kind` is text, thinking, or the block's own type."""
 
     kind: str
     text: ShownText
@@ -38,7 +38,7 @@ class ShownPart:
 
 @dataclass(frozen=True)
 class ShownDecision:
-    """An approval request of a call, and what became of it."""
+    """An approval request of a call, with its decision."""
 
     request: ApprovalRequest
     reason: ShownText
@@ -47,7 +47,7 @@ class ShownDecision:
 
 @dataclass(frozen=True)
 class ShownCall:
-    """A tool call. `edited_input` is what ran where a person changed the input."""
+    """A tool call. `edited_input` is the input that ran if a person changed it."""
 
     call: ToolCall
     tool: str
@@ -61,14 +61,14 @@ class ShownCall:
 
 @dataclass
 class Turn:
-    """One model call and the tools it asked for. Turn 0 is the person's message."""
+    """A model call and its tool calls. Turn 0 is the person's message."""
 
     number: int
     message: Message | None = None
     parts: list[ShownPart] = field(default_factory=list)
     calls: list[ShownCall] = field(default_factory=list)
     notes: list[ShownPart] = field(default_factory=list)
-    """What the engine told the model after it."""
+    """Messages of the engine to the model after the turn."""
 
     @property
     def is_request(self) -> bool:
@@ -76,7 +76,7 @@ class Turn:
 
 
 def last_turn(run: Run) -> int:
-    """The number of the run's latest turn, whether it was answered or only began to call tools."""
+    """Return the number of the run's latest turn, with or without a finished reply."""
     last = run.messages.aggregate(last=Max("turn"))["last"] or 0
     called = run.tool_calls.aggregate(last=Max("turn"))["last"] or 0
     return max(last, called)
@@ -85,16 +85,16 @@ def last_turn(run: Run) -> int:
 def turns_of(
     runs: Sequence[Run], *, first: int = 0, last: int = TURNS_PER_PAGE
 ) -> dict[str, list[Turn]]:
-    """The turns `first` to `last` of each run, by the run's id. Three queries, however many runs.
+    """Return the turns `first` to `last` of each run, by run id, with three queries in total.
 
-    Of long inputs and results only the beginning is read.
+    Reads only the start of long inputs and results.
     """
     window = Q(run__in=runs, turn__gte=first, turn__lte=last)
     turns: dict[str, dict[int, Turn]] = {run.pk: {} for run in runs}
     messages = Message.objects.filter(window).order_by("run_id", "turn", "position")
     for message in messages.iterator(chunk_size=ROWS_AT_ONCE):
         parts = list(_parts(message.blocks))
-        del message.content  # of perhaps megabytes; a page shows the beginnings of parts
+        del message.content  # may be megabytes; a page shows the start of parts
         turn = _turn(turns, message.run_id, message.turn)
         if message.role == MessageRole.USER and message.turn:
             turn.notes += parts
@@ -133,7 +133,7 @@ def _parts(blocks: Iterable[dict[str, Any]]) -> Iterable[ShownPart]:
     for block in blocks:
         kind = str(block.get("type", ""))
         if kind == "tool_use":
-            continue  # its row in the journal says more
+            continue  # its journal row has more details
         if kind == "text":
             yield ShownPart(kind, shown(str(block.get("text", ""))))
         elif kind == "thinking":
@@ -145,7 +145,7 @@ def _parts(blocks: Iterable[dict[str, Any]]) -> Iterable[ShownPart]:
 
 
 def _decisions(window: Q) -> dict[int | None, list[ShownDecision]]:
-    """The approval requests of the window's calls, by the call's key."""
+    """Return the approval requests of the window's calls, by the call's key."""
     found: dict[int | None, list[ShownDecision]] = defaultdict(list)
     requests = (
         ApprovalRequest.objects.filter(window)
@@ -164,7 +164,7 @@ def _decisions(window: Q) -> dict[int | None, list[ShownDecision]]:
 
 
 def _shown_call(call: Any, decisions: tuple[ShownDecision, ...]) -> ShownCall:
-    """`call` is a `ToolCall` with the beginnings and the sizes of its texts as annotations."""
+    """Return a displayed call. `call` has the start and size of its texts as annotations."""
     return ShownCall(
         call=call,
         tool=visible(call.tool),

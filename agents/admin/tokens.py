@@ -1,4 +1,4 @@
-"""API tokens: who has which, making one, and revoking."""
+"""The admin of API tokens: list, create and revoke."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agents.services.tokens import check_name, create_token, revoke_token
 
 
 class TokenForm(forms.ModelForm):
-    """A new token. Only superusers make tokens for others: a token acts as its user."""
+    """A new token. Only superusers create tokens for others, because a token acts as its user."""
 
     scopes = forms.MultipleChoiceField(
         choices=TokenScope.choices,
@@ -49,7 +49,7 @@ class TokenForm(forms.ModelForm):
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(SealedAdmin):
-    """A token is never changed or deleted, so that the record of it stays; it is revoked."""
+    """The admin of tokens. A token can only be revoked, so that the record remains."""
 
     form = TokenForm
     list_display = [
@@ -76,7 +76,7 @@ class ApiTokenAdmin(SealedAdmin):
         return bool(request.user.has_perm("agents.change_apitoken"))
 
     def get_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> list[Any]:
-        """Of a token that exists, everything but its digest."""
+        """Return the form fields, or for an existing token all fields except the digest."""
         if obj is not None:
             dates = ["created_at", "last_used_at", "expires_at", "revoked_at"]
             return ["user", "name", "shown_prefix", "shown_scopes", "state", *dates]
@@ -92,7 +92,7 @@ class ApiTokenAdmin(SealedAdmin):
     def save_model(
         self, request: HttpRequest, obj: ApiToken, form: TokenForm, change: bool
     ) -> None:
-        """Make the token and show its secret, this once."""
+        """Create the token and show its secret once."""
         token, secret = create_token(
             obj.user if request.user.is_superuser else person(request),
             name=obj.name,

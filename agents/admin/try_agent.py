@@ -1,4 +1,4 @@
-"""Trying an agent: a run of one's own, in a new thread, with the version that is stored."""
+"""Test of an agent: a run of the current user in a new thread, with the stored version."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def try_page(page: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    """Ask for a message; start the run; go and watch it."""
+    """Show a form for a message, start the run and redirect to its page."""
     agent = page.get_queryset(request).filter(pk=object_id).first()
     if agent is None:
         raise Http404("There is no such agent.")
@@ -57,7 +57,7 @@ def try_page(page: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResp
 
 
 def _page_of(run: Run) -> str:
-    """Where it can be watched; in a project without Vel's pages, the admin's."""
+    """Return the URL of the run's page, or of the admin in a project without Vel's pages."""
     try:
         return reverse("web:run", args=[run.pk])
     except NoReverseMatch:

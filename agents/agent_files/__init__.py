@@ -1,4 +1,4 @@
-"""Agents as YAML files: their form, reading with line numbers, and writing.
+"""Agents as YAML files: schema, parsing with line numbers, and writing.
 
-Nothing here knows rows; `agents.services.agent_definitions.files` does.
+This package uses no rows; `agents.services.agent_definitions.files` does.
 """

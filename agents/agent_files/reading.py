@@ -1,7 +1,7 @@
-"""YAML as data with the line of each value. No anchors, aliases, tags or duplicate keys.
+"""Parsing of YAML to data with line numbers. Rejects anchors, aliases, tags and duplicate keys.
 
-A few hundred bytes of aliases are enough to hang a reader that expands them; here the reader never
-gets that far. Depth and number of values are counted while they are read.
+A few hundred bytes of aliases can block a parser that expands them. This parser stops before that,
+and checks depth and number of values while it parses.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ MAX_VALUES = 20_000
 _MOST_TOLD = 300
 
 Path = tuple[str | int, ...]
-"""Where a value stands: names of keys, and numbers of items from 0."""
+"""The path to a value: names of keys, and indexes of items."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileProblem:
-    """What is wrong with a file. `line` counts from 1; `place` is as in subagents.0.tools."""
+    """A problem in a file. `line` counts from 1; `place` is a path such as subagents.0.tools."""
 
     line: int
     place: str
@@ -35,7 +35,7 @@ class FileProblem:
 
 
 class BadFile(Exception):
-    """A file that cannot be taken, with all that is wrong with it."""
+    """The file is invalid. Contains all problems."""
 
     def __init__(self, problems: list[FileProblem]) -> None:
         super().__init__("\n".join(map(str, problems)))
@@ -44,13 +44,13 @@ class BadFile(Exception):
 
 @dataclass
 class Document:
-    """A file's data. `lines` has the line of each value and, under the same path, of its key."""
+    """The data of a file. `lines` has the line of each value, or of its key."""
 
     data: dict[str, Any]
     lines: dict[Path, int] = field(default_factory=dict)
 
     def line_of(self, path: Path) -> int:
-        """The line of `path`, or of what it stands in."""
+        """Return the line of `path`, or of its nearest parent."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
@@ -60,7 +60,7 @@ class Document:
 
 
 def read_document(text: str) -> Document:
-    """The one mapping in `text`. Raises `BadFile`."""
+    """Return the one mapping in `text`. Raises `BadFile`."""
     if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
         raise _bad(1, f"the file is larger than {MAX_BYTES:,} bytes")
     try:
@@ -70,7 +70,7 @@ def read_document(text: str) -> Document:
         mark = error.problem_mark or error.context_mark
         said = " ".join((error.problem or error.context or "this is no YAML").split())
         raise _bad(mark.line + 1 if mark else 1, said[:_MOST_TOLD]) from None
-    except yaml.YAMLError as error:  # a character that YAML has not
+    except yaml.YAMLError as error:  # an invalid character
         raise _bad(1, " ".join(str(error).split())[:_MOST_TOLD]) from None
     if not isinstance(node, yaml.MappingNode):
         raise _bad(1, "an agent's file is a mapping: lines of `field: value`")
@@ -84,7 +84,7 @@ def _bad(line: int, message: str) -> BadFile:
 
 
 class _Loader(yaml.SafeLoader):
-    """Composes nodes, and stops at the first that is not plain or is one too many."""
+    """Composes nodes. Stops at the first node that is not plain, or exceeds a limit."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -113,7 +113,7 @@ _PLAIN = {f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "null
 
 
 class _Builder:
-    """Data of nodes: texts, numbers, booleans, null, lists, mappings with texts as keys."""
+    """Converts nodes to texts, numbers, booleans, null, lists, and mappings with text keys."""
 
     def __init__(self, loader: _Loader, lines: dict[Path, int]) -> None:
         self._loader = loader
@@ -142,7 +142,7 @@ class _Builder:
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         line = node.start_mark.line + 1
-        if node.tag not in _PLAIN:  # also what YAML takes for a date: JSON has none
+        if node.tag not in _PLAIN:  # also dates, which JSON does not have
             return _storable(node.value, line)
         try:
             value = self._loader.construct_object(node)

@@ -1,4 +1,4 @@
-"""What an agent's file can contain, and its JSON schema."""
+"""The fields of an agent file, and its JSON schema."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ secrets, stay where they are. The owner is not part of it."""
 
 
 class Identity(BaseModel):
-    """What an agent is called."""
+    """The name and description of an agent."""
 
     name: str = Field(min_length=1, max_length=100)
     slug: str = Field(pattern=r"^[-a-zA-Z0-9_]{1,100}$")
@@ -35,7 +35,7 @@ class Identity(BaseModel):
 
 
 class Rows(BaseModel):
-    """Whom it delegates to, who decides about it, and who may use it."""
+    """Its subagents, the groups that approve its calls, and the people who can use it."""
 
     subagents: tuple[SubagentSpec, ...] = ()
     approver_groups: tuple[Name, ...] = ()
@@ -46,11 +46,11 @@ class Rows(BaseModel):
 
 @lru_cache(maxsize=1)
 def file_class() -> type[BaseModel]:
-    """Return the class of a file: what an agent is called, its options, and its rows."""
-    # An annotation is enough for pydantic, and a type checker cannot know these names.
+    """Return the class of a file: the agent's identity, its options and its rows."""
+    # Pydantic needs only annotations, and type checkers cannot know these names.
     fields: dict[str, Any] = {relation.name: (tuple[Name, ...], ()) for relation in relations()}
     of_relations = create_model("Relations", **fields)
-    # Pydantic takes the fields of the last base first.
+    # The order of fields in pydantic starts with the last base.
     bases = (Rows, of_relations, definition_class(), Identity)
     config = ConfigDict(frozen=True, extra="forbid")
     whole = type("AgentFile", bases, {"__doc__": _DOC, "model_config": config})
@@ -64,7 +64,7 @@ def file_fields() -> dict[str, FieldInfo]:
 
 
 def ambiguous_options(attributes: Iterable[str]) -> list[str]:
-    """Return the options and relations of features that have the name of something else.
+    """Return options and relations of features whose names are already in use.
 
     `attributes` are the names that each agent has as an object.
     """
@@ -78,19 +78,19 @@ def ambiguous_options(attributes: Iterable[str]) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _defaults() -> dict[str, Any]:
-    """The default of each field that has one, as JSON data."""
+    """Return the default of each field that has one, as JSON data."""
     return dict(file_class().model_construct().model_dump(mode="json"))
 
 
 def default_of(name: str) -> Any:
-    """Return the value of a field that is not in the file; None for those that must be there."""
+    """Return the value of a field that is not in the file. None for required fields."""
     return copy.deepcopy(_defaults().get(name))
 
 
 def check_shape(data: dict[str, Any]) -> list[Any]:
-    """Return the errors of `data`, in the names of `file_fields`, as pydantic describes them."""
+    """Return pydantic's errors for `data`, with the names of `file_fields`."""
     try:
-        # As JSON, so that a list fits a tuple, although a number does not fit a text.
+        # As JSON, so that a list is valid for a tuple, but a number is not valid for a text.
         file_class().model_validate_json(json.dumps(data), strict=True)
     except ValidationError as error:
         return list(error.errors(include_url=False))
@@ -98,12 +98,11 @@ def check_shape(data: dict[str, Any]) -> list[Any]:
 
 
 def in_snake_case(data: dict[str, Any]) -> tuple[dict[str, Any], dict[Path, Path]]:
-    """`data` with the names that a file may also use put into those of `file_fields`.
+    """Return `data` with alternative names converted to `file_fields`, and the original paths.
 
-    `systemPrompt` is system_prompt, of subagents as well; `model` may be an object with provider
-    and model; `customAgents` (or `subagents`) may be an object of subagents by name, each with a
-    `systemPromptAddition`. Names that are neither stay, to be refused. Also returned
-    is where in `data` each renamed part stands.
+    Alternatives: `systemPrompt` for system_prompt, also in subagents; `model` as an object with
+    provider and model; `customAgents` (or `subagents`) as an object of subagents by name, each with
+    an optional `systemPromptAddition`. Unknown names are not changed, and are refused later.
     """
     found, origin = _renamed(data, file_fields(), {"customAgents": "subagents"})
     model = found.get("model")
@@ -139,7 +138,7 @@ def _renamed(
     origin: dict[Path, Path] = {}
     for key, value in data.items():
         name = names.get(key, key)
-        # Twice under two names: the second stays as it is, and is refused by it.
+        # If both names are used, the second is not changed, and is refused later.
         name = key if name in found or (name != key and name in data) else name
         found[name] = value
         origin[(name,)] = (key,)

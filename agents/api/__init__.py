@@ -1,5 +1,6 @@
-"""The REST API, version 1: authentication, shapes and statuses over selectors and services.
+"""Version 1 of the REST API: authentication, schemas and status codes over selectors and services.
 
-Nothing is decided here. A view reads its query or body, asks a selector what the person may see,
-calls one service, and shows the result; every refusal becomes a problem document in `problems`.
+A view contains no rules of its own. It parses the query or body, gets the visible rows from a
+selector, calls one service and serializes the result. `problems` turns each error into a problem
+document.
 """

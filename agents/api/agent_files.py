@@ -1,4 +1,4 @@
-"""Agents as YAML files: docs/agent-files.md."""
+"""Endpoints for agents as YAML files: docs/agent-files.md."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from agents.services.errors import NotFound
 
 
 class AgentFileShape(serializers.Serializer[object]):
-    """A file, as the one of an export."""
+    """An agent file, as exported."""
 
     slug = serializers.CharField()
     yaml = serializers.CharField()
 
 
 class ImportBody(StrictSerializer):
-    """A file. With `dry_run` nothing is stored; `base`, of a dry run, binds to what it showed."""
+    """An agent file. With `dry_run` nothing is stored; `base` of a dry run binds to its diff."""
 
     yaml = Text(max_length=MAX_BYTES)
     dry_run = Flag(default=False)
@@ -36,7 +36,7 @@ class ImportBody(StrictSerializer):
 
 
 class ImportShape(serializers.Serializer[object]):
-    """What was imported, or would be. `id` and `version` are null for a dry run."""
+    """The result of an import or a dry run. `id` and `version` are null for a dry run."""
 
     slug = serializers.CharField()
     id = serializers.CharField(allow_null=True)
@@ -47,7 +47,7 @@ class ImportShape(serializers.Serializer[object]):
 
 
 class ExportAgent(ApiView):
-    """`GET /agents/{id}/export`: for the agent's owner, and people who may view agents."""
+    """The endpoint `GET /agents/{id}/export`, for the owner and people who can view agents."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -64,7 +64,7 @@ class ExportAgent(ApiView):
 
 
 class ImportAgent(ApiView):
-    """`POST /agents/import`: new, or as one new version of the agent with this slug."""
+    """The endpoint `POST /agents/import`: stores an agent, or a new version of an existing one."""
 
     scopes: ClassVar = {"POST": TokenScope.MANAGE}
 

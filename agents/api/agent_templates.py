@@ -1,4 +1,4 @@
-"""What an agent can begin with: docs/agent-templates.md."""
+"""Templates for new agents: docs/agent-templates.md."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from agents.models import TokenScope
 
 
 class NewAgentBody(StrictSerializer):
-    """`name` empty for the template's own."""
+    """A new agent from a template. If `name` is empty, it is the name of the template."""
 
     template = Text(max_length=100)
     name = Text(max_length=100, default="", allow_blank=True)
 
 
 class TemplateShape(serializers.Serializer[AgentTemplate]):
-    """`needs` says what an operator should give the agent, empty for nothing."""
+    """A template. `needs` lists the resources that an operator should provide, or is empty."""
 
     slug = serializers.CharField()
     name = serializers.CharField()
@@ -36,7 +36,7 @@ class TemplatesShape(serializers.Serializer[object]):
 
 
 class AgentTemplates(ApiView):
-    """`GET /agent-templates`"""
+    """The endpoint `GET /agent-templates`."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 

@@ -1,4 +1,4 @@
-"""The agents that a person may start runs with."""
+"""Endpoints for the agents that a person can use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from agents.services.errors import NotFound
 
 
 class Agents(ApiView):
-    """`GET /agents`, `POST /agents {template, name}`"""
+    """The endpoints `GET /agents` and `POST /agents {template, name}`."""
 
     scopes: ClassVar = {"GET": TokenScope.READ, "POST": TokenScope.MANAGE}
 
@@ -58,14 +58,14 @@ class Agents(ApiView):
 
 
 class OneAgent(ApiView):
-    """`GET /agents/{id}`, where the id may be the slug"""
+    """The endpoint `GET /agents/{id}`. The id can be the slug."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
     @operation("get_agent", "Read an agent", answer=AgentDetailShape)
     def get(self, request: Request, agent_id: str) -> Response:
         mine = agents_for(person(request))
-        # An id comes first: another agent's slug may look like one.
+        # The id has priority: the slug of another agent may look like an id.
         agent = mine.filter(pk=agent_id).first() or mine.filter(slug=agent_id).first()
         if agent is None:
             raise NotFound(

@@ -1,4 +1,4 @@
-"""What waits for a person, and the person's answer."""
+"""Endpoints for approval requests and decisions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from agents.services.errors import NotFound
 
 
 class Approvals(ApiView):
-    """`GET /approvals`: the longest waiting first."""
+    """The endpoint `GET /approvals`: oldest first."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -63,7 +63,7 @@ def _weight(request: ApprovalRequest) -> int:
 
 
 class OneApproval(ApiView):
-    """`GET /approvals/{id}`"""
+    """The endpoint `GET /approvals/{id}`."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -73,7 +73,7 @@ class OneApproval(ApiView):
 
 
 class DecideApproval(ApiView):
-    """`POST /approvals/{id}/decide`"""
+    """The endpoint `POST /approvals/{id}/decide`."""
 
     scopes: ClassVar = {"POST": TokenScope.APPROVE}
 
@@ -93,7 +93,7 @@ class DecideApproval(ApiView):
 
 
 def show_approval(user: AbstractBaseUser, approval_id: str) -> dict[str, object]:
-    """A request as `user` may see it."""
+    """Return a request as visible to `user`. Raises `NotFound`."""
     found: ApprovalRequest | None = (
         with_approval_columns(approvals_for(user)).filter(pk=approval_id).first()
     )

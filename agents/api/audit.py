@@ -19,7 +19,7 @@ from agents.services.errors import NotAllowed
 
 
 class AuditQuery(PageQuery):
-    """What to look for. All that is given holds; `since` and `before` are times."""
+    """Filters of the audit log, combined with AND. `since` and `before` are times."""
 
     q = serializers.CharField(required=False, max_length=200)
     action = serializers.CharField(required=False, max_length=60)
@@ -32,7 +32,7 @@ class AuditQuery(PageQuery):
 
 
 class AuditShape(serializers.Serializer[AuditEntry]):
-    """One entry. `changes` is `{field: [before, after]}`; `actor` is empty for nobody."""
+    """An audit entry. `changes` is `{field: [before, after]}`; `actor` is empty for the system."""
 
     id = serializers.CharField()
     created_at = serializers.DateTimeField()
@@ -49,13 +49,13 @@ class AuditShape(serializers.Serializer[AuditEntry]):
     note = serializers.CharField()
 
     def to_representation(self, entry: AuditEntry) -> dict[str, Any]:
-        """As the rows have it: what may be changed has any form."""
+        """Return the entry without conversion: values in `changes` have any type."""
         shown: dict[str, Any] = {str(name): getattr(entry, str(name)) for name in self.fields}
         return {**shown, "created_at": entry.created_at.isoformat()}
 
 
 class Audit(ApiView):
-    """`GET /audit`: who changed or decided what, the latest first. For `view_auditentry` only."""
+    """The endpoint `GET /audit`: latest first. Requires the permission `view_auditentry`."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 

@@ -1,4 +1,4 @@
-"""Chats as clients of the Vercel AI SDK lead them: a message in, the run's stream out."""
+"""Chat endpoints for clients of the Vercel AI SDK: they send a message and receive a stream."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from agents.services.runs.start import RunRequest
 from sandbox.errors import SandboxError
 
 AI_SDK_HEADER = "AI-SDK-Version"
-"""Says the version where a client cannot put a query behind its addresses."""
+"""Selects the version for clients that cannot add a query to their URLs."""
 
 VERSION = Header(
     AI_SDK_HEADER,
@@ -62,7 +62,7 @@ VERSION = Header(
 
 
 class Chat(ApiView):
-    """`POST /agents/{slug}/chat`: a message, or answers to requests for approval."""
+    """The endpoint `POST /agents/{slug}/chat`: a message, or responses to approval requests."""
 
     scopes: ClassVar = {"POST": TokenScope.READ}
     http_method_names = ["post"]
@@ -82,7 +82,7 @@ class Chat(ApiView):
         body = read_body(ChatBody, request)
         check_chat_id(body["id"])
         said = last_message(body["messages"])
-        # What is done needs its own scope beside the one for reading what comes of it.
+        # The action requires its own scope, in addition to the scope for reading the stream.
         needed = TokenScope.APPROVE if isinstance(said, Answers) else TokenScope.RUN
         require_scope(request, needed, beside=TokenScope.READ)
         slot = take_slot(request)
@@ -101,7 +101,7 @@ class Chat(ApiView):
         said: UserMessage | Answers,
         version: int,
     ) -> tuple[Run, int]:
-        """The run to stream, and after which seq."""
+        """Return the run to stream, and the seq to start after."""
         if isinstance(said, Answers):
             return answer(user, agent, body["id"], said, version)
         if body["trigger"] == "regenerate-message":
@@ -118,7 +118,7 @@ class Chat(ApiView):
             context=body.get("context"),
             source="chat",
         )
-        # A client that lost the answer sends the same message again.
+        # A client that lost the response sends the same message again.
         key = hashlib.sha256(f"{body['id']}\n{said.id}".encode()).hexdigest()
         try:
             made = create_run_with(request, said.files, owner=user, idempotency_key=f"chat:{key}")
@@ -128,7 +128,7 @@ class Chat(ApiView):
 
 
 class ChatHistory(ApiView):
-    """`GET /agents/{slug}/chat/{id}`: what was said, as UI messages."""
+    """The endpoint `GET /agents/{slug}/chat/{id}`: the conversation as UI messages."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -153,7 +153,7 @@ class ChatHistory(ApiView):
 
 
 class ChatStream(ApiView):
-    """`GET /agents/{slug}/chat/{id}/stream`: the message under way from its beginning, or 204."""
+    """The endpoint `GET /agents/{slug}/chat/{id}/stream`: the active message, or 204."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
     http_method_names = ["get"]
@@ -169,7 +169,7 @@ class ChatStream(ApiView):
         version = _version(request, read_query(ChatQuery, request))
         check_chat_id(chat_id)
         thread = chat_thread(person(request), agent, chat_id)
-        # A client asks for a chat that has just been made up, too.
+        # Clients also request the stream of a chat that they have just created.
         run = active_run(thread) if thread else None
         if run is None:
             return HttpResponse(status=204)
@@ -177,7 +177,7 @@ class ChatStream(ApiView):
 
 
 class CancelChat(ApiView):
-    """`POST /agents/{slug}/chat/{id}/cancel`: the client's own `stop()` only hangs up."""
+    """The endpoint `POST /agents/{slug}/chat/{id}/cancel`: `stop()` only disconnects."""
 
     scopes: ClassVar = {"POST": TokenScope.RUN}
 
@@ -203,7 +203,7 @@ def _shown(run: Run) -> dict[str, Any]:
 
 
 def _messages(runs: list[Run], too_long: Mapping[str, int], version: int) -> list[dict[str, Any]]:
-    """What was said, oldest first. The message under way is left to its stream."""
+    """Return the messages, oldest first, without the active one, which its stream sends."""
     said = messages_of(runs)
     ended = [run.pk for run in runs if run.has_ended and run.pk not in too_long]
     answers = {
@@ -246,7 +246,7 @@ def _may_read(run_id: str, user: Person) -> bool:
 
 
 def _version(request: Request, query: dict[str, Any]) -> int:
-    """The protocol's version: the client does not say it by itself."""
+    """Return the protocol version. The AI SDK does not send it automatically."""
     header = request.headers.get(AI_SDK_HEADER)
     if header is None:
         version: int = query.get("version", DEFAULT_VERSION)

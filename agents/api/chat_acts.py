@@ -1,4 +1,4 @@
-"""What a chat's client asks for beside a new message: answers to approvals, and trying again."""
+"""Other actions of a chat client: responses to approval requests, and retries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agents.states import ApprovalStatus, Decision, RunStatus
 def answer(
     user: AbstractBaseUser, agent: str, chat_id: str, said: Answers, version: int
 ) -> tuple[Run, int]:
-    """Decide as the client says, each request once. Nothing is decided if one id is wrong."""
+    """Apply the client's decisions, each request once. If one id is wrong, none is applied."""
     if not DIALECTS[version].stops_for_approvals:
         raise InvalidRequest(
             f"Version {version} knows no approvals: decide by POST /approvals/{{id}}/decide."
@@ -35,15 +35,15 @@ def answer(
         raise NotFound("This message has no such request that you may decide.")
     for each in said.answers:
         if statuses[each.approval_id] != ApprovalStatus.PENDING:
-            continue  # somebody else was first; the stream tells what was decided
+            continue  # decided already; the stream contains that decision
         decision = Decision.APPROVE if each.approved else Decision.REJECT
-        # The id stands for exactly what was shown.
+        # No digest: the id is bound to the displayed request.
         decide(each.approval_id, DecisionRequest(decision, reason=each.reason), by=user)
     return run, asked_at(run, ids)
 
 
 def try_again(user: AbstractBaseUser, agent: str, chat_id: str) -> Run:
-    """Let the last answer go on where it failed, for who may use the agent still."""
+    """Resume the last run if it failed. Raises `NotFound` if `user` can no longer use the agent."""
     thread = chat_of(user, agent, chat_id)
     if not agents_for(user).filter(pk=thread.agent_id).exists():
         raise NotFound(f"There is no agent {agent!r} that you may use.", code="unknown_agent")
@@ -58,7 +58,7 @@ def try_again(user: AbstractBaseUser, agent: str, chat_id: str) -> Run:
 
 
 def check_chat_id(chat_id: str) -> None:
-    """Refuse what no database takes, or no address of a chat's can hold."""
+    """Raise `InvalidRequest` if the id cannot be stored, or cannot be part of the URL of a chat."""
     fits = 0 < len(chat_id) <= CHAT_ID_CHARACTERS and chat_id.isprintable()
     if not fits or "/" in chat_id or chat_id in (".", ".."):
         raise InvalidRequest(
@@ -68,7 +68,7 @@ def check_chat_id(chat_id: str) -> None:
 
 
 def chat_of(user: AbstractBaseUser, agent: str, chat_id: str) -> Thread:
-    """The thread of a chat. Raises `NotFound`, or `InvalidRequest` for an id that none has."""
+    """Return the thread of a chat. Raises `NotFound`, or `InvalidRequest` for an invalid id."""
     check_chat_id(chat_id)
     thread = chat_thread(user, agent, chat_id)
     if thread is None:
@@ -77,5 +77,5 @@ def chat_of(user: AbstractBaseUser, agent: str, chat_id: str) -> Thread:
 
 
 def own_runs(user: Person) -> QuerySet[Run]:
-    """Those of `user`, whoever else may read them."""
+    """Return the runs owned by `user`, without runs of others that `user` can read."""
     return runs_for(user).filter(owner=user.pk)

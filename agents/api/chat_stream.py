@@ -1,4 +1,4 @@
-"""A run as the response of a chat: the AI SDK's chunks, made of its events as they come."""
+"""A run as the response of a chat: chunks of the AI SDK, converted from its events."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ DELETED = "The conversation was deleted."
 async def chat_frames(
     run_id: str, version: int, access: Access, *, after: int = 0
 ) -> AsyncGenerator[str, None]:
-    """The whole message of a run, or what comes after a seq for who has the rest.
+    """Yield the message of a run, or only the part after a seq that the client already has.
 
-    Ends with the run, or where the client must answer a request for approval.
+    Stops when the run ends, or when the client must respond to an approval request.
     """
     stream = UiStream(run_id, DIALECTS[version])
     try:
@@ -50,7 +50,7 @@ async def chat_frames(
 
 
 def _begin(stream: UiStream, after: int) -> list[Chunk]:
-    """Bring the projection to where the client is."""
+    """Replay the events up to `after`, which the client has, and return the first chunks."""
     try:
         if not after:
             return []
@@ -65,7 +65,7 @@ def _begin(stream: UiStream, after: int) -> list[Chunk]:
 async def _chunks(
     stream: UiStream, access: Access, after: int
 ) -> AsyncGenerator[Chunk | None, None]:
-    # All of its runs are one person's, who has just been found to be allowed to read the first.
+    # All runs of the tree have the same owner. The right to read the first was just checked.
     events = follow_tree(stream.run_id, positions={stream.run_id: after}, brief=True)
     async with aclosing(lasting(events, access)) as items:
         async for event in items:
@@ -76,7 +76,7 @@ async def _chunks(
                 yield chunk
             if not stream.awaits_answer or event.type != RunSuspended.type:
                 continue
-            # In a log that is read again it may have been decided long ago.
+            # In a replayed log, the request may have been decided already.
             if await database_sync_to_async(_is_parked)(stream.run_id):
                 for chunk in stream.finish_response():
                     yield chunk

@@ -1,4 +1,4 @@
-"""A run's events as server-sent events, from any point and then live."""
+"""Endpoint for a run's events as server-sent events, from any seq and then live."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ LAST_EVENT_ID = Header(
 
 
 class RunEventStream(ApiView):
-    """`GET /runs/{id}/events/stream?after=N`, until the run has ended.
+    """The endpoint `GET /runs/{id}/events/stream?after=N`: events until the run has ended.
 
-    `id` of each event is its seq, so that an `EventSource` that comes back goes on where it was;
-    after the end it is told by 204 to stay away. With `tree` also the events of subagents.
+    The `id` of each event is its seq, so an `EventSource` continues where it was after a reconnect.
+    After the end, a 204 makes it stop. `tree` adds the events of subagents.
     """
 
     scopes: ClassVar = {"GET": TokenScope.READ}
@@ -58,7 +58,7 @@ class RunEventStream(ApiView):
         run = watchable_runs_for(user).filter(pk=run_id).first()
         if run is None:
             raise run_not_found(run_id)
-        # The status was read first: the events of a run that has ended are complete.
+        # The status is read before the events: the events of an ended run are complete.
         if run.has_ended and not RunEvent.objects.filter(run=run, seq__gt=after).exists():
             return HttpResponse(status=204)
         slot = take_slot(request)
@@ -80,7 +80,7 @@ def may_watch(run_id: str, user: Person) -> bool:
 
 
 def _last_event_id(request: Request, after: int) -> int:
-    """What an `EventSource` has already, however it once began; else `after`."""
+    """Return the last seq that an `EventSource` has, from its header, or `after`."""
     given = request.headers.get("Last-Event-ID")
     if not given:
         return after
@@ -105,7 +105,7 @@ async def _frames(
 
 
 def _frame(run_id: str, event: StoredEvent) -> str:
-    # A subagent's seq would be taken for one of the run's own.
+    # The client would take the seq of a subagent's event for one of this run.
     known = f"id: {event.seq}\n" if event.run_id == run_id else ""
     return f"{known}data: {event.frame}\n\n"
 

@@ -1,4 +1,4 @@
-"""A run's event log, from any point."""
+"""Endpoint for a run's event log, from any seq."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agents.selectors.visible import watchable_runs_for
 
 
 class RunEvents(ApiView):
-    """`GET /runs/{id}/events?after=N&limit=M`"""
+    """The endpoint `GET /runs/{id}/events?after=N&limit=M`."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 

@@ -1,4 +1,4 @@
-"""A thread's files: listed, downloaded, uploaded, what changed them, and restored."""
+"""Endpoints for a thread's files: list, download, upload, changes and restore."""
 
 from __future__ import annotations
 
@@ -50,17 +50,20 @@ from sandbox.errors import FileError, SandboxError
 MAX_FILES = 1_000
 LIMITS = FileLimits(search_entries=5_000, search_seconds=2.0)
 FORM_BYTES = 1_000_000
-"""What a form may have beside its files."""
+"""Limit for the other fields of a form, in bytes."""
 
 
 class Files(ApiView):
-    """`GET /threads/{id}/files?path=`, `POST /threads/{id}/files` (multipart, `file` repeated)"""
+    """The endpoints `GET /threads/{id}/files?path=` and `POST /threads/{id}/files`.
+
+    POST is a multipart form with one or more fields `file`.
+    """
 
     scopes: ClassVar = {"GET": TokenScope.READ, "POST": TokenScope.RUN}
     parser_classes = (MultiPartParser,)  # type: ignore[assignment]  # a form, not JSON
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        # Before authentication, which looks for a CSRF token in the form and so reads all of it.
+        # Before authentication: its CSRF check reads the whole form.
         length = request.META.get("CONTENT_LENGTH") or "0"
         if not length.isdecimal() or int(length) > UploadSettings.now().UPLOAD_BYTES + FORM_BYTES:
             raise RequestDataTooBig("The upload is larger than a thread takes.")
@@ -112,7 +115,7 @@ class Files(ApiView):
 
 
 class FileContent(ApiView):
-    """`GET /threads/{id}/files/content?path=`: the bytes, as an attachment."""
+    """The endpoint `GET /threads/{id}/files/content?path=`: the bytes, as an attachment."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -130,7 +133,7 @@ class FileContent(ApiView):
 
 
 class Changes(ApiView):
-    """`GET /threads/{id}/changes`: the steps; with `run` and `turn`, or `step`, their files."""
+    """The endpoint `GET /threads/{id}/changes`: the steps, or the files of a step or turn."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -161,7 +164,7 @@ class Changes(ApiView):
 
 
 class Restore(ApiView):
-    """`POST /threads/{id}/restore`: to the state before or after a turn or a step."""
+    """The endpoint `POST /threads/{id}/restore`: to the state before or after a turn or a step."""
 
     scopes: ClassVar = {"POST": TokenScope.RUN}
 
@@ -186,7 +189,7 @@ class Restore(ApiView):
 
 
 def thread_of(user: AbstractBaseUser, thread_id: str) -> Thread:
-    """A thread of `user`'s own: nobody else sees its files."""
+    """Return a thread of `user`. Raises `NotFound` for threads of others."""
     thread = threads_for(user).filter(pk=thread_id).first()
     if thread is None:
         raise NotFound(f"You have no thread {thread_id!r}.", code="unknown_thread")

@@ -1,4 +1,4 @@
-"""Standing permissions: reading and revoking them, and trying a policy on past calls."""
+"""Endpoints for grants (list and revoke) and for rehearsing a policy on past calls."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from agents.services.errors import NotAllowed, NotFound
 
 
 class Grants(ApiView):
-    """`GET /grants`: newest first."""
+    """The endpoint `GET /grants`: newest first."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -45,7 +45,7 @@ class Grants(ApiView):
 
 
 class RevokeGrant(ApiView):
-    """`POST /grants/{id}/revoke`"""
+    """The endpoint `POST /grants/{id}/revoke`."""
 
     scopes: ClassVar = {"POST": TokenScope.APPROVE}
 
@@ -60,7 +60,7 @@ class RevokeGrant(ApiView):
 
 
 class RehearsePolicy(ApiView):
-    """`POST /agents/{id}/policy/rehearse`: changes nothing. For people who may change agents."""
+    """The endpoint `POST /agents/{id}/policy/rehearse`, for people who can change agents."""
 
     scopes: ClassVar = {"POST": TokenScope.READ}
 

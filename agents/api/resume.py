@@ -1,4 +1,4 @@
-"""Resuming a run that has ended."""
+"""Endpoint that resumes an ended run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from agents.services.runs.resume_ended import resume_as_new_run
 
 
 class ResumeRun(ApiView):
-    """`POST /runs/{id}/resume`: a new run of the same thread."""
+    """The endpoint `POST /runs/{id}/resume`: creates a new run in the same thread."""
 
     scopes: ClassVar = {"POST": TokenScope.RUN}
 

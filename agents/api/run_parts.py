@@ -1,4 +1,4 @@
-"""What belongs to a run: its to-dos, the files it made, its subagents."""
+"""Endpoints for the parts of a run: to-dos, artifacts and subagents."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from agents.services.files.artifacts import artifacts_of
 
 
 class Todos(ApiView):
-    """`GET /runs/{id}/todos`: the thread's list, as it was at the end of the run, or is now."""
+    """The endpoint `GET /runs/{id}/todos`: the thread's list at the end of the run, or now."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -41,7 +41,7 @@ class Todos(ApiView):
 
 
 class Artifacts(ApiView):
-    """`GET /runs/{id}/artifacts`: for its owner, whose alone the files are."""
+    """The endpoint `GET /runs/{id}/artifacts`, for the run's owner only."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -71,13 +71,13 @@ class Artifacts(ApiView):
 
 
 def _url(run: Run, path: str) -> str:
-    # What subagents write lies in directories of their thread, which nobody else begins with.
+    # A subagent writes to the directories of its own thread.
     place = reverse("api:file-content", kwargs={"thread_id": run.thread_id})
     return f"{place}?{urlencode({'path': path})}"
 
 
 class Subagents(ApiView):
-    """`GET /runs/{id}/subagents`: the runs below it, as a tree."""
+    """The endpoint `GET /runs/{id}/subagents`: the descendants as a tree."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 

@@ -1,4 +1,4 @@
-"""Starting, listing, reading and cancelling runs."""
+"""Endpoints that start, list, read and cancel runs."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from sandbox.errors import SandboxError
 
 
 def _answer_size(run: Any) -> int:
-    """Of a row of `with_run_columns`."""
+    """Return the size of the final answer. `run` is a row of `with_run_columns`."""
     return len(run.final_content or "")
 
 
 class Runs(UploadsView):
-    """`GET /runs`, `POST /runs` (JSON, or a form with files)"""
+    """The endpoints `GET /runs` and `POST /runs` (JSON, or a form with files)."""
 
     scopes: ClassVar = {"GET": TokenScope.READ, "POST": TokenScope.RUN}
     parser_classes = (StrictJSONParser, MultiPartParser)  # type: ignore[assignment]
@@ -52,7 +52,7 @@ class Runs(UploadsView):
     def get(self, request: Request) -> Response:
         query = read_query(RunListQuery, request)
         user = person(request)
-        # Subagents' runs are listed below their parent.
+        # Subagents' runs are listed with `parent`.
         if "parent" in query:
             runs = runs_for(user).filter(parent=query["parent"])
         else:
@@ -63,7 +63,7 @@ class Runs(UploadsView):
         for kind in trigger_kinds():
             if kind.source in query:
                 runs = runs.filter(trigger=query[kind.source])
-        # What has an index is above.
+        # The filters above have an index.
         among = runs if {"status", "agent", "started_by"} & set(query) else None
         if "status" in query:
             runs = runs.filter(status=query["status"])
@@ -110,7 +110,7 @@ class Runs(UploadsView):
 
 
 class OneRun(ApiView):
-    """`GET /runs/{id}`"""
+    """The endpoint `GET /runs/{id}`."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -120,7 +120,7 @@ class OneRun(ApiView):
 
 
 class CancelRun(ApiView):
-    """`POST /runs/{id}/cancel`"""
+    """The endpoint `POST /runs/{id}/cancel`."""
 
     scopes: ClassVar = {"POST": TokenScope.RUN}
 
@@ -134,13 +134,13 @@ class CancelRun(ApiView):
         cancel_for(user, run, reason=body["reason"])
         shown = show_run(user, run.id)
         if isinstance(request.auth, ApiToken) and TokenScope.READ not in request.auth.scopes:
-            # It may have been answered before: what was said is for tokens that read.
+            # The run may have an answer already, which requires a token that can read.
             shown |= {"output": None, "structured_output": None}
         return Response(shown)
 
 
 def show_run(user: AbstractBaseUser, run_id: str) -> dict[str, object]:
-    """A run as `user` may see it."""
+    """Return a run as visible to `user`. Raises `NotFound`."""
     run: Run | None = with_run_columns(runs_for(user)).filter(pk=run_id).first()
     if run is None:
         raise run_not_found(run_id)

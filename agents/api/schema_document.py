@@ -1,7 +1,7 @@
-"""The OpenAPI document of the API, made once in each process.
+"""The OpenAPI document of the API, generated once per process.
 
-drf-spectacular keeps its settings in one global object. Here they are put in its place whole and
-for a moment, so that a project's own `SPECTACULAR_SETTINGS` change nothing here, nor this there.
+drf-spectacular keeps its settings in a global object. Vel replaces all of them during generation,
+so a project's `SPECTACULAR_SETTINGS` have no effect on Vel, and Vel's have none on the project.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _own_settings() -> dict[str, Any]:
         "POSTPROCESSING_HOOKS": [],
         "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     }
-    # `SERVE_…` and the generator's class belong to views that are not used here.
+    # `SERVE_…` and the generator class are settings of views that Vel does not use.
     defaults = {
         name: value
         for name, value in SPECTACULAR_DEFAULTS.items()
@@ -81,14 +81,14 @@ def _version() -> str:
 
 
 def _without_marks(result: Any) -> Any:
-    """The document without drf-spectacular's own marks on choices."""
+    """Return the document without drf-spectacular's own markers on choices."""
     if isinstance(result, dict):
         return {k: _without_marks(v) for k, v in result.items() if k != "x-spec-enum-id"}
     return [_without_marks(each) for each in result] if isinstance(result, list) else result
 
 
 def make_document(patterns: list[Any]) -> tuple[dict[str, Any], list[str]]:
-    """(the OpenAPI 3.1 document of these URL patterns, what it complains of)."""
+    """Return the OpenAPI 3.1 document of these URL patterns, and the warnings about it."""
     with _making, patched_settings(_own_settings()), GENERATOR_STATS.silence():
         document = VelSchemaGenerator(patterns=patterns).get_schema(public=True)
         complaints = [*GENERATOR_STATS._warn_cache, *GENERATOR_STATS._error_cache]
@@ -98,10 +98,10 @@ def make_document(patterns: list[Any]) -> tuple[dict[str, Any], list[str]]:
 
 @cache
 def api_document() -> dict[str, Any]:
-    """The document of this API, without `servers`. Not to be changed."""
+    """Return the document of this API, without `servers`. Callers must not change it."""
     return make_document(urlpatterns)[0]
 
 
 def document_at(server: str) -> dict[str, Any]:
-    """The document for who reaches the API at the path or URL `server`."""
+    """Return the document for a client that reaches the API at the path or URL `server`."""
     return {**api_document(), "servers": [{"url": server}]}

@@ -1,4 +1,4 @@
-"""`/schema`: the OpenAPI document; `/docs`: a page made of it, without scripts."""
+"""The views `/schema`, the OpenAPI document, and `/docs`, a page of it without scripts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SchemaQuery(StrictSerializer):
 
 
 class Schema(ApiView):
-    """`GET /schema?format=`"""
+    """The endpoint `GET /schema?format=`."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -52,7 +52,7 @@ class Schema(ApiView):
 
 
 class Docs(ApiView):
-    """`GET /docs`: for people, who are sent to sign in."""
+    """The endpoint `GET /docs`, for people. Redirects to the login page."""
 
     scopes: ClassVar = {"GET": SESSION_ONLY}
 
@@ -76,9 +76,8 @@ class Docs(ApiView):
 
 
 def document_for(request: Request) -> dict[str, Any]:
-    """The document with the address at which this request has found the API."""
-    # Loaded with the first request: drf-spectacular takes a tenth of a second, which commands
-    # that only look at the URLs need not pay.
+    """Return the document with the address at which this request reached the API."""
+    # Imported on the first request: drf-spectacular takes 0.1 s, which commands need not spend.
     document = import_module("agents.api.schema_document")
     found: dict[str, Any] = document.document_at(request.path.rpartition("/")[0])
     return found

@@ -1,4 +1,4 @@
-"""A person's threads: listed, read and named."""
+"""Endpoints that list, read, rename and erase a person's threads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from agents.services.threads import rename_thread
 
 
 class Threads(ApiView):
-    """`GET /threads`: your own, the newest first."""
+    """The endpoint `GET /threads`: your own, newest first."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -52,9 +52,9 @@ class Threads(ApiView):
 
 
 class OneThread(ApiView):
-    """`GET`, `PATCH` and `DELETE /threads/{id}`"""
+    """The endpoints `GET`, `PATCH` and `DELETE /threads/{id}`."""
 
-    # Not with `run`: a narrow token that was stolen leaves what it did to be seen.
+    # DELETE requires `manage`: a stolen token with the scope `run` cannot erase its traces.
     scopes: ClassVar = {
         "GET": TokenScope.READ,
         "PATCH": TokenScope.RUN,
@@ -85,7 +85,7 @@ class OneThread(ApiView):
 
 
 def show_thread(user: AbstractBaseUser, thread_id: str) -> dict[str, object]:
-    """A thread of `user`'s own."""
+    """Return a thread of `user`. Raises `NotFound`."""
     thread = with_thread_columns(threads_for(user)).filter(pk=thread_id).first()
     if thread is None:
         raise NotFound(f"You have no thread {thread_id!r}.", code="unknown_thread")

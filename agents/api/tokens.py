@@ -1,4 +1,4 @@
-"""A person's own API tokens. Only sessions come here: no token makes, lists or ends tokens."""
+"""Endpoints for a person's own API tokens. They require a session: tokens cannot manage tokens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agents.services.tokens import create_own_token, revoke_own_token
 
 
 class Tokens(ApiView):
-    """`GET /tokens`: newest first. `POST /tokens`"""
+    """The endpoints `GET /tokens` (newest first) and `POST /tokens`."""
 
     scopes: ClassVar = {"GET": SESSION_ONLY, "POST": SESSION_ONLY}
 
@@ -43,7 +43,7 @@ class Tokens(ApiView):
 
 
 class OneToken(ApiView):
-    """`DELETE /tokens/{id}` revokes it, also again; the record of it stays."""
+    """The endpoint `DELETE /tokens/{id}` revokes a token. It is idempotent and keeps the record."""
 
     scopes: ClassVar = {"DELETE": SESSION_ONLY}
 

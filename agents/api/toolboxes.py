@@ -1,4 +1,4 @@
-"""The Python environments that agents can have."""
+"""Endpoint for toolboxes, the Python environments of agents."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ CONFIGURE = "agents.configure_sandbox"
 
 
 class Toolboxes(ApiView):
-    """`GET /toolboxes`: of agents that you may use; all of this host for who gives them to
-    agents."""
+    """The endpoint `GET /toolboxes`: those of agents that you can use.
+
+    People who can configure the sandbox of agents see all toolboxes of this host.
+    """
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -71,6 +73,6 @@ def _show(name: str, is_operator: bool) -> dict[str, Any]:
             "built_at": found.built_at,
         }
     if problem:
-        # The message names directories of the host.
+        # The message contains directories of the host.
         shown["problem"] = problem if is_operator else "It cannot be used: ask an operator."
     return shown

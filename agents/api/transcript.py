@@ -1,4 +1,4 @@
-"""What was said in a run or a thread, and every call that was made."""
+"""Endpoints for the messages and tool calls of a run or a thread."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ORDER = "transcript"
 
 
 class RunTranscript(ApiView):
-    """`GET /runs/{id}/transcript`"""
+    """The endpoint `GET /runs/{id}/transcript`."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -50,7 +50,7 @@ class RunTranscript(ApiView):
 
 
 class ThreadTranscript(ApiView):
-    """`GET /threads/{id}/transcript`: all of its runs, with what a fork began with."""
+    """The endpoint `GET /threads/{id}/transcript`: all of its runs, and the history of a fork."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -78,7 +78,7 @@ def _transcript(request: Request, runs: QuerySet[Run]) -> Response:
 
 
 class ToolCalls(ApiView):
-    """`GET /runs/{id}/tool-calls`"""
+    """The endpoint `GET /runs/{id}/tool-calls`."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -99,7 +99,7 @@ class ToolCalls(ApiView):
 
 
 class OneToolCall(ApiView):
-    """`GET /runs/{id}/tool-calls/{call_id}`"""
+    """The endpoint `GET /runs/{id}/tool-calls/{call_id}`."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -119,7 +119,7 @@ class OneToolCall(ApiView):
 
 
 def run_of(user: AbstractBaseUser, run_id: str) -> Run:
-    """A run that `user` may read."""
+    """Return a run that `user` can read. Raises `NotFound`."""
     run = runs_for(user).select_related("thread", "agent_version").filter(pk=run_id).first()
     if run is None:
         raise run_not_found(run_id)

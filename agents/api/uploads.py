@@ -1,4 +1,4 @@
-"""What people attach to the messages of a thread."""
+"""Endpoints for files that people attach to the messages of a thread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from sandbox.errors import SandboxError
 
 
 class Uploads(UploadsView):
-    """`GET /threads/{id}/uploads`, `POST /threads/{id}/uploads` (multipart, `file` repeated)"""
+    """The endpoints `GET /threads/{id}/uploads` and `POST /threads/{id}/uploads`.
+
+    POST is a multipart form with one or more fields `file`.
+    """
 
     scopes: ClassVar = {"GET": TokenScope.READ, "POST": TokenScope.RUN}
     parser_classes = (MultiPartParser,)  # type: ignore[assignment]  # a form, not JSON
@@ -53,7 +56,7 @@ class Uploads(UploadsView):
 
 
 class OneUpload(ApiView):
-    """`DELETE /threads/{id}/uploads/{upload}`"""
+    """The endpoint `DELETE /threads/{id}/uploads/{upload}`."""
 
     scopes: ClassVar = {"DELETE": TokenScope.RUN}
 

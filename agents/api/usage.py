@@ -1,4 +1,4 @@
-"""What was used, by day, agent, user and model."""
+"""Endpoint for usage by day, agent, user and model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class UsageQuery(StrictSerializer):
 
 
 class UsageDayShape(serializers.Serializer[object]):
-    """One day's replies of one user, agent and model. `cost`: US dollars, null for unknown."""
+    """The usage of one day, user, agent and model. `cost` is in US dollars; null if unknown."""
 
     day = serializers.DateField()
     agent = serializers.CharField()
@@ -41,7 +41,7 @@ class UsageDaysShape(serializers.Serializer[object]):
 
 
 class Usage(ApiView):
-    """`GET /usage?days=30`: of the runs that the caller may read, the latest day first."""
+    """The endpoint `GET /usage?days=30`: runs that the caller can read, latest day first."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 

@@ -1,5 +1,5 @@
-"""How the parts of a condition on a call are read: commands, paths and hosts.
+"""Conditions on calls, for commands, paths, hosts and recipients.
 
-Each has two ways to fit. To *permit* it must account for all of what the call says, in the one
-form that nobody can read otherwise; to ask or to deny, any part in any reading is enough.
+Each condition matches in two ways. To *permit*, it must match the whole call, in the only possible
+interpretation. To ask or to deny, a match of any part in any interpretation is enough.
 """

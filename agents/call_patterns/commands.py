@@ -1,7 +1,7 @@
 """Conditions on commands: RE2 expressions.
 
-A denial by pattern is a convenience: a shell has endless ways to write a command, and a program
-that the agent wrote can do anything. The sandbox is the boundary.
+To deny by pattern is only a convenience: a shell has endless ways to write a command, and a program
+of the agent can do anything. The sandbox is the boundary.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sandbox.backends.regex import compile_linear
 from sandbox.errors import InvalidRequest as InvalidPattern
 
 _OPERATORS = frozenset(";&|<>`$(){}\\\n\r")
-"""What can make one command into several, or into another than it reads."""
+"""Characters that can split a command into several, or change its meaning."""
 _UNREADABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
 
 _JOINED_LINE = re.compile(r"\\\r?\n")
@@ -34,12 +34,12 @@ _FEW_SIGNS = 10
 _PIECE = 64 * 1024
 _LONGEST_PIECE = 512 * 1024
 _MOST_BYTES = 24_000_000
-"""Of all views of a command: some characters become eighteen."""
+"""Limit for all views of a command. Some characters expand to eighteen."""
 _CUT = re.compile(r"[^$\\]{50}[A-Za-z0-9](?=[A-Za-z0-9])")
 
 
 def check_expression(source: str) -> None:
-    """Raises `InvalidPattern` for what RE2 does not take."""
+    """Raise `InvalidPattern` for an expression that RE2 does not accept."""
     if "\0" in source or not _is_unicode(source):
         raise InvalidPattern("the pattern holds NUL or invalid Unicode. Leave it out.")
     _whole(source)
@@ -47,12 +47,12 @@ def check_expression(source: str) -> None:
 
 
 def exactly(command: str) -> str:
-    """The expression that only `command` fits."""
+    """Return an expression that matches only `command`."""
     return str(re2.escape(command))
 
 
 class CommandReading:
-    """The commands of one call, read once for all expressions."""
+    """The commands of one call, parsed once for all expressions."""
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
@@ -60,10 +60,10 @@ class CommandReading:
         self._plain: dict[str, bool] = {}
 
     def permits(self, source: str, command: str) -> bool:
-        """Whether all of `command` fits, and is one plain command. Raises `TooMuchToRead`.
+        """Return whether `command` matches as a whole and is one plain command.
 
-        An expression that is written out, and so names one command only, fits that one whatever is
-        in it.
+        An expression that is fully literal matches its command even with special characters. Raises
+        `TooMuchToRead`.
         """
         if not _is_unicode(command):
             return False
@@ -77,7 +77,7 @@ class CommandReading:
         return self._steps.fullmatch(expression, data, simple=_is_simple(source))
 
     def occurs(self, source: str, command: str) -> bool:
-        """Whether something in `command` fits, as it stands or with what only disguises it removed.
+        """Return whether a part of `command` matches, as written or without obfuscation.
 
         Raises `TooMuchToRead`.
         """
@@ -108,12 +108,12 @@ def _is_doubtful(character: str) -> bool:
 
 
 def _is_simple(source: str) -> bool:
-    """Whether the expression has few states, however long the text is."""
+    """Return whether the expression has few states, for any length of the text."""
     return "{" not in source and len(_MEANING.findall(source)) <= _FEW_SIGNS
 
 
 def _views(command: str) -> list[bytes]:
-    """Raises `TooMuchToRead`."""
+    """Return the views of a command. Raises `TooMuchToRead`."""
     pieces: list[list[bytes]] = [[], [], [], [], []]
     size = 0
     for piece in _pieces(command):
@@ -139,7 +139,7 @@ def _views_of_piece(command: str) -> tuple[str, ...]:
 
 
 def _pieces(command: str) -> Iterator[str]:
-    """Parts with the same views as the whole: a cut is in a word, far from what disguises.
+    """Yield parts that have the same views as the whole: cuts are in words, away from special text.
 
     Raises `TooMuchToRead`.
     """
@@ -162,6 +162,6 @@ def _whole(source: str) -> Any:
 
 @lru_cache(maxsize=1024)
 def _anywhere(source: str) -> Any:
-    """`^` and `$` are the ends of any line: of each command, in the view that separates them."""
-    _whole(source)  # alone first: a stray `)` must not close the group
+    """Compile an expression for a search. `^` and `$` match at lines: each command in one view."""
+    _whole(source)  # first without the group: a stray `)` must not close it
     return compile_linear(f"(?ms:{source})")

@@ -1,4 +1,4 @@
-"""Which fields of an input a condition looks at."""
+"""The fields of an input that conditions read."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ PATH_FIELDS = (
     "destination",
     "attachments",
 )
-"""And names that end in `_path`, `_file`, `_dir` or `_directory`."""
+"""Also names that end with `_path`, `_file`, `_dir` or `_directory`."""
 HOST_FIELDS = ("url", "urls", "uri", "host", "hosts", "hostname", "endpoint", "proxy", "webhook")
-"""And names that end in `_url`, `_uri` or `_host`."""
+"""Also names that end with `_url`, `_uri` or `_host`."""
 
 RECIPIENT_FIELDS = ("to", "cc", "bcc", "attendees", "recipients")
 
@@ -43,9 +43,9 @@ def holds_recipient(name: str) -> bool:
 
 
 def whole_values(tool_input: Any, wanted: Callable[[str], bool]) -> list[str] | None:
-    """The texts of all wanted fields; None where one is no text or list of texts.
+    """Return the texts of all wanted fields. None if one is neither a text nor a list of texts.
 
-    For permits: fields on the top level, where a tool's own are.
+    Used for permits. Reads only the top level, which contains the tool's own fields.
     """
     if not isinstance(tool_input, Mapping):
         return None
@@ -61,7 +61,7 @@ def whole_values(tool_input: Any, wanted: Callable[[str], bool]) -> list[str] | 
 
 
 def any_values(tool_input: Any, wanted: Callable[[str], bool]) -> Iterator[str]:
-    """Every text in a wanted field, however deep."""
+    """Yield each text in a wanted field, at any depth."""
     rest = [tool_input]
     while rest:
         value = rest.pop()
@@ -76,7 +76,7 @@ def any_values(tool_input: Any, wanted: Callable[[str], bool]) -> Iterator[str]:
 
 
 def any_strings(tool_input: Any) -> Iterator[str]:
-    """Every text in it, names of fields included."""
+    """Yield each text in the input, including names of fields."""
     rest = [tool_input]
     while rest:
         value = rest.pop()

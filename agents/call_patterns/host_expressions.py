@@ -1,11 +1,10 @@
-"""A pattern for hosts as expressions for whole texts, so that RE2 reads each text once.
+"""A host pattern as expressions for whole texts, so that RE2 reads each text only once.
 
-A host stands in one of four places:
-
+A host can be in one of four places:
 - alone in a line, which is a part of a field for hosts;
-- after `//`, `https:` or `@`, up to what ends it there (an authority);
-- in brackets, as an IPv6 address does;
-- as a name with a dot anywhere. Letters that are not ASCII may belong to it or not.
+- after `//`, `https:` or `@`, up to the end of an authority;
+- in brackets, such as an IPv6 address;
+- anywhere, as a name with a dot. Adjacent letters that are not ASCII may belong to it or not.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _OCTET = re.compile(r"0|[1-9][0-9]?|1[0-9][0-9]|2[0-4][0-9]|25[0-5]|[0-9]*\*[0-9
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is looked for. `simple` as in `Steps.search`."""
+    """The expressions of a pattern. `simple` as in `Steps.search`."""
 
     lines: tuple[Any, ...]
     texts: tuple[Any, ...]
@@ -38,12 +37,12 @@ class Wanted:
 
 
 Spelled = Callable[[str, bool], str]
-"""A host as an expression: with the class of what `*` stands for, and whether it has a dot."""
+"""Returns a host as an expression, for the class that `*` matches and whether names have dots."""
 
 
 @lru_cache(maxsize=1024)
 def wanted(name: str) -> Wanted:
-    """The expressions of a pattern in its ASCII form, and of the other spellings of an address."""
+    """Return the expressions of a pattern in ASCII form, with other spellings of an IP address."""
     name = re.sub(r"\*+", "*", name)
     return _wanted(
         lambda wild, dotted: _expression(name, wild, dotted),
@@ -55,7 +54,7 @@ def wanted(name: str) -> Wanted:
 
 
 def wanted_words(words: Iterable[str]) -> Wanted:
-    """The expressions of words that are written out."""
+    """Return the expressions of literal words."""
     either = "|".join(map(re.escape, words))
     return _wanted(lambda wild, dotted: either)
 
@@ -71,7 +70,7 @@ def _wanted(
     numbers = numbers or []
 
     def place(begin: str, never: str, end: str, rest: str) -> str:
-        """As a whole up to `end`, or up to a port. `rest`: what may follow a number."""
+        """Return an expression for a host up to `end` or a port. `rest` can follow a number."""
         spelled = [f"(?:{each})(?:{rest})?" for each in numbers]
         whole = "|".join([host(f"[^.{never}]", False), *spelled])
         before = "|".join([host(f"[^.:{never}]", False), *spelled])
@@ -108,7 +107,7 @@ def _expression(name: str, wild: str, dotted: bool) -> str:
 
 
 def octets_of(name: str) -> tuple[str, ...] | None:
-    """The parts of a pattern that an IPv4 address can fit; None for other patterns."""
+    """Return the parts of a pattern that can match an IPv4 address. None for other patterns."""
     labels = name.split(".")
     if name.startswith("*.") and len(labels) < 4:
         labels = ["*"] * (4 - len(labels)) + labels
@@ -118,7 +117,7 @@ def octets_of(name: str) -> tuple[str, ...] | None:
 
 
 def numbers_for(octets: tuple[str, ...]) -> Any:
-    """Numbers with dots that may be such an address: 10.1 is 10.0.0.1 to many programs."""
+    """Return an expression for short forms of addresses: 10.1 is 10.0.0.1 for many programs."""
     first = _ANY_NUMBER if "*" in octets[0] else _spellings_of(int(octets[0]))
     return compile_linear(rf"(?i){first}(?:\.{_ANY_NUMBER}){{1,3}}")
 
@@ -130,12 +129,12 @@ def any_numbers() -> Any:
 
 @lru_cache(maxsize=1)
 def lone_numbers() -> Any:
-    """Numbers, with dots or without, where a host can stand."""
+    """Return an expression for numbers, with or without dots, at the place of a host."""
     return compile_linear(rf"(?i)(?:{BEFORE}|\[)[\[\]]*{_ANY_NUMBER}(?:\.{_ANY_NUMBER}){{0,3}}")
 
 
 def _spellings(octets: Sequence[str]) -> list[str]:
-    """An IPv4 address with one to four parts, each decimal, octal or hexadecimal."""
+    """Return spellings of an IPv4 address with one to four decimal, octal or hexadecimal parts."""
     if not octets or "*" in "".join(octets):
         return []
     values = list(map(int, octets))

@@ -1,4 +1,4 @@
-"""The texts in which a call's hosts are looked for: as they stand, and as programs read them."""
+"""Views of a call's texts for the search for hosts: as written, and as programs interpret them."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from agents.call_patterns.steps import TooMuchToRead
 from sandbox.backends.normal_form import normal_form
 
 MOST_BYTES = 24_000_000
-"""Of all views of a call. A model's reply has 4 MB; some characters become eighteen."""
+"""Limit for all views of a call. A reply has up to 4 MB; some characters expand to eighteen."""
 
 _SHELL = b"\"'\\\t\r\n"
-"""What a shell, or a reader of URLs, takes away: `ev"il.example`, `ev\\il.example`."""
+"""Characters that a shell or a URL parser removes: `ev"il.example`, `ev\\il.example`."""
 _IGNORED = tuple(
     character.encode()
     for character in map(
         chr, (0xAD, 0x34F, *range(0x1806, 0x180E), 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF)
     )
 ) + tuple(chr(code).encode() for code in range(0xFE00, 0xFE10))
-"""What has no shape, or what IDNA leaves out."""
+"""Invisible characters, and characters that IDNA removes."""
 _ESCAPE = re.compile(rb"%[0-9a-fA-F]{2}")
 _PIECE = 64 * 1024
 
 
 def views_of(tool_input: Any) -> list[bytes]:
-    """All texts of an input, one after the other, in each reading. A blank divides them.
+    """Return all texts of an input in each view, joined by spaces.
 
     Raises `TooMuchToRead`.
     """
@@ -43,7 +43,7 @@ def views_of(tool_input: Any) -> list[bytes]:
 
 
 def lines_of(tool_input: Any) -> list[bytes]:
-    """The texts of fields for hosts: a line each, and one for each part between `@`."""
+    """Return the texts of host fields, one per line, with a line for each part between `@`."""
     lines = "\n".join(
         text.replace("\n", " ").replace("@", "\n") for text in any_values(tool_input, holds_host)
     ).encode(errors="replace")
@@ -74,14 +74,14 @@ def _unquoted(view: bytes) -> bytes:
     while start < len(view):
         end = start + _PIECE
         if b"%" in view[end - 2 : end]:
-            end = view.rindex(b"%", end - 2, end)  # no escape is cut
+            end = view.rindex(b"%", end - 2, end)  # do not cut an escape
         pieces.append(unquote_to_bytes(view[start:end]))
         start = end
     return b"".join(pieces).decode(errors="replace").encode()
 
 
 def _folded(view: bytes) -> bytes:
-    """In lower case, and with the plain forms of letters and dots that have several."""
+    """Return lower case, with the plain forms of letters and dots that have several forms."""
     if view.isascii():
         return view
     pieces, size = [], 0
@@ -95,7 +95,7 @@ def _folded(view: bytes) -> bytes:
 
 
 def _pieces(view: bytes) -> Iterator[str]:
-    """Parts that are folded as the whole is: a cut is before ASCII, or at least before no mark."""
+    """Yield parts that fold like the whole: cut before ASCII, or else not before a mark."""
     start = 0
     while start < len(view):
         end = min(start + _PIECE, len(view))

@@ -1,4 +1,4 @@
-"""Conditions on hosts: `example.org`, `*.example.org` (all below it), `*` within other labels."""
+"""Conditions on hosts: `example.org`, `*.example.org` (names below it), `*` within other labels."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from sandbox.linux.egress.hosts import HostRefused, parse_endpoint
 _PATTERN = re.compile(r"\*|(?:\*\.)?[a-z0-9_*-]+(?:\.[a-z0-9_*-]+)*|[0-9a-f:]*:[0-9a-f:.]+")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _AMBIGUOUS = re.compile(r"[\x00-\x20\x7f\\%\"'<>^`{|}]")
-"""In a host part these are read differently by different programs."""
+"""Characters that programs interpret differently in a host."""
 _AMBIGUOUS_LETTERS = frozenset("ßς\u200c\u200d")
-"""The two versions of IDNA make different names of them."""
+"""Letters that the two versions of IDNA convert to different names."""
 
-# Found by RE2, in linear time: the text may be a megabyte of slashes.
+# RE2 finds them in linear time: the text may be a megabyte of slashes.
 _OTHER = r"\x{80}-\x{10ffff}"
 _RUN = rf"[a-zA-Z0-9_.{_OTHER}-]*"
 _INTERNATIONAL = re2.compile(rf"{_RUN}[{_OTHER}]{_RUN}\.{_RUN}|{_RUN}\.{_RUN}[{_OTHER}]{_RUN}")
@@ -44,19 +44,19 @@ _INTERNATIONAL_LINE = re2.compile(rf"[^\n]*[{_OTHER}][^\n]*")
 _HOST_LIKE = re2.compile(r"[\pL\pN\pM_-]+(?:\.[\pL\pN\pM_-]+)+")
 _DOTS = r".\x{3002}\x{ff0e}\x{ff61}"
 _LONGEST = 1_000
-"""Characters; no host has more in any spelling."""
+"""Maximum characters of a host in any spelling."""
 _MOST_LETTERS = 50_000
-"""Of international names that are put in their ASCII form for one call."""
+"""Limit of characters of international names that are converted to ASCII for one call."""
 _MOST_CANDIDATES = 100_000
-"""International names and numbers that are looked at one by one for one call."""
+"""Limit of international names and numbers that are checked one by one for one call."""
 _MOST_ADDRESSES = 50
 _STEPS_OF_URL = 3_000
-"""For one that is read on its own."""
+"""Steps to parse one URL."""
 _OF_NUMBERS = b"0123456789abcdefABCDEFxX."
 
 
 class HostReading:
-    """What one call may mean as hosts, read once for all patterns."""
+    """The possible hosts of one call, parsed once for all patterns."""
 
     def __init__(self, tool_input: Any, steps: Steps) -> None:
         self._input = tool_input
@@ -74,7 +74,7 @@ class HostReading:
         return lines_of(self._input)
 
     def fits(self, pattern: str) -> bool:
-        """Raises `TooMuchToRead`."""
+        """Return whether a host in the call matches. Raises `TooMuchToRead`."""
         name = _name(pattern)
         _compiled(pattern)
         if self._has(wanted(name)):
@@ -93,7 +93,7 @@ class HostReading:
         )
 
     def _has_address(self, pattern: str, octets: tuple[str, ...]) -> bool:
-        """Whether another spelling of an address that fits stands where a host can."""
+        """Return whether another spelling of a matching address is at the place of a host."""
         expression = _compiled(pattern)
         found = set()
         for number in self._numbers(octets):
@@ -118,7 +118,7 @@ class HostReading:
                     yield written[len(written.rstrip(_OF_NUMBERS)) :].decode()
 
     def _has_international(self, pattern: str) -> bool:
-        """Whether the ASCII form of a name with other letters fits."""
+        """Return whether the ASCII form of an international name matches."""
         expression, loosely = _compiled(pattern), _loosely(_name(pattern))
         for written in self._international():
             host = written.strip("[]").rstrip(".")
@@ -158,7 +158,7 @@ class HostReading:
 
 
 def check_pattern(pattern: str) -> None:
-    """Raises `InvalidPattern`."""
+    """Raise `InvalidPattern` if the pattern is not valid."""
     try:
         _compiled(pattern)
     except UnicodeError:
@@ -167,7 +167,7 @@ def check_pattern(pattern: str) -> None:
 
 
 def permits(pattern: str, tool_input: Any, steps: Steps) -> bool:
-    """Whether the call names hosts, in fields for them, and each fits.
+    """Return whether the call has hosts, in fields for hosts, and each matches.
 
     Raises `TooMuchToRead`.
     """
@@ -189,7 +189,7 @@ def permits(pattern: str, tool_input: Any, steps: Steps) -> bool:
 
 
 def _strict_host(text: str) -> str | None:
-    """The host of a URL, or of `host:port`, where there is only one way to read it."""
+    """Return the host of a URL or of `host:port`. None if it is ambiguous."""
     scheme = _SCHEME.match(text)
     rest = text[scheme.end() :] if scheme else text
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
@@ -217,7 +217,7 @@ def _with_and_without_port(authority: str) -> tuple[str, str]:
 
 
 def _ascii(host: str, *, strict: bool) -> str | None:
-    """A name as it is looked up: lower case, xn--, without the dot at its end."""
+    """Return a name as used for DNS: lower case, xn--, without a final dot."""
     name = host.removesuffix(".")
     if strict and _AMBIGUOUS_LETTERS & set(name):
         return None
@@ -231,7 +231,7 @@ def _ascii(host: str, *, strict: bool) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _name(pattern: str) -> str:
-    """A pattern in lower case and ASCII. Raises `UnicodeError`."""
+    """Return a pattern in lower case and ASCII. Raises `UnicodeError`."""
     name = pattern.strip("[]").removesuffix(".").lower()
     if name.isascii():
         return name
@@ -256,9 +256,9 @@ def _compiled(pattern: str) -> Any:
 
 
 def _may_be_encoded(name: str) -> bool:
-    """Whether part of a name has to be put in its ASCII form, to see whether it fits.
+    """Return whether a name's labels may only match in their ASCII form.
 
-    A label becomes `xn--…`, or ASCII as the views have it.
+    A label becomes `xn--…`, or the ASCII text that the views contain.
     """
     for label in name.split("."):
         first, star, _ = label.partition("*")
@@ -271,7 +271,7 @@ def _may_be_encoded(name: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _loosely(name: str) -> Any:
-    """What a name must be before its labels with other letters are put in their ASCII form."""
+    """Return an expression that a name must match before its conversion to ASCII."""
     below = name.startswith("*.")
     other = f"[^{_DOTS}]*[{_OTHER}][^{_DOTS}]*"
     labels = [

@@ -1,10 +1,9 @@
-"""Conditions on paths: `*` stays within a name, a part `**` stands for any number of directories.
+"""Conditions on paths: `*` matches within a name, `**` as a part matches any number of directories.
 
-A pattern that is not absolute starts where relative paths do; to ask or to deny, one that begins
-with `**` is meant anywhere.
-
-Paths are compared as text, as the file tools make them canonical. The file tools follow no link;
-a program in the sandbox does.
+A relative pattern starts where relative paths start. To ask or to deny, a pattern that starts with
+`**` matches anywhere.
+Paths are compared as text, in the canonical form of the file tools. File tools follow no links, but
+programs in the sandbox do.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ from sandbox.errors import PathRefused
 from sandbox.paths import MAX_PATH_BYTES, WORKING_DIR, is_within, normalise, resolve_workspace_path
 
 _DEFAULTS = {"ls": ".", "grep": ".", "glob": "."}
-"""Where file tools look that are not told where."""
+"""The default paths of file tools."""
 _DEEP_TOOLS = frozenset({"grep", "glob"})
-"""They read everything below the path that they are given."""
+"""These tools read everything below their path."""
 _MAGIC = frozenset("*?[{")
 _LONGEST = 10 * 2 * MAX_PATH_BYTES
-"""Characters of the longest path that may be taken, all written as escapes."""
+"""Maximum characters of a path, all written as escapes."""
 
 
 def check_pattern(pattern: str) -> None:
-    """Raises `InvalidPattern`."""
+    """Raise `InvalidPattern` if the pattern is not valid."""
     if "\0" in pattern or any("\ud800" <= character <= "\udfff" for character in pattern):
         raise InvalidPattern("the pattern holds NUL or invalid Unicode. Leave it out.")
     if ".." in pattern.split("/"):
@@ -46,14 +45,14 @@ def check_pattern(pattern: str) -> None:
 
 
 class PathReading:
-    """The paths of one call in their canonical form, made once for all patterns."""
+    """The paths of one call in canonical form, parsed once for all patterns."""
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
         self._canonical: dict[tuple[str, str], str | None] = {}
 
     def permits(self, pattern: str, tool: str, tool_input: Any, *, sandbox: bool) -> bool:
-        """Whether the call names paths and each fits. Raises `TooMuchToRead`."""
+        """Return whether the call has paths and each matches. Raises `TooMuchToRead`."""
         named = _named(tool, tool_input)
         if not named:
             return False
@@ -64,7 +63,7 @@ class PathReading:
         )
 
     def occurs(self, pattern: str, tool: str, tool_input: Any, *, sandbox: bool) -> bool:
-        """Whether any path fits, in upper or lower case, or what a search goes through.
+        """Return whether a path matches, ignoring case, or whether a search covers such a path.
 
         Raises `TooMuchToRead`.
         """
@@ -73,7 +72,7 @@ class PathReading:
         named = [*any_values(tool_input, holds_path), *_unnamed(tool, tool_input)]
         for path in self._each(named, tool, sandbox):
             if path is None:
-                return True  # no file tool takes it; whatever else it may mean is not let through
+                return True  # file tools refuse it, and other meanings must not pass
             if self._fits(expression, pattern, path):
                 return True
             if tool in _DEEP_TOOLS and is_within(_literal(pattern, start), path):
@@ -93,7 +92,7 @@ class PathReading:
 
 
 def named_paths(tool: str, tool_input: Any) -> list[str]:
-    """The paths that a call names, for a person who allows them; empty where that is unclear."""
+    """Return the paths of a call, for a person who permits them. Empty if they are unclear."""
     return _named(tool, tool_input) or []
 
 
@@ -105,7 +104,7 @@ def _named(tool: str, tool_input: Any) -> list[str] | None:
 
 
 def _unnamed(tool: str, tool_input: Any) -> list[str]:
-    """Paths that a call means without a field for them."""
+    """Return the paths that a call uses without a field for them."""
     found = []
     given = tool_input if isinstance(tool_input, Mapping) else {}
     fields = [name for name, value in given.items() if holds_path(name) and value is not None]
@@ -127,7 +126,7 @@ def _places_of_glob(pattern: str, path: object) -> list[str]:
 
 
 def _default(tool: str) -> str | None:
-    """The path of a tool that is called without one, as far as it has one."""
+    """Return the default path of a tool, or None."""
     mount = mount_of_tool(tool)
     return _DEFAULTS.get(tool) if mount is None else mount.tools[tool]
 
@@ -149,14 +148,14 @@ def _canonical(path: str, tool: str, sandbox: bool) -> str | None:
         try:
             return resolve_workspace_path(absolute)
         except PathRefused:
-            return absolute  # a mount beside the workspace, or nothing at all
+            return absolute  # a mount next to the workspace, or a missing path
     except PathRefused:
         return None
 
 
 @lru_cache(maxsize=1024)
 def _literal(pattern: str, start: str) -> str:
-    """The directory above the first wildcard, or the whole path."""
+    """Return the directory above the first wildcard, or the whole path."""
     parts = _parts(pattern, start)
     fixed = next((n for n, part in enumerate(parts) if "*" in part), len(parts))
     return "/" + "/".join(parts[:fixed])

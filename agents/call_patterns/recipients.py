@@ -1,4 +1,4 @@
-"""Conditions on whom a call writes to: `ann@example.org`, `*@example.org`, `*@*.example.org`."""
+"""Conditions on recipients: `ann@example.org`, `*@example.org`, `*@*.example.org`."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _INTERNATIONAL = re2.compile(rf"({_PART}+)@({_PART}*[\x{{80}}-\x{{10ffff}}]{_PAR
 _MOST_LETTERS = 50_000
 """Of international domains that are put in their ASCII form for one call."""
 _LONGEST = 1_000
-"""Characters; no address has more."""
+"""Maximum characters of an address."""
 
 
 def check_pattern(pattern: str) -> None:
-    """Raises `InvalidPattern`."""
+    """Raise `InvalidPattern` if the pattern is not valid."""
     if not _PATTERN.fullmatch(pattern.lower()):
         raise InvalidPattern("write an address, as ann@example.org or *@example.org.")
 
 
 def permits(pattern: str, tool_input: Any, steps: Steps) -> bool:
-    """Whether the call names recipients, each as a plain address, and each fits.
+    """Return whether the call has recipients, each is a plain address, and each matches.
 
     Raises `TooMuchToRead`.
     """
     if not isinstance(tool_input, Mapping):
         return False
-    # An empty list of copies is none.
+    # An empty list of copies has no recipients.
     given = {name: value for name, value in tool_input.items() if value != []}
     named = whole_values(given, holds_recipient)
     if not named:
@@ -56,7 +56,7 @@ def permits(pattern: str, tool_input: Any, steps: Steps) -> bool:
 
 
 def occurs(pattern: str, tool_input: Any, steps: Steps) -> bool:
-    """Whether any recipient, however it is written, fits. Raises `TooMuchToRead`."""
+    """Return whether a recipient in any notation matches. Raises `TooMuchToRead`."""
     named = "\n".join(any_values(tool_input, holds_recipient)).encode(errors="replace")
     expression, simple = _anywhere(pattern), _is_simple(pattern)
     if steps.search(expression, named, simple=simple):
@@ -87,7 +87,7 @@ def _is_simple(pattern: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _anywhere(pattern: str) -> Any:
-    """An address as `_compiled` takes it, with what it cannot hold around it."""
+    """Compile the pattern of `_compiled` for a search, with delimiters around the address."""
     check_pattern(pattern)
     sides = [re.sub(r"\*+", "*", side) for side in pattern.split("@")]
     address = "@".join(

@@ -1,42 +1,44 @@
-"""How much of one call its conditions may read, all rules together."""
+"""The budget for conditions on one call, for all rules together."""
 
 from __future__ import annotations
 
 from typing import Any
 
 MOST_STEPS = 300_000_000
-"""About a second. A step is a byte that RE2 looks at, or a byte for each instruction of an
-expression for which it may have to follow all of them."""
+"""About one second. A step is a byte that RE2 reads.
+
+For expressions that are not simple, it is a byte for each instruction of the expression.
+"""
 
 
 FEW_WILDCARDS = 6
-"""With so few, the states that RE2 has to follow stay few as well."""
+"""With so few wildcards, RE2 also has few states."""
 
 _OVERHEAD = 500
-"""Steps that any question to RE2 takes."""
+"""Minimum steps of each call of RE2."""
 
 
 class TooMuchToRead(Exception):
-    """The call is too long, or too odd, to be compared with a condition.
+    """The call is too long or too unusual for a condition.
 
-    To ask or to deny, the condition then fits; to permit, it does not.
+    To ask or to deny, the condition matches; to permit, it does not.
     """
 
 
 class Steps:
-    """What is left."""
+    """The remaining steps."""
 
     def __init__(self) -> None:
         self.left = MOST_STEPS
 
     def take(self, number: int) -> None:
-        """Raises `TooMuchToRead`."""
+        """Spend steps. Raises `TooMuchToRead`."""
         self.left -= number
         if self.left < 0:
             raise TooMuchToRead
 
     def search(self, expression: Any, data: bytes, *, simple: bool) -> bool:
-        """Whether it is in `data`. `simple`: RE2 follows few states, however long the data is."""
+        """Return whether it occurs in `data`. `simple`: few states of RE2 for any length."""
         self._take_for(expression, data, simple)
         return expression.search(data) is not None
 

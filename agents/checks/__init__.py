@@ -1,4 +1,4 @@
-"""Django system checks of what the apps need, in any project. They register themselves."""
+"""Django system checks of Vel's apps. They register themselves."""
 
 from agents.checks import embedding, events, features, places, settings, tools
 

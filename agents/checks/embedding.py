@@ -1,6 +1,6 @@
-"""Django system checks of a project that has Vel's apps: what they need of its settings.
+"""Django system checks of the settings of a project that embeds Vel.
 
-What is missing is named with what to do. Doors that are not mounted need nothing.
+Each message names the missing part and a solution. Doors that are not mounted are not checked.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _ORIGIN = f"{request_origin.__module__}.{request_origin.__name__}"
 
 @register()
 def check_project(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """What every project needs in which agents run."""
+    """Check the requirements of every project that runs agents."""
     return [*_users(), *_times(), *_databases(), *_queue()]
 
 
 @register()
 def check_doors(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """What the API and the pages need, where they are mounted."""
+    """Check the requirements of the API and the pages, if they are mounted."""
     if not getattr(settings, "ROOT_URLCONF", ""):
         return []
     has_api, has_pages = _is_mounted("api:runs"), _is_mounted("web:home")
@@ -124,7 +124,7 @@ def _is_mounted(name: str) -> bool:
 
 
 def _namespaces() -> Iterator[CheckMessage]:
-    """Links are made by the names `api:` and `web:`."""
+    """Check the namespaces `api:` and `web:`, which links use."""
     found: dict[str, set[bool]] = {}
     for app_name, names, path in _namespaces_in(get_resolver().url_patterns):
         if app_name in ("api", "web"):
@@ -149,7 +149,7 @@ def _namespaces() -> Iterator[CheckMessage]:
 def _namespaces_in(
     patterns: Any, above: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, list[str], str]]:
-    """(app_name, the namespaces down to it, the module) of all that is included."""
+    """Yield (app_name, the namespaces down to it, the module) of all includes."""
     for item in patterns:
         inner = getattr(item, "url_patterns", None)
         if inner is None:
@@ -190,11 +190,11 @@ _WHY = {
 
 
 def _is_a(path: str, wanted: str) -> bool:
-    """Whether a project's own middleware is a subclass of the one that is wanted."""
+    """Return whether a project's middleware is a subclass of the required one."""
     try:
         own, base = import_string(path), import_string(wanted)
     except ImportError:
-        return False  # Django itself says so
+        return False  # reported by Django
     return isinstance(own, type) and isinstance(base, type) and issubclass(own, base)
 
 

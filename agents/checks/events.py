@@ -12,7 +12,7 @@ from agents.events.registry import event_types
 
 @register
 def check_event_types(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Each class in a list `EVENTS` can be written, under a type of its own."""
+    """Check that each class in a list `EVENTS` can be stored, with a unique type."""
     try:
         event_types()
     except ImproperlyConfigured as error:

@@ -14,7 +14,7 @@ from agents.kernel.lazy_modules import lazy_modules
 from agents.models import Agent
 
 with lazy_modules:
-    # pydantic costs 0.2 s, and the supervisor and most commands check nothing.
+    # pydantic takes 0.2 s, and the supervisor and most commands run no checks.
     from agents.agent_files import shape
 
 
@@ -34,12 +34,12 @@ MODULES = (
     "status",
     "urls",
 )
-"""The modules in which features say what they add."""
+"""The modules of features with their extensions."""
 
 
 @register()
 def check_features(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Each feature has the apps that it needs, modules that work, and places for its hooks."""
+    """Check each feature: required apps, modules that can be imported, and the order of hooks."""
     found: list[CheckMessage] = []
     for feature in features():
         found += [
@@ -52,7 +52,7 @@ def check_features(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
             if label not in apps.app_configs
         ]
     if found:
-        return found  # its modules could not be imported without it
+        return found  # its modules cannot be imported without the app
     try:
         taken = shape.ambiguous_options(dir(Agent))
     except ImproperlyConfigured as error:

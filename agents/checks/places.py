@@ -1,4 +1,4 @@
-"""Django system checks of models and directories that the settings name."""
+"""Django system checks of models and directories in the settings."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ with lazy_modules:
 
 @register()
 def check_places(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """The provider, the model and the directories of the settings can be there."""
+    """Check the provider, the model and the directories in the settings."""
     found: list[CheckMessage] = []
     try:
         ModelSettings.now()
         ScriptSettings.now()
     except ImproperlyConfigured:
-        return []  # which `check_vel_settings` says
+        return []  # reported by `check_vel_settings`
     if problem := settings_places.default_model_problem():
         found.append(Error(problem, id="vel.E015"))
     if problem := settings_places.scripts_directory_problem():

@@ -1,4 +1,4 @@
-"""A Django system check of the dictionaries that hold Vel's settings."""
+"""A Django system check of the dictionaries with Vel's settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Django system check of tools of one's own: one that cannot be used must not be missed."""
+"""A Django system check of a project's own tools. Reports tools that cannot be used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agents.kernel.lazy_modules import lazy_modules
 from agents.settings import ToolSettings
 
 with lazy_modules:
-    # The tools cost 0.25 s, and most commands of `vel` check nothing.
+    # The tools take 0.25 s, and most commands of `vel` run no checks.
     from agents.middleware import registry
     from agents.middleware.custom import registered
 
@@ -21,11 +21,11 @@ _HINT = 'VEL["TOOLS"] is a list of dotted paths (VEL_TOOLS: with commas); see do
 
 @register(Tags.security)
 def check_tools(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Each path of `VEL["TOOLS"]` leads to a tool, under a name that no other has."""
+    """Check that each path in `VEL["TOOLS"]` is a tool with a unique name."""
     try:
         ToolSettings.now()
     except ImproperlyConfigured:
-        return []  # which `check_vel_settings` says
+        return []  # reported by `check_vel_settings`
     try:
         names = registered.registered_tools().keys()
         taken = sorted(names & registry.built_in_tools().keys())

@@ -1,1 +1,1 @@
-"""WebSocket doors."""
+"""WebSocket consumers."""

@@ -1,4 +1,4 @@
-"""Reading what a client sends on a run's socket."""
+"""Parsing of the frames that a client sends on a run's socket."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from agents.kernel.features import collect
 from agents.services.errors import InvalidRequest
 
 MAX_FRAME_BYTES = 512 * 1024
-"""Daphne itself ends the connection at a megabyte. Longer messages go through the REST API."""
+"""Daphne closes the connection at one megabyte. Longer messages use the REST API."""
 MAX_PROBLEM_CHARACTERS = 300
 
 
 @lru_cache(maxsize=1)
 def _all_frames() -> TypeAdapter[Frame]:
-    """Of Vel, and of the features (`frames.FRAMES`)."""
+    """Return the adapter of all frames: Vel's, and those of features (`frames.FRAMES`)."""
     kinds = (*FRAMES, *(kind for _, kind in collect("frames", "FRAMES", skip_broken=True)))
     union: Any = Union[kinds]  # noqa: UP007  # known only now
     return TypeAdapter(Annotated[union, Field(discriminator="type")])
 
 
 def parse_frame(text: str) -> Frame:
-    """The frame in `text`. Raises `InvalidRequest` that says what does not fit."""
+    """Return the frame in `text`. Raises `InvalidRequest` with the problem."""
     size = len(text.encode())
     if size > MAX_FRAME_BYTES:
         raise InvalidRequest(

@@ -1,4 +1,4 @@
-"""The socket of a person's approval queue: how many wait, and that something has changed."""
+"""The socket of a person's approval queue: the number of pending requests, and changes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ log = logging.getLogger(__name__)
 
 
 class QueueConsumer(Consumer):
-    """`ws/approvals/`: `{"type": "queue", "pending": 3, "version": "…"}` at once and on change.
+    """The socket `ws/approvals/`: sends `{"type": "queue", "pending": 3, "version": "…"}`.
 
-    Only counts of what the person may see: requests themselves are fetched over HTTP. What a
-    client sends is ignored. Closed with 4401 (nobody, or no longer anybody) or 4403 (token without
-    the scope `read`): a client should not try those again. 4429 (too many sockets or attempts) and
-    4503 (the server is full) come after an error frame that says so.
+    The server sends a frame on connect and after each change. It counts only requests that the
+    person can see; clients fetch the requests over HTTP. Frames from the client are ignored.
+    Close codes 4401 (not authenticated, or no longer) and 4403 (token without the scope `read`) are
+    final: a client should not retry. 4429 (too many sockets or attempts) and 4503 (the server is
+    full) follow an error frame with the reason.
     """
 
     _following: asyncio.Task[None] | None = None
@@ -42,7 +43,7 @@ class QueueConsumer(Consumer):
                 await self._tell_changes(watcher)
         except Refused as refusal:
             await self.refuse(refusal)
-        except Exception:  # nobody awaits this task: the client would wait for ever
+        except Exception:  # no caller awaits this task: the client would wait for ever
             log.exception("a queue's socket failed")
             await self.close(INTERNAL_ERROR)
 

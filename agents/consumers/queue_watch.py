@@ -1,8 +1,8 @@
-"""One look at the queue each second for everybody who watches it in this process.
+"""One query of the queue per second for all sockets that watch it in this process.
 
-A look is one visit to the database for all sockets: it checks whether any request has changed, and
-reads the queues of the people for whom it is due. Sockets with the same session or token share a
-read. So an idle socket costs neither a thread nor a connection to the database.
+One database access serves all sockets: it checks whether a request has changed, and reads the
+queues of people who are due. Sockets with the same session or token share a read. An idle socket
+uses neither a thread nor a database connection.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 RECHECK_SECONDS = 10.0
-"""After this time the person is looked up again, even if no request has changed."""
+"""After this time the person's right is checked again, even if no request has changed."""
 
 Found = Waiting | Refused
 
 
 class Watcher:
-    """`news` is set on each change: clear it, then call `found`."""
+    """A socket that watches a queue. `news` is set on each change: clear it, then call `found`."""
 
     def __init__(self, credentials: Credentials) -> None:
         self.credentials = credentials
@@ -54,9 +54,9 @@ class Watcher:
 
 
 class QueueWatch:
-    """Sets the news of its watchers when their queues have changed. Of one event loop.
+    """Sets `news` of its watchers when their queues have changed. Belongs to one event loop.
 
-    It looks only while there are watchers.
+    It queries the database only while there are watchers.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class QueueWatch:
 
     @asynccontextmanager
     async def watching(self, credentials: Credentials) -> AsyncIterator[Watcher]:
-        """Yield a watcher. Its first news is the present state of the queue."""
+        """Yield a watcher. Its first news is the current state of the queue."""
         watcher = Watcher(credentials)
         self._watchers.add(watcher)
         self._has_new.set()
@@ -105,7 +105,7 @@ class QueueWatch:
                 async with asyncio.timeout(LOOK_SECONDS):
                     await self._has_new.wait()
             except TimeoutError:
-                pass  # time for the next look
+                pass  # next query
 
 
 def _by_key(watchers: Iterable[Watcher]) -> dict[str, Credentials]:
@@ -115,14 +115,14 @@ def _by_key(watchers: Iterable[Watcher]) -> dict[str, Credentials]:
 def _read(
     seen: str, due: dict[str, Credentials], others: dict[str, Credentials]
 ) -> tuple[str, dict[str, Found]]:
-    """Return the version of the whole queue, and the pending requests of the credentials.
+    """Return the version of the whole queue, and the pending requests by credentials key.
 
-    `others` are read only if the version is another one than `seen`.
+    `others` are read only if the version differs from `seen`.
     """
     version = waiting_for_all().version
     wanted = due | others if version != seen else due
     found = {key: _found(credentials) for key, credentials in wanted.items()}
-    # The results may be newer than the version: then the next look reads them again.
+    # The results may be newer than the version. In that case the next query reads them again.
     if found and waiting_for_all().version != version:
         version = ""
     return version, found
@@ -135,7 +135,7 @@ def _found(credentials: Credentials) -> Found:
         return refusal
     except Error:
         raise
-    except Exception:  # of one person: the others go on
+    except Exception:  # an error of one person must not affect others
         log.exception("a person's queue could not be read")
         return Refused(INTERNAL_ERROR)
 
@@ -144,5 +144,5 @@ _watches: WeakKeyDictionary[asyncio.AbstractEventLoop, QueueWatch] = WeakKeyDict
 
 
 def queue_watch() -> QueueWatch:
-    """The one of the running event loop; a server has one loop."""
+    """Return the watch of the running event loop."""
     return _watches.setdefault(asyncio.get_running_loop(), QueueWatch())

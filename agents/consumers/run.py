@@ -1,4 +1,4 @@
-"""The socket of one run: its events as they come, and what a person says to it."""
+"""The socket of one run: its events, and the frames that a person sends."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from agents.services.request_limits import count_request
 log = logging.getLogger(__name__)
 
 RECHECK_SECONDS = 10.0
-"""No event goes out on a right that was last looked at longer ago than this."""
+"""Maximum age in seconds of the last permission check when an event is sent."""
 
 
 Tree = Literal["", "all", "brief"]
@@ -50,22 +50,22 @@ Tree = Literal["", "all", "brief"]
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """What is to be followed: from which seq on each run, and whether subagents too."""
+    """The requested events: the seq to start after for each run, and the mode for subagents."""
 
     positions: dict[str, int] = field(default_factory=dict)
     tree: Tree = ""
 
 
 class RunConsumer(Consumer):
-    """`ws/runs/<id>/?after=N`: every event after N, then each new one, until somebody leaves.
+    """The socket `ws/runs/<id>/?after=N`: all events after N, then each new event.
 
-    With `tree=all` also those of its subagents, each after the seq that an `at=ID:N` gives; with
-    `tree=brief` of these only what changes their status. What a client says is for the run itself.
-
-    The socket stays open when the run ends, since a failed one may be resumed. It is closed with
-    4400 (impossible `after`), 4401 (nobody, or no longer anybody), 4403 (token without the scope)
-    or 4404 (no such run, for this person): a client should not try those again. 4429 (too many
-    sockets or attempts) and 4503 (the server is full) come after an error frame that says so.
+    With `tree=all` it includes events of subagents, each after the seq in `at=ID:N`. With
+    `tree=brief` it includes only events that change the status of subagents. Frames from the client
+    are for the run itself.
+    The socket stays open when the run ends, since a failed run can be resumed. Close codes 4400
+    (invalid `after`), 4401 (not authenticated, or no longer), 4403 (token without the scope) and
+    4404 (no such run for this person) are final: a client should not retry. 4429 (too many sockets
+    or attempts) and 4503 (the server is full) follow an error frame with the reason.
     """
 
     _following: asyncio.Task[None] | None = None
@@ -89,7 +89,7 @@ class RunConsumer(Consumer):
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         if self._following is None:
-            return  # refused, and on its way to be closed
+            return  # refused, and about to be closed
         ref = None
         try:
             if text_data is None:
@@ -140,7 +140,7 @@ class RunConsumer(Consumer):
         )
 
     async def _may_follow(self, run_id: str) -> bool:
-        """An approver may see a run that has asked, and none of its subagents that have not."""
+        """Return whether the person can see the run. An approver sees only runs with a request."""
         try:
             user = await person_of(self.credentials, TokenScope.READ)
         except NotAllowed:
@@ -159,14 +159,14 @@ class RunConsumer(Consumer):
             await self.refuse(refusal)
         except RunNotFound:
             await self.close(NOT_FOUND)
-        except Exception:  # nobody awaits this task: the client would wait for ever
+        except Exception:  # no caller awaits this task: the client would wait for ever
             log.exception("a run's socket failed", extra={"run_id": self._run_id})
             await self.close(INTERNAL_ERROR)
 
     async def _frames_after(self, event: StoredEvent) -> list[str]:
         entries = after_events().get(event.type, ())
         if event.run_id != self._run_id or not entries:
-            return []  # a subagent's are answered on a socket of its own
+            return []  # frames of a subagent are sent on its own socket
         try:
             user = await person_of(self.credentials, TokenScope.READ)
         except NotAllowed:
@@ -177,7 +177,7 @@ class RunConsumer(Consumer):
         return frames
 
     async def _check_now_and_then(self) -> None:
-        """Raise `Refused` unless the person may still watch this run."""
+        """Raise `Refused` unless the person can still watch this run."""
         if time.monotonic() - self._checked_at >= RECHECK_SECONDS:
             await database_sync_to_async(_check)(self._run_id, self.credentials)
             self._checked_at = time.monotonic()
@@ -193,7 +193,7 @@ def _is_watchable(run_id: str, user: Person) -> bool:
 
 
 def _wish(run_id: str, query_string: bytes) -> _Wish | None:
-    """What the query asks for; None where it makes no sense."""
+    """Return the wish in the query string. None if it is invalid."""
     query = parse_qs(query_string.decode("latin-1"), keep_blank_values=True)
     tree = query.get("tree", [""])[-1]
     if tree not in get_args(Tree):
@@ -211,7 +211,7 @@ def _wish(run_id: str, query_string: bytes) -> _Wish | None:
 
 
 def _position(text: str) -> int | None:
-    """A seq; None where it is none."""
+    """Return the seq in `text`. None if it is invalid."""
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(MAX_SEQ))):
         return None
     after = int(text)

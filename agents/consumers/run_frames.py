@@ -1,4 +1,4 @@
-"""The frames that every run takes: a message, a decision, the end of the run."""
+"""The frames that every run accepts: a message, a decision and a cancellation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agents.services.runs.start import RunRequest, create_run
 
 
 class MessageFrame(Frame):
-    """A message to the run's thread. However often it comes with the same `key`, it counts once."""
+    """A message to the run's thread. Messages with the same `key` count once."""
 
     type: Literal["message"]
     text: Text
@@ -43,7 +43,7 @@ class MessageFrame(Frame):
 
 
 class DecideFrame(Frame):
-    """An answer to a request for approval, bound to the digest of what was shown."""
+    """A decision on an approval request, bound to the digest of the displayed request."""
 
     type: Literal["decide"]
     scope: ClassVar = TokenScope.APPROVE
@@ -70,7 +70,7 @@ class DecideFrame(Frame):
 
 
 class CancelFrame(Frame):
-    """End the run."""
+    """A request to cancel the run."""
 
     type: Literal["cancel"]
     reason: Text = Field("", max_length=1000)

@@ -1,4 +1,4 @@
-"""Sockets on paths that are none."""
+"""Sockets on unknown paths."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from agents.doors.websockets.origin import Receive, Scope, Send
 
 
 async def refuse_unknown_path(scope: Scope, receive: Receive, send: Send) -> None:
-    """Refuse the handshake. Without this every scanner would leave a traceback in the log."""
+    """Refuse the handshake. Without this, every scanner would leave a traceback in the log."""
     await send({"type": "websocket.close"})

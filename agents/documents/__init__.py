@@ -1,1 +1,1 @@
-"""What people upload: which files are taken, and how they are read. Knows no rows."""
+"""Uploads: accepted file types, and programs that read the files. Uses no database rows."""

@@ -1,7 +1,7 @@
-"""Which files are taken: the name says what a file is, and its bytes must agree.
+"""Detection of file types: the name gives the type, and the content must agree.
 
-This looks at beginnings and marks only, in a web process. What a file really holds is found out
-where it is read: in a sandbox.
+In the web process, this reads only the start of a file and markers in it. A program in a sandbox
+reads the full content later.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from agents.documents.names import split_suffix
 
 FAMILIES = ("text", "data", "office", "pdf", "image", "archive")
 OTHER = "other"
-"""In the setting: whatever is none of the families is taken as well, as bytes."""
+"""In the setting: also accept all other files, as bytes."""
 HEAD_BYTES = 4096
 MARK_BYTES = 256 * 1024
-"""Of each end of a zip file so much is searched for the names that make it an office file."""
+"""Search this many bytes at each end of a zip file for names of office documents."""
 CHUNK_BYTES = 1024 * 1024
 
 _CONTROLS = bytes({*range(0x20), 0x7F} - {*b"\t\n\v\f\r\b\x1b"})
-"""Bytes that no text has, whatever its encoding. Terminals' logs have escapes and backspaces."""
+"""Bytes that no text contains, in any encoding. Terminal logs contain escapes and backspaces."""
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 _ZIP = b"PK\x03\x04"
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")
@@ -32,10 +32,10 @@ _ODF = "application/vnd.oasis.opendocument."
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A sort of file. `heads` are (offset, bytes), one of which it has; none: it is text.
+    """A type of file. One of `heads` (offset, bytes) must match; without heads it is text.
 
-    `marks`: one of them stands in a zip of this kind. `reader` makes Markdown of it: the name of
-    a function of `programs/markdown.py`.
+    `marks`: a zip file of this type contains one of them. `reader` is the function of
+    `programs/markdown.py` that converts it to Markdown.
     """
 
     family: str
@@ -46,7 +46,7 @@ class Kind:
 
     @property
     def is_picture(self) -> bool:
-        """Whether a model may be shown it."""
+        """Whether the file can be sent to a model as a picture."""
         return self.media_type in PICTURES
 
 
@@ -120,13 +120,13 @@ BY_SUFFIX: dict[str, Kind] = {
 
 
 class NotTaken(Exception):
-    """A file of a kind that is not taken, or that is not what its name says. Says so to people."""
+    """The file's type is not accepted, or contradicts its name. The message is for people."""
 
 
 def kind_of(name: str, file: IO[bytes], allowed: Collection[str] = FAMILIES) -> Kind:
-    """The kind of `file`, which is called `name`; it is left at its beginning.
+    """Return the type of `file` with the name `name`, and rewind the file.
 
-    A name without a known suffix claims nothing and is taken for text. Raises `NotTaken`.
+    A name without a known suffix is treated as text. Raises `NotTaken`.
     """
     suffix = split_suffix(name)[1].removeprefix(".").casefold()
     file.seek(0)
@@ -153,7 +153,7 @@ def _fits(kind: Kind, head: bytes, file: IO[bytes]) -> bool:
 _BINARY = tuple(
     {kind for kind in BY_SUFFIX.values() if kind.heads and kind.media_type != "image/bmp"}
 )
-"""Two letters, as a bitmap has, begin many a text."""
+"""Without bitmaps: many texts start with their two letters."""
 
 
 def _has_head(kind: Kind, head: bytes) -> bool:
@@ -161,7 +161,7 @@ def _has_head(kind: Kind, head: bytes) -> bool:
 
 
 def _has_mark(kind: Kind, file: IO[bytes]) -> bool:
-    """Names of a zip's members stand at their beginning, and all of them again at its end."""
+    """Search both ends of a zip file, which contain names of its members."""
     size = file.seek(0, 2)
     for start in (0, max(0, size - MARK_BYTES)):
         file.seek(start)

@@ -1,4 +1,4 @@
-"""Names for files that strangers have named."""
+"""Safe names for uploaded files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from sandbox.backends.normal_form import normal_form
 
 NAME_BYTES = 180
-"""Room is left for a number and for `.md`: file systems end at 255."""
+"""Leaves room for a number and `.md`: file systems allow 255 bytes."""
 SUFFIX_BYTES = 20
 TRIES = 1_000
 RENDITION = ".md"
@@ -18,14 +18,14 @@ _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 _RESERVED = frozenset(
     ("con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10)))
 )
-"""Devices on the computers on which an archive of the workspace may be unpacked one day."""
+"""Device names on Windows, where somebody may unpack an archive of the workspace."""
 
 
 def safe_name(given: str) -> str:
-    """The last part of a name that somebody's computer gave, without what may hurt anybody.
+    """Return the last part of an uploaded file's name, made safe.
 
-    No slashes of either kind, no control, direction or zero-width characters, no leading dot or
-    dash, no device of Windows, at most 180 bytes with the suffix kept.
+    The result has no slashes or backslashes, no control, bidirectional or zero-width characters, no
+    leading dot or dash, and is not a Windows device. It has at most 180 bytes and keeps the suffix.
     """
     last = given.replace("\\", "/").rpartition("/")[2]
     clean = _visible(normal_form("NFC", last.encode("utf-8", "replace").decode())).strip()
@@ -38,12 +38,12 @@ def safe_name(given: str) -> str:
 
 
 def original_name(given: str) -> str:
-    """The name as it came, for people: without what hides, at most 255 characters."""
+    """Return the original name for people, without hidden characters and with at most 255."""
     return _visible(given.encode("utf-8", "replace").decode())[:ORIGINAL_CHARS]
 
 
 def split_suffix(name: str) -> tuple[str, str]:
-    """(stem, suffix with its dot); an overlong suffix is part of the stem."""
+    """Return stem and suffix with its dot. An overlong suffix is part of the stem."""
     stem, dot, suffix = name.rpartition(".")
     if not dot or not stem or len(suffix.encode()) > SUFFIX_BYTES:
         return name, ""
@@ -51,14 +51,14 @@ def split_suffix(name: str) -> tuple[str, str]:
 
 
 def same_name(name: str) -> str:
-    """Equal for names that some file system takes for one."""
+    """Return a text that is equal for names that some file systems treat as equal."""
     return normal_form("NFC", name).casefold()
 
 
 def free_name(name: str, taken: Collection[str], also: str = "") -> str:
-    """`name`, with a number where it is taken; with `also`, that suffix to it must be free too.
+    """Return `name`, with a number if it is in use. With `also`, `name + also` must be free, too.
 
-    `taken` are names as `same_name` gives them. Raises `LookupError` after a thousand.
+    `taken` are results of `same_name`. Raises `LookupError` if no number below 1,000 is free.
     """
     for candidate in _numbered(name):
         names = {candidate, candidate + also}

@@ -1,4 +1,4 @@
-"""How large a picture is, from its header alone: nothing is decoded."""
+"""The size of a picture, from its header only, without decoding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ALONE = frozenset({0x01, *range(0xD0, 0xD9)})
 
 
 def picture_size(data: bytes) -> tuple[str, int, int] | None:
-    """(media type, width, height) of a PNG, JPEG, GIF or WebP; None for what is none of them."""
+    """Return (media type, width, height) of a PNG, JPEG, GIF or WebP. None for other data."""
     try:
         found = _read(data)
     except (struct.error, IndexError):

@@ -1,8 +1,8 @@
-"""Reading documents and pictures of strangers: each in a sandbox of its own that sees nothing else.
+"""Reads documents and pictures from untrusted sources, each in its own sandbox.
 
-The file goes in by standard input and what was read comes out by standard output: no network, no
-directory of anybody's, limits of time, memory and processes. Whatever a hostile file makes of the
-program that reads it, it can only lie about its own content.
+The file is the standard input, the result is the standard output. The sandbox has no network, no
+user's directory, and limits of time, memory and processes. A malicious file can only cause wrong
+results about itself.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from sandbox.toolboxes.toolbox import PYTHON_IN_IT, VARIABLES, Toolbox
 logger = logging.getLogger(__name__)
 
 PACKAGES = ("pypdf", "mammoth", "markdownify", "openpyxl", "python-pptx", "striprtf", "pillow")
-"""What the toolbox holds for it: see docs/uploads.md."""
+"""The packages of the toolbox: see docs/uploads.md."""
 SECONDS = 30.0
-"""For one file."""
+"""Timeout for one file."""
 MARKDOWN_CHARS = 1_000_000
 PICTURE_SIDE = 1568
-"""Pixels. Larger ones are made smaller by the models' servers anyway."""
+"""In pixels. Servers of models reduce larger pictures anyway."""
 PICTURE_BYTES = 1_000_000
 RAW_SIDE = 2000
-"""Pixels of a picture that goes to the model as it is: what servers take of many at once."""
+"""In pixels, for pictures that are sent unchanged. Servers accept this size for many pictures."""
 PICTURE_PIXELS = 100_000_000
-"""A larger one is not decoded."""
+"""Larger pictures are not decoded."""
 SHOWN_SIDE = 1280
 SHOWN_BYTES = 3_000_000
-"""Of a picture in a page, as PNG. Base64 of it fits the output of the sandbox."""
+"""Limit for a picture in a page, as PNG. Its base64 form fits the output limit of the sandbox."""
 SHOWN_PIXELS = 40_000_000
 SHOWN_SECONDS = 10.0
-"""People wait for it, and other pictures."""
+"""Short, because people wait for it."""
 
 _LIMITS = Limits(
     processes=64,
@@ -69,7 +69,7 @@ FAILED = "it could not be read"
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What a model is shown. Sizes in pixels."""
+    """A picture for a model. Sizes are in pixels."""
 
     media_type: str
     width: int
@@ -78,9 +78,9 @@ class Picture:
 
 
 class DocumentReader:
-    """Reads one person's files as one account. Blocks; made where files are to be read.
+    """Reads files of one person with one system account. Blocks.
 
-    `problem` says why nothing can be read here, for people and models; empty when it can.
+    `problem` is a message if files cannot be read, for people and models. Otherwise it is "".
     """
 
     def __init__(self, uid: int | None, gid: int | None, marker: str = "") -> None:
@@ -100,7 +100,7 @@ class DocumentReader:
             self.problem = f"the toolbox {name!r} or the sandbox is missing on the server"
 
     def markdown(self, reader: str, data: bytes, cancel: Cancellation) -> tuple[str, str]:
-        """(the text, ""), or ("", why there is none)."""
+        """Return (the text, ""), or ("", the reason for the failure)."""
         if self.problem:
             return "", self.problem
         told = (("VEL_READER", reader), ("VEL_LIMIT", str(MARKDOWN_CHARS)))
@@ -110,21 +110,21 @@ class DocumentReader:
         return result.stdout, ""
 
     def picture(self, data: bytes, cancel: Cancellation) -> Picture | str:
-        """The picture made small, or why there is none.
+        """Return the picture reduced in size, or the reason for the failure.
 
-        Where nothing can be decoded, one that is small already is taken as it is.
+        If pictures cannot be decoded, small ones are returned unchanged.
         """
         if self.problem:
             return raw_picture(data) or "it is too large to be shown as it is"
         told = _told_of_picture(PICTURE_SIDE, PICTURE_BYTES, PICTURE_PIXELS, "")
         made = _decoded(self._run("picture.py", told, data, cancel))
-        # The program has read a hostile file: what it says is checked like one.
+        # The program has read an untrusted file, so check its output.
         return made if isinstance(made, str) else raw_picture(made) or FAILED
 
     def shown(self, data: bytes, cancel: Cancellation) -> bytes | str:
-        """A PNG to show to people, of at most `SHOWN_SIDE` pixels, or why there is none.
+        """Return a PNG for people, of at most `SHOWN_SIDE` pixels, or the reason for the failure.
 
-        The program that made it has read a hostile file: let `agents.png` write it anew.
+        The program has read an untrusted file: let `agents.png` encode its output again.
         """
         if self.problem:
             return self.problem
@@ -140,7 +140,7 @@ class DocumentReader:
         cancel: Cancellation,
         policy: SandboxPolicy | None = None,
     ) -> ExecutionResult | str:
-        """What the program wrote, or in words for people how it failed."""
+        """Return the program's output, or a message for people."""
         try:
             sandbox = BubblewrapSandbox(policy or self._policy(told))
             source = _source(program)
@@ -174,7 +174,7 @@ class DocumentReader:
 
 
 def raw_picture(data: bytes) -> Picture | None:
-    """The bytes as they are, if their header is that of a picture of a size that models take."""
+    """Return the picture unchanged if its header has a type and size that models accept."""
     found = picture_size(data) if len(data) <= PICTURE_BYTES else None
     if found is None or max(found[1:]) > RAW_SIDE:
         return None
@@ -182,7 +182,7 @@ def raw_picture(data: bytes) -> Picture | None:
 
 
 def _told_of_picture(side: int, size: int, pixels: int, only: str) -> tuple[tuple[str, str], ...]:
-    """`only` is the one format it may be written in; empty: whichever is short."""
+    """Return the program's variables. `only` is the required format, or "" for the shortest."""
     told = {"VEL_SIDE": side, "VEL_BYTES": size, "VEL_PIXELS": pixels, "VEL_ONLY": only}
     return tuple((name, str(value)) for name, value in told.items())
 

@@ -1,1 +1,1 @@
-"""Bases of the doors: REST, pages, the admin, WebSockets and the command line."""
+"""Base classes of the doors: REST, pages, the admin, WebSockets and the command line."""

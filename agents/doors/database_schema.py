@@ -1,4 +1,4 @@
-"""Bringing the database's tables up to date, safely from several processes at once."""
+"""Migration of the database, safe to call from several processes."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _BEFORE_0_1_0 = ("agents", "0002_sandbox_options")
 
 
 def ensure_schema(*, announce: bool = True) -> bool:
-    """Migrate when a migration is missing. True when something was done.
+    """Apply missing migrations. Return True if there were any.
 
-    The usual case costs one query and a look into the packages' directories. Of several processes
-    that find work to do, one does it and the others wait for it.
+    Usually this takes one query and a listing of the packages' directories. If several processes
+    find missing migrations, one applies them and the others wait.
     """
     protect_database_file()
     refuse_development_database()
@@ -60,9 +60,9 @@ def is_development_database(using: str = DEFAULT_DB_ALIAS) -> bool:
 
 
 def missing_migrations() -> list[str]:
-    """`app.name` of each migration in the packages that the database has not seen.
+    """Return `app.name` of each migration in the packages that the database has not applied.
 
-    Names only: nothing is imported. Raises Django's database errors when it cannot be reached.
+    Uses file names only, without imports. Raises Django's database errors if it cannot connect.
     """
     on_disk = {
         (config.label, file.stem)
@@ -73,7 +73,7 @@ def missing_migrations() -> list[str]:
 
 
 def unknown_migrations() -> list[str]:
-    """Migrations of installed apps that the database has and the packages do not: older code."""
+    """Return migrations of installed apps that the database has and the packages lack."""
     known = {config.label: Path(config.path) / "migrations" for config in apps.get_app_configs()}
     return sorted(
         f"{app}.{name}"
@@ -91,10 +91,10 @@ def _applied(using: str = DEFAULT_DB_ALIAS) -> set[tuple[str, str]]:
 
 
 def protect_database_file() -> None:
-    """Make SQLite's file, if it is not there, readable by this account alone.
+    """Create SQLite's file if it is missing, readable by this account only.
 
-    The directory has to be walked to by the accounts of sandboxes, so the file must not rely on
-    it. SQLite gives the same mode to the files that it puts beside.
+    The accounts of sandboxes need access to its directory, so the directory cannot protect the
+    file. SQLite uses the same mode for the files that it adds.
     """
     if connection.vendor != "sqlite":
         return
@@ -109,7 +109,7 @@ def protect_database_file() -> None:
 
 @contextmanager
 def _only_one() -> Iterator[None]:
-    """Hold the right to migrate this database."""
+    """Hold the lock for migrating this database."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK_KEY])

@@ -1,4 +1,4 @@
-"""Send files of an agent to browsers: as attachments, which browsers never show as pages."""
+"""Downloads of an agent's files, as attachments, which browsers never show as pages."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sandbox.backends.protocol import OpenedFile
 CHUNK_BYTES = 256 * 1024
 
 _UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u2028\u2029"  # control characters and ends of lines
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction: gpj.exe as exe.jpg
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029"  # control characters and line separators
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction: gpj.exe shows as exe.jpg
     "\u00ad\u200b\u2060-\u2064\ufeff"  # invisible
     "\ud800-\udfff]"  # not UTF-8
 )
-"""Characters that a file name of a download does not keep."""
+"""Characters that are removed from the file name of a download."""
 _HARMLESS = {
     "Content-Security-Policy": "sandbox; default-src 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -29,9 +29,9 @@ _HARMLESS = {
 
 
 def attachment(opened: OpenedFile, path: str, place: Place) -> StreamingHttpResponse:
-    """Send the open file as a download under the last name of `path`.
+    """Return the open file as a download with the last part of `path` as name.
 
-    A slow reader holds its connection for long, so it counts among those of a person: `place`.
+    A slow client keeps its connection open, so it counts as one of the person's: `place`.
     """
     return StreamingHttpResponse(
         Chunks(opened, place),
@@ -47,13 +47,13 @@ def attachment(opened: OpenedFile, path: str, place: Place) -> StreamingHttpResp
 def attached_bytes(
     data: bytes, path: str, content_type: str = "application/octet-stream"
 ) -> HttpResponse:
-    """`data` as a download under the last name of `path`."""
+    """Return `data` as a download with the last part of `path` as name."""
     headers = {"Content-Disposition": _disposition(path), **_HARMLESS}
     return HttpResponse(data, content_type=content_type, headers=headers)
 
 
 def plain_text(data: bytes) -> HttpResponse:
-    """UTF-8 text that no browser takes for anything else."""
+    """Return UTF-8 text with headers that stop browsers from guessing another type."""
     return HttpResponse(data, content_type="text/plain; charset=utf-8", headers=_HARMLESS)
 
 
@@ -63,7 +63,7 @@ def _disposition(path: str) -> str:
 
 
 class Chunks:
-    """A file's bytes, as many as it had when it was opened. Django closes it after the answer."""
+    """The bytes of a file, up to its size when opened. Django closes it after the response."""
 
     def __init__(self, opened: OpenedFile, place: Place) -> None:
         self._opened = opened

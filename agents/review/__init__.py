@@ -1,8 +1,8 @@
-"""A call as a person reads it before deciding: what would run, and what it would change.
+"""Tool calls in a readable form, for a person who decides on them: the call and its changes.
 
-Pure functions from a tool's name and input to a `Reading`, which pages, terminals and the API
-render without knowing any tool. Whatever is too long to be shown is counted, and its beginning and
-its end are shown.
+Pure functions convert a tool's name and input to a `Review`, which pages, terminals and the API
+render without knowledge of the tool. Of texts that are too long, the review shows the start, the
+end and the size of the rest.
 """
 
 from agents.review.as_text import as_text

@@ -1,7 +1,7 @@
-"""A reading for a terminal.
+"""A review as text for a terminal.
 
-Every line that an agent wrote stands behind a sign or a bar, so that none can pass for a heading
-or a note. What cannot be seen stands as code points already.
+Each line from an agent starts with a sign or a bar, so it cannot look like a heading or a note.
+Invisible characters are already replaced by code points.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _STATUS = {
 
 
 def as_text(review: Review, color: bool = False) -> str:
-    """Lines that end in line breaks; the only control characters are those of `color`."""
+    """Return the review as lines. The only control characters are those of `color`."""
     lines = [_styled(review.title, "1", color), *_notes(review.notes, color)]
     for section in review.sections:
         lines += ["", *_section(section, color)]
@@ -107,7 +107,7 @@ def _row(row: DiffRow, width: int, color: bool) -> str:
 
 def _barred(lines: Iterable[Line], color: bool) -> Iterator[str]:
     for line in lines:
-        # Without the bar no agent can have written it.
+        # Agents cannot write a line without the bar.
         is_cut = len(line) == 1 and "cut" in line[0].marks
         yield ("" if is_cut else BAR) + "".join(_span(span, "", color) for span in line)
 

@@ -1,8 +1,8 @@
-"""A tool call as a `Reading`.
+"""A tool call as a `Review`.
 
-Inputs are taken as the tools take them: the first of a parameter's names counts, and what a tool
-does not know is ignored when it runs. So a `cwd` that `execute` ignores is not shown as its
-directory: it stands among the inputs that have no effect.
+The review reads inputs as the tool does: the first name of a parameter counts, and the tool ignores
+unknown names. For example, a `cwd` that `execute` ignores is not shown as its directory, but in the
+list of unused inputs.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ _SECONDS = {"execute": 30.0, "execute_python": 60.0, "execute_in_sandbox": 120.0
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What surrounds a call. `before` is the content of the file it names, None for no file.
+    """The context of a call. `before` is the content of the named file, None if it does not exist.
 
-    `time_limit` is the agent's own in seconds, None for the tool's; `network` is a sentence.
-    `refusal` says why the call would fail whatever it holds, empty where nothing is known.
-    `imports` are the files that Python code can import.
+    `time_limit` is the agent's limit in seconds, None for the tool's default. `network` is a
+    sentence. `refusal` is the reason why the call would fail with any input, or "". `imports` are
+    the files that Python code can import.
     """
 
     before: str | Unreadable | None = NOT_LOOKED_UP
@@ -82,9 +82,9 @@ def call_review(
     refusal: str = "",
     imports: Importable | Unreadable = NOTHING_IMPORTED,
 ) -> Review:
-    """What the call would do. Every key of `tool_input` stands in one of the sections.
+    """Return a review of the call. Each key of `tool_input` is in one of the sections.
 
-    An input that does not fit its tool is shown as fields. See `Around` for the rest.
+    An input that does not fit its tool is shown as fields. See `Around` for the other arguments.
     """
     around = Around(before, time_limit, network, refusal, imports)
     given = Given(tool_input)
@@ -100,9 +100,9 @@ def call_review(
 
 
 class Given(Mapping[str, Any]):
-    """An input of which each value is taken once, and as a mapping what nobody took.
+    """An input from which each value can be taken once. As a mapping, it contains the other values.
 
-    It copies nothing: an input may have a million names.
+    It copies nothing, because an input can have a million names.
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
@@ -132,14 +132,14 @@ class Given(Mapping[str, Any]):
         return None if name is None else self._pop(name)
 
     def texts(self, *parameters: tuple[str, ...]) -> list[str] | None:
-        """All of these parameters; nothing is taken unless each is there and is text."""
+        """Take all of these parameters. Returns None and takes none unless all are text."""
         found = [self.name(names) for names in parameters]
         if not all(name is not None and isinstance(self[name], str) for name in found):
             return None
         return [self._pop(str(name)) for name in found]
 
     def put_back(self) -> None:
-        """As if nothing had been taken."""
+        """Make all values available again."""
         self._taken.clear()
 
     def _pop(self, name: str) -> Any:
@@ -155,14 +155,14 @@ Reader = Callable[[str, Given, Around], Read]
 
 @dataclass(frozen=True, slots=True)
 class CallReview:
-    """How a person reads the calls of a tool. A feature lists its own in `review.CALL_REVIEWS`."""
+    """The readable form of a tool's calls. A feature lists its own in `review.CALL_REVIEWS`."""
 
     tool: str
     read: Reader
     with_preview: Callable[[Review, Mapping[str, Any]], Review] | None = None
-    """Adds what `Tool.trial` has shown of a call."""
+    """Adds the result of `Tool.trial`."""
     instead_of_input: bool = True
-    """Whether the reading is easier to read than the input, also when the call is over."""
+    """Whether the review is easier to read than the input, also after the call."""
 
 
 def _command(tool: str, given: Given, around: Around) -> Read:
@@ -231,7 +231,7 @@ def _edit(tool: str, given: Given, around: Around) -> Read:
 
 
 def _boolean(value: Any) -> bool | None:
-    """As the tool reads it ("yes" is true); None for what it would refuse."""
+    """Parse a boolean as the tool does ("yes" is true). None for an invalid value."""
     if value is None:
         return False
     try:
@@ -259,13 +259,13 @@ _BUILT_IN = (
 
 @lru_cache(maxsize=1)
 def call_reviews() -> Mapping[str, CallReview]:
-    """Return Vel's own and those of the installed features, by the name of the tool."""
+    """Return the reviews of Vel and of the installed features, by tool."""
     of_features = [review for _, review in collect("review", "CALL_REVIEWS")]
     return {review.tool: review for review in (*_BUILT_IN, *of_features)}
 
 
 def readable_tools() -> list[str]:
-    """Return the tools whose calls are easier read as a diff, for example, than as their inputs."""
+    """Return the tools for which a review, such as a diff, is easier to read than the input."""
     return sorted(name for name, each in call_reviews().items() if each.instead_of_input)
 
 
@@ -278,7 +278,7 @@ setting_changed.connect(_forget, dispatch_uid="agents.review.call")
 
 
 def with_preview(review: Review, tool: str, preview: Mapping[str, Any]) -> Review:
-    """Return `review` with what was shown of the call, as its tool shows it or as fields."""
+    """Add the result of the call's trial to `review`, in the tool's own form or as fields."""
     known = call_reviews().get(tool)
     if known is not None and known.with_preview is not None:
         return known.with_preview(review, preview)

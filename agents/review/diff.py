@@ -1,6 +1,6 @@
-"""Two contents as the rows of a diff. Unchanged stretches are folded, changes are not.
+"""The difference of two texts as rows. Unchanged parts are folded.
 
-Where a diff has more rows than there is room for, the first and the last ones are shown.
+If a diff has too many rows, the first and the last ones are shown.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from agents.review.spans import Region, cut_span, kept_line
 
 CONTEXT = 3
 FINDINGS = 1_000
-"""More of them are counted, not listed."""
+"""Further findings are counted, but not listed."""
 _SHORTEST_GAP = 2
 _NOT_COMPARED = "The new content is too long to be compared: it is shown without what it replaces."
 
@@ -47,13 +47,13 @@ def diff_section(
     room: Room | None = None,
     where: str = WHOLE_INPUT,
 ) -> DiffSection:
-    """What becomes of the file `path`; None is no file.
+    """Return the diff of the file `path`. None means that the file does not exist.
 
-    `findings` give places in `after`, as offsets in characters. With `excerpt` the two are only
-    the texts to be replaced, not the file: without line numbers, and nothing is folded.
+    `findings` are positions in `after`, as offsets in characters. With `excerpt`, the texts are
+    only the parts to replace, not the file: rows have no line numbers, and nothing is folded.
 
-    Texts that are too long to be compared are listed, the new one after the old one. The content
-    of a file that is replaced is then left out. `where` tells how to see what has no room.
+    Texts that are too long to compare are listed, the new one after the old one. For a replaced
+    file, only the new one is listed. `where` is a sentence about how to see omitted parts.
     """
     room = room or Room()
     status: DiffStatus = "excerpt" if excerpt else _status(before, after)
@@ -102,7 +102,7 @@ def _status(before: str | None, after: str | None) -> DiffStatus:
 
 
 def _lines(text: str) -> list[str]:
-    """With their line feeds, so that a missing one at the end is a difference."""
+    """Split a text into lines with line feeds, so that a missing one at the end is a difference."""
     lines = [f"{line}\n" for line in text.split("\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
@@ -137,7 +137,7 @@ class _Marked:
 def _listed(
     kind: RowKind, text: str, marked: _Marked, room: Room, *, numbered: bool = False
 ) -> tuple[tuple[DiffRow, ...], int]:
-    """The rows of a text that is not compared, and how many lines it has."""
+    """Return the rows of a text that is not compared, and its number of lines."""
     shown = excerpt_of(text, room, is_file=True)
 
     def row(number: int, kept: Kept[Place]) -> DiffRow:
@@ -162,7 +162,7 @@ def _cut(lines: int, characters: int) -> DiffRow:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A row to be made. `partner` is the line that it becomes or was, None where there is none."""
+    """A planned row. `partner` is the corresponding line of the other text, or None."""
 
     kind: RowKind
     old: int | None
@@ -186,7 +186,7 @@ class _Compared:
         self.added = sum(plan.kind == "added" for plan in self._plans)
 
     def rows(self) -> tuple[DiffRow, ...]:
-        """All rows, or the first and the last ones for which there is room."""
+        """Return all rows, or the first and the last ones that fit."""
         plans = self._plans
         forward = enumerate(plans)
         backward = ((number, plans[number]) for number in range(len(plans) - 1, -1, -1))
@@ -217,7 +217,7 @@ class _Compared:
         yield from self._same(old_at, new_at, len(self._new) - new_at, before_change=False)
 
     def _same(self, old: int, new: int, count: int, *, before_change: bool) -> Iterator[_Plan]:
-        """Unchanged lines: near a change or a finding as context, else folded."""
+        """Yield unchanged lines, as context near a change or a finding, otherwise folded."""
         shown = bytearray(count)
         after_change = new > 0 or old > 0
         near = [(0, CONTEXT)] if after_change else []
@@ -245,7 +245,7 @@ class _Compared:
             at = until
 
     def _changed_within(self, plan: _Plan) -> list[Region]:
-        """What differs between a line and the one it becomes, or was."""
+        """Return the regions that differ between a line and its partner."""
         if plan.partner is None:
             return []
         old = plan.old if plan.old is not None else plan.partner
@@ -263,7 +263,7 @@ class _Compared:
         return removed
 
     def _text(self, plan: _Plan) -> str:
-        """The line with its line feed; empty for a gap."""
+        """Return the line with its line feed, or "" for a gap."""
         if plan.kind == "gap":
             return ""
         return self._new[plan.new] if plan.new is not None else self._old[plan.old or 0]
@@ -282,7 +282,7 @@ class _Compared:
         content = text.removesuffix("\n")
         marked = self._marked.regions.get(plan.new, []) if plan.new is not None else []
         kept = Kept((0, len(content)), characters)
-        # White space at the end is worth a mark where it comes or goes, not where it stays.
+        # White space at the end of a line is marked only if it changes.
         trailing = plan.kind != "context"
         regions = [*self._changed_within(plan), *marked]
         line = kept_line(content, kept, self._room, regions, trailing=trailing)

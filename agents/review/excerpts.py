@@ -1,4 +1,4 @@
-"""Texts for pages that show a whole input, as far as there is room for it."""
+"""Texts for pages with whole inputs, up to a limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TOO_LONG_TO_EDIT = "This is too long to be edited here. Use `vel approvals edit`
 
 
 def shown_text(value: object) -> str:
-    """A string, or anything else as JSON: visible, with its beginning and its end if it is long."""
+    """Return a string, or another value as JSON, in visible form. Long texts keep start and end."""
     return joined(lines_of(text_of(value), Room()))
 
 
@@ -22,5 +22,5 @@ def joined(lines: Iterable[Line]) -> str:
 
 
 def is_editable(text: str) -> bool:
-    """Whether a page has room for an editor of all of it."""
+    """Return whether the text is short enough for an editor on a page."""
     return Room().take(len(text), text.count("\n"))

@@ -1,4 +1,4 @@
-"""Inputs by name, for tools that nobody here knows and for what a known one leaves over."""
+"""Inputs by name, for unknown tools and for unused inputs of known tools."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from agents.review.room import CHARACTERS, LINES, Room, end_share
 from agents.review.spans import lines_of
 
 FIELDS = 1_000
-"""Of more fields the first and the last ones are shown."""
+"""Of more fields, only the first and the last ones are shown."""
 _LINE_COST = CHARACTERS // LINES
 
 
 def fields_section(
     title: str, fields: Mapping[str, Any], *notes: Note, where: str = WHOLE_INPUT
 ) -> FieldsSection:
-    """`fields` must be reversible, as dicts are. `where` tells how to see what has no room."""
+    """Return a section of `fields`, a reversible mapping. `where` is about omitted parts."""
     room = Room()
     missing = max(len(fields) - FIELDS, 0)
     last = end_share(FIELDS) if missing else 0
@@ -35,7 +35,7 @@ def fields_section(
 
 
 def fields_of(pairs: list[tuple[str, Any]], room: Room) -> list[Field]:
-    """Names with values. The smallest get room first, so that a long one cannot hide another."""
+    """Return a field for each pair. Small values get room first, so long ones cannot hide them."""
     names = [name_in(room, str(name)) for name, _ in pairs]
     texts = _texts([value for _, value in pairs])
     sizes = [len(text) + _LINE_COST * text.count("\n") for text in texts]
@@ -52,7 +52,7 @@ def fields_of(pairs: list[tuple[str, Any]], room: Room) -> list[Field]:
 
 
 def _texts(values: list[Any]) -> list[str]:
-    """Each as text. All that is indented has the room of one section, the smallest first."""
+    """Return the values as text. Indented JSON shares the room of one section, smallest first."""
     texts = [value if isinstance(value, str) else compact(value) for value in values]
     left = CHARACTERS
     for number in sorted(range(len(values)), key=lambda number: len(texts[number])):

@@ -1,4 +1,4 @@
-"""The files that approved Python code would import: they run with it, so they are shown with it."""
+"""Files that approved Python code would import. They run with the code, so they are shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHANGES_PATH = (
 
 
 def imports_notes(imports: Importable | Unreadable) -> tuple[Note, ...]:
-    """Warnings about files that are not shown."""
+    """Return warnings about files that are not shown."""
     if isinstance(imports, Unreadable):
         return (Note(f"Files that the code imports are not shown. {imports.reason}", "warning"),)
     notes = []

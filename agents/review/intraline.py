@@ -1,4 +1,4 @@
-"""What differs within a pair of changed lines, word by word."""
+"""Differences within a pair of changed lines, by words."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from agents.review.spans import Region
 _TOKENS = re.compile(r"\w+|\s+|[^\w\s]")
 _LONGEST = 2_000
 _PAIR = 40
-"""Steps that comparing the shortest lines costs."""
+"""Minimum cost in steps of a comparison."""
 _LIKE_ENOUGH = 0.4
-"""Lines with a smaller part in common are two lines, not a changed one."""
+"""Lines with a smaller common part are two different lines, not a changed one."""
 
 
 def changed_within(old: str, new: str, steps: Steps) -> tuple[list[Region], list[Region]]:
-    """The regions of `old` and of `new` that differ; none for lines that have little in common."""
+    """Return the differing regions of `old` and `new`, or none if they have little in common."""
     if not old or not new or max(len(old), len(new)) > _LONGEST or steps.left < 0:
         return [], []
     a, b = _TOKENS.findall(old), _TOKENS.findall(new)

@@ -1,4 +1,4 @@
-"""JSON for a reading, in bounded time: indenting a small but deep value can make it huge."""
+"""JSON for reviews, in bounded time: indentation of a small but deep value can be huge."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _END = object()
 
 
 def text_of(value: object, limit: int = CHARACTERS) -> str:
-    """A string as it is, anything else as JSON; numbers with all their digits.
+    """Return a string as it is, another value as JSON with all digits of numbers.
 
-    The JSON is indented if that takes at most `limit` characters, else it is one line.
+    The JSON is indented if that takes at most `limit` characters, otherwise it is one line.
     """
     if isinstance(value, str):
         return value
@@ -23,12 +23,12 @@ def text_of(value: object, limit: int = CHARACTERS) -> str:
 
 
 def compact(value: object) -> str:
-    """JSON on one line."""
+    """Return JSON on one line."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def _indented(value: object, limit: int) -> str | None:
-    """None if it is longer than `limit`, or deeper than Python code can go."""
+    """Return indented JSON. None if it exceeds `limit`, or the recursion limit."""
     parts: list[str] = []
     left = limit
     try:
@@ -43,7 +43,7 @@ def _indented(value: object, limit: int) -> str | None:
 
 
 def size_of(value: object, limit: int) -> int:
-    """About how many characters the JSON has. Stops counting beyond `limit`."""
+    """Return the approximate number of characters of the JSON. Stops counting after `limit`."""
     size = 0
     todo: list[Iterator[object]] = [iter((value,))]
     while todo and size <= limit:
@@ -67,7 +67,7 @@ def size_of(value: object, limit: int) -> int:
 
 
 def one_line_of(value: object, limit: int) -> str:
-    """The first `limit` characters of a value as JSON on one line, for lists."""
+    """Return the first `limit` characters of a value as JSON on one line, for lists."""
     parts: list[str] = []
     left = limit
     for part in _pieces(_shortened(value, limit)):
@@ -80,7 +80,7 @@ def one_line_of(value: object, limit: int) -> str:
 
 
 def _shortened(value: object, limit: int) -> object:
-    """The long texts of an input without what cannot be in its first characters."""
+    """Return the value with texts cut, because only its first characters are needed."""
     if isinstance(value, str):
         return value[: limit + 1]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A whole text for a page: hidden characters visible, suspicious places marked."""
+"""A whole text for a page, with visible hidden characters and marked findings."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from agents.review.parts import Finding, FoundLine, Line, one_line, severity_of
 from agents.review.spans import Region, line_of
 
 MAX_LINES = 5_000
-"""Lines that a page shows: a file could be a hundred thousand line breaks."""
+"""Maximum number of lines on a page: a file could have a hundred thousand line breaks."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedText:
-    """`lines` of spans for the template, `found` in words, and how many lines are `left_out`."""
+    """A text with marks. `lines` are spans for the template, `found` are findings in words.
+
+    `left_out` is the number of omitted lines.
+    """
 
     lines: tuple[Line, ...]
     found: tuple[FoundLine, ...]
@@ -26,7 +29,7 @@ class MarkedText:
 
 
 def marked_text(content: str, findings: Sequence[Finding]) -> MarkedText:
-    """`content` with `findings` at their characters, and each in words with its line."""
+    """Return `content` with marks at `findings`, and a list of them with their lines."""
     lines = content.split("\n")
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     regions: dict[int, list[Region]] = {}

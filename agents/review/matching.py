@@ -1,9 +1,9 @@
-"""Which parts of two sequences differ, in bounded time whatever they hold.
+"""The differing parts of two sequences, in bounded time for any input.
 
-The common beginning and end are cut off; elements that occur once on both sides divide the rest
-(as in patience diff); what lies between them is compared with Myers' greedy algorithm. Each costs
-steps, and when a limit is used up the part at hand is one block, removed and added: coarser, and
-as true. difflib is cubic on repeated lines, and an agent chooses the lines.
+First, common prefixes and suffixes are removed. Then elements that occur once on both sides divide
+the rest (as in patience diff), and Myers' greedy algorithm compares the parts between them. Each
+operation costs steps. At the limit, the current part becomes one block, removed and added: less
+detailed, but correct. difflib is cubic on repeated lines, and agents control the lines.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 LINE_STEPS = 600_000
-"""For the lines of one diff: about a quarter of a second."""
+"""Limit for the lines of one diff: about a quarter of a second."""
 _MAX_EDITS = 600
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`old[old_start:old_end]` becomes `new[new_start:new_end]`; one of both may be empty."""
+    """A change: `old[old_start:old_end]` becomes `new[new_start:new_end]`. One may be empty."""
 
     old_start: int
     old_end: int
@@ -28,13 +28,13 @@ class Block:
 
 
 class Steps:
-    """What comparing may still cost."""
+    """The remaining budget for comparisons."""
 
     def __init__(self, left: int) -> None:
         self.left = left
 
     def spend(self, steps: int) -> bool:
-        """Take from it; False when it is used up."""
+        """Spend `steps`. Return False if the budget is exhausted."""
         self.left -= steps
         return self.left >= 0
 
@@ -47,7 +47,7 @@ class _Match:
 
 
 def changed_blocks(old: Sequence[str], new: Sequence[str], steps: Steps) -> list[Block]:
-    """The blocks that differ, in order; everything between them is the same on both sides."""
+    """Return the differing blocks in order. Parts between them are equal."""
     ids: dict[str, int] = {}
     a = [ids.setdefault(item, len(ids)) for item in old]
     b = [ids.setdefault(item, len(ids)) for item in new]
@@ -91,11 +91,11 @@ def _matches(a: list[int], b: list[int], steps: Steps) -> list[_Match]:
 def _anchors(
     a: list[int], b: list[int], a_start: int, a_end: int, b_start: int, b_end: int
 ) -> list[tuple[int, int]]:
-    """Pairs of places of what occurs once on both sides, rising on both."""
+    """Return pairs of positions of elements that are unique on both sides, rising on both."""
     in_a = _once(a, a_start, a_end)
     in_b = _once(b, b_start, b_end)
     pairs = [(place, in_b[item]) for item, place in in_a.items() if item in in_b]
-    # The longest rising sequence of places in b: patience sorting.
+    # The longest rising sequence of positions in b, by patience sorting.
     tops: list[int] = []
     piles: list[int] = []
     before: list[int] = []
@@ -115,7 +115,7 @@ def _anchors(
 
 
 def _once(items: list[int], start: int, end: int) -> dict[int, int]:
-    """The place of each item that occurs once, in order of places."""
+    """Return the position of each element that occurs once, in order of positions."""
     places: dict[int, int] = {}
     for place in range(start, end):
         places[items[place]] = -1 if items[place] in places else place
@@ -123,7 +123,7 @@ def _once(items: list[int], start: int, end: int) -> dict[int, int]:
 
 
 def _shortest_edit(a: list[int], b: list[int], steps: Steps) -> list[tuple[int, int]]:
-    """Pairs of equal places after Myers; none when that takes too many steps or edits."""
+    """Return pairs of equal positions by Myers' algorithm, or none if it takes too many steps."""
     most = min(len(a) + len(b), _MAX_EDITS)
     reach, middle = [0] * (2 * most + 3), most + 1
     trace: list[list[int]] = []

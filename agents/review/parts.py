@@ -1,7 +1,7 @@
-"""What a reading consists of. Every text in it can be shown as it is.
+"""Data classes of a review. All texts in them are safe to display.
 
-Lines are lists of spans: in a span's text what cannot be seen is written as code points, and its
-marks say what is special about it. Titles, names and facts are plain strings of one line.
+Lines are lists of spans. The text of a span has code points instead of invisible characters, and
+its marks give its meaning. Titles, names and facts are strings of one line.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from agents.hidden_text import visible
 from agents.review.room import Room, end_share, left_out
 
 SEVERITIES = ("note", "warning", "danger")
-"""From the lightest to the gravest."""
+"""In order of increasing severity."""
 NAME_CHARACTERS = 5_000
-"""Of a name, a path or a fact."""
+"""Maximum length of a name, a path or a fact."""
 WHOLE_INPUT = (
     "The decision covers all of it. To see the whole input, use `vel approvals show ID --json` or "
     "`GET /api/v1/approvals/ID`."
@@ -28,7 +28,7 @@ DiffStatus = Literal["new", "changed", "deleted", "unchanged", "excerpt"]
 
 
 class Finding(Protocol):
-    """What a scanner found in the new content, from character `start` up to `end`."""
+    """A finding of a scanner in the new content, from character `start` up to `end`."""
 
     @property
     def start(self) -> int: ...
@@ -45,7 +45,10 @@ class Finding(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Why there is no content to compare with, as a sentence. Not the same as no file."""
+    """The reason why no content for a comparison is available, as a sentence.
+
+    This is different from None, which means that the file does not exist.
+    """
 
     reason: str
 
@@ -55,9 +58,11 @@ NOT_LOOKED_UP = Unreadable("What the file holds now was not looked up.")
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of a line. `changed` is what differs within a changed line; `trailing` is white
-    space at a line's end; `hidden` are code points; severities are findings, told in `title`;
-    `cut` says in words how much is not shown in its place.
+    """A part of a line.
+
+    Marks: `changed` is a difference within a changed line; `trailing` is white space at the end;
+    `hidden` are code points; severities are findings, described in `title`; `cut` is a text with
+    the size of an omitted part.
     """
 
     text: str
@@ -66,7 +71,7 @@ class Span:
 
     @property
     def severity(self) -> str:
-        """The gravest finding here, or empty."""
+        """Return the highest severity of the findings, or ""."""
         return next((mark for mark in reversed(SEVERITIES) if mark in self.marks), "")
 
 
@@ -83,12 +88,13 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """One line of a diff, or as a `gap` the `folded` unchanged lines that are not shown.
+    """A line of a diff, or a `gap` of `folded` unchanged lines.
 
-    A `cut` stands for `folded` lines, changed or not, for which there was no room; its only span
-    says how many lines and characters they are.
-    Line numbers count from 1, and are None on the side where the line is not, and in an excerpt.
-    `no_newline`: the file ends in this line, without a line break.
+    A `cut` replaces `folded` lines, changed or not, that did not fit. Its only span is a text with
+    the number of lines and characters.
+
+    Line numbers start at 1. They are None on the side without the line, and in excerpts.
+    `no_newline`: the file ends with this line, without a line break.
     """
 
     kind: RowKind
@@ -105,7 +111,7 @@ class DiffRow:
 
 @dataclass(frozen=True, slots=True)
 class FoundLine:
-    """A finding in words; `line` counts in the new content, None where that has no lines."""
+    """A finding in words. `line` is the line in the new content, None if it is empty."""
 
     line: int | None
     severity: str
@@ -114,7 +120,7 @@ class FoundLine:
 
 @dataclass(frozen=True, slots=True)
 class DiffSection:
-    """`status` is `excerpt` where only the texts to replace are known, not the file."""
+    """A diff. `status` is `excerpt` if only the texts to replace are known, not the file."""
 
     path: str
     status: DiffStatus
@@ -134,7 +140,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class CommandSection:
-    """`language` is bash or python; `facts` are the directory, the time limit, the network."""
+    """A command. `language` is bash or python; `facts` are directory, time limit and network."""
 
     language: str
     lines: tuple[Line, ...]
@@ -145,7 +151,7 @@ class CommandSection:
 
 @dataclass(frozen=True, slots=True)
 class SqlSection:
-    """`lines` are the statement as written; `formatted` the same laid out, where that is safe."""
+    """An SQL statement. `lines` is the original, `formatted` the indented text if that is safe."""
 
     connection: str
     lines: tuple[Line, ...]
@@ -162,7 +168,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class FieldsSection:
-    """Inputs by name: strings verbatim, anything else as JSON."""
+    """Inputs by name: strings unchanged, other values as JSON."""
 
     title: str
     fields: tuple[Field, ...]
@@ -175,7 +181,7 @@ Section = DiffSection | CommandSection | SqlSection | FieldsSection
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """`title` is one line: "Edit notes.md"."""
+    """A readable tool call. `title` is one line, such as "Edit notes.md"."""
 
     title: str
     sections: tuple[Section, ...]
@@ -183,14 +189,14 @@ class Review:
 
 
 def as_json(review: Review) -> dict[str, Any]:
-    """Dicts, lists, strings, small numbers, booleans and None, as `review.js` renders them."""
+    """Return the review as JSON data for `review.js`. All numbers are small."""
     return asdict(review)
 
 
 def one_line(text: str, limit: int | None = None) -> str:
-    """`text` for a title or a fact: visible, on one line, cut after `limit` characters.
+    """Return `text` in visible form on one line, cut after `limit` characters.
 
-    Without a limit it is cut in its middle, if it is longer than a name can be.
+    Without a limit, a text that is too long for a name is cut in the middle.
     """
     if limit is None:
         missing = len(text) - NAME_CHARACTERS
@@ -208,13 +214,13 @@ def _on_one_line(text: str) -> str:
 
 
 def name_in(room: Room, text: str) -> str:
-    """`one_line(text)`; the room counts what it leaves out."""
+    """Return `one_line(text)` and count the omitted characters in `room`."""
     room.cut_characters += max(len(text) - NAME_CHARACTERS, 0)
     return one_line(text)
 
 
 def cut_notes(room: Room, where: str = WHOLE_INPUT) -> tuple[Note, ...]:
-    """A warning if something did not fit into `room`; `where` says how to see the whole."""
+    """Return a warning if something did not fit into `room`. `where` explains how to see it."""
     if not room.cut_lines and not room.cut_characters:
         return ()
     size = left_out(room.cut_lines, room.cut_characters).strip("⋯ ")
@@ -222,13 +228,13 @@ def cut_notes(room: Room, where: str = WHOLE_INPUT) -> tuple[Note, ...]:
 
 
 def worst(findings: Sequence[Finding]) -> str:
-    """The gravest severity among them, or empty."""
+    """Return the highest severity of the findings, or ""."""
     found = {severity_of(finding) for finding in findings}
     return next((severity for severity in reversed(SEVERITIES) if severity in found), "")
 
 
 def severity_of(finding: Finding) -> Literal["note", "warning", "danger"]:
-    """A severity that nobody here knows is the gravest."""
+    """Return the severity of a finding. Unknown severities count as danger."""
     match finding.severity:
         case "note":
             return "note"

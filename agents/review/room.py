@@ -1,8 +1,8 @@
-"""How much of a long text a reading shows: its beginning and its end, in bounded time and memory.
+"""Limits for long texts in a review: it shows their start and end, in bounded time and memory.
 
-An agent chooses how long its inputs are. Padding before or after a command does not hide it,
-because the beginning and the end are shown. Padding on both sides does: then a row and a warning
-say how much is not shown. Large texts are searched with `find` and `rfind` and are never split.
+Agents control the length of inputs. Padding before or after a command does not hide it, because the
+start and the end are shown. Padding on both sides does, so a row and a warning give the size of the
+omitted part. Large texts are searched with `find` and `rfind`, never split.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ LINES = 5_000
 CHARACTERS = 500_000
 SPANS = 20_000
 LINE_CHARACTERS = 100_000
-"""A longer line is cut in its middle."""
+"""A longer line is cut in the middle."""
 COMPARED_CHARACTERS = 1_000_000
 COMPARED_LINES = 10_000
-"""Of each of two texts that are compared."""
+"""Limits for each of two compared texts."""
 WORD_STEPS = 300_000
-"""For all pairs of one diff together."""
+"""Limit for all pairs of lines of one diff."""
 
 Place = tuple[int, int]
 """A line: the offsets of its first character and of its end, without the line break."""
@@ -31,13 +31,13 @@ Numbered = TypeVar("Numbered", bound=tuple[int, object])
 
 
 def end_share(size: int) -> int:
-    """How much of `size` the end gets; the beginning gets the rest."""
+    """Return the part of `size` for the end. The start gets the rest."""
     return size // 4
 
 
 @dataclass(slots=True)
 class Work:
-    """What comparing may still cost, in all diffs of one reading together."""
+    """The remaining budget for comparisons in all diffs of one review."""
 
     characters: int = 2 * COMPARED_CHARACTERS
     lines: int = 2 * COMPARED_LINES
@@ -45,7 +45,7 @@ class Work:
     word_steps: Steps = field(default_factory=lambda: Steps(WORD_STEPS))
 
     def may_compare(self, old: str, new: str) -> bool:
-        """Take what comparing the two costs; False when one of them is too long."""
+        """Spend the cost of a comparison. Return False if a text is too long."""
         if max(len(old), len(new)) > min(self.characters, COMPARED_CHARACTERS):
             return False
         lines = (old.count("\n"), new.count("\n"))
@@ -58,7 +58,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Kept(Generic[Numbered]):
-    """An item that is shown, of which `characters` fit."""
+    """An item to show, with the number of characters that fit."""
 
     item: Numbered
     characters: int
@@ -66,10 +66,9 @@ class Kept(Generic[Numbered]):
 
 @dataclass(slots=True)
 class Room:
-    """What may still be shown, and how many lines and characters were not.
+    """The remaining room of a section, and the number of omitted lines and characters.
 
-    `spans` are pieces of lines with marks. Without room for them a line is one piece, so that only
-    the marks are lost.
+    `spans` are parts of lines with marks. Without room for spans, a line is one span without marks.
     """
 
     lines: int = LINES
@@ -80,7 +79,7 @@ class Room:
     cut_characters: int = 0
 
     def take(self, characters: int, lines: int) -> bool:
-        """Take room for a whole text; False when it does not fit."""
+        """Take room for a whole text. Return False if it does not fit."""
         if characters > self.characters or lines > self.lines:
             return False
         self.characters -= characters
@@ -88,7 +87,7 @@ class Room:
         return True
 
     def part(self, count: int) -> Room:
-        """The share of one of `count` texts. `give_back` returns what it leaves."""
+        """Return the share of one of `count` texts. `give_back` returns the unused part."""
         share = Room(
             max(self.lines // count, 0),
             max(self.characters // count, 0),
@@ -113,9 +112,9 @@ class Room:
         backward: Iterator[Numbered],
         size: Callable[[Numbered], int],
     ) -> tuple[list[Kept[Numbered]], list[Kept[Numbered]]]:
-        """The first and the last items that fit. Items are numbered, and each is one line.
+        """Return the first and the last items that fit. Items are numbered, and each is one line.
 
-        Of the first and of the last item there is always a piece, if there is any room.
+        If there is any room, it includes at least a part of the first item.
         """
         end_lines, end_characters = end_share(self.lines), end_share(self.characters)
         self.lines -= end_lines
@@ -144,7 +143,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """The lines of a text that are shown, and the exact size of what lies between them."""
+    """The displayed lines of a text, and the exact size of the omitted part between them."""
 
     head: list[Kept[Place]]
     tail: list[Kept[Place]]
@@ -153,12 +152,12 @@ class Excerpt:
 
     @property
     def lines(self) -> int:
-        """Of the whole text."""
+        """Return the number of lines of the whole text."""
         return len(self.head) + self.cut_lines + len(self.tail)
 
 
 def excerpt(text: str, room: Room, *, is_file: bool = False) -> Excerpt:
-    """The first and the last lines of `text` for which there is room.
+    """Return the first and the last lines of `text` that fit.
 
     Only line feeds end a line. The line after the last line feed counts even if it is empty, but
     not in a file.
@@ -200,7 +199,7 @@ def _backward(text: str, end: int) -> Iterator[Place]:
 
 
 def left_out(lines: int, characters: int) -> str:
-    """In words, as the row of a diff or a line says it."""
+    """Return the size of an omitted part in words, for a row of a diff or a line."""
     counted = [f"{lines:,} {'line' if lines == 1 else 'lines'}"] if lines else []
     counted.append(f"{characters:,} {'character' if characters == 1 else 'characters'}")
     verb = "is" if not lines and characters == 1 else "are"

@@ -1,4 +1,4 @@
-"""A line as spans: split exactly where something begins or ends that a reader should notice."""
+"""A line as spans, split at the boundaries of marks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TITLES = 3
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Characters `start` up to `end` of a line that bear a mark."""
+    """The characters `start` up to `end` of a line with a mark."""
 
     start: int
     end: int
@@ -33,10 +33,11 @@ class Region:
 def line_of(
     text: str, regions: Iterable[Region] = (), *, trailing: bool = False, room: Room | None = None
 ) -> Line:
-    """The spans of one line without its line break. Regions may overlap; empty ones are ignored.
+    """Return the spans of one line without its line break. Regions may overlap.
 
-    `trailing` marks white space at the end. The texts together are `visible(text)`. A line that
-    has more marks than there is room for is one span without any.
+    Empty regions are ignored. `trailing` marks white space at the end. The texts of the spans
+    together are `visible(text)`. A line with more marks than `room` allows is one span without
+    marks.
     """
     if not text:
         return ()
@@ -48,7 +49,7 @@ def line_of(
         found.append(Region(hit.start(), hit.end(), "trailing"))
     if not found:
         return (Span(text),)
-    # Each region begins at most one span, and ends at most one.
+    # Each region starts at most one span, and ends at most one.
     if room is not None and 2 * len(found) > room.spans:
         return (Span(visible(text)),)
     spans = tuple(_split(text, sorted(found, key=lambda region: region.start)))
@@ -65,7 +66,7 @@ def kept_line(
     *,
     trailing: bool = False,
 ) -> Line:
-    """The line of `text` at a place, cut in its middle if not all of it fits."""
+    """Return the line of `text` at a position, cut in the middle if it does not fit."""
     start, end = kept.item
     missing = end - start - kept.characters
     if missing <= 0:
@@ -89,15 +90,14 @@ def kept_line(
 
 
 def cut_span(lines: int, characters: int) -> Span:
-    """What stands in the place of something that is not shown."""
+    """Return a span that replaces an omitted part."""
     return Span(left_out(lines, characters), ("cut",))
 
 
 def lines_of(text: str, room: Room) -> tuple[Line, ...]:
-    """A text's lines, where only line feeds end one. An empty text is one empty line.
+    """Return the lines of a text. Only line feeds end a line. An empty text is one empty line.
 
-    Where not all of them fit, a line that is only a `cut_span` stands for those between the first
-    and the last ones.
+    If not all lines fit, a line with only a `cut_span` replaces those in the middle.
     """
     shown = excerpt(text, room)
     cut = ((cut_span(shown.cut_lines, shown.cut_characters),),) if shown.cut_lines else ()
@@ -106,7 +106,7 @@ def lines_of(text: str, room: Room) -> tuple[Line, ...]:
 
 
 def _last_word(text: str) -> int:
-    # Searching `\s+\Z` from the start is quadratic in runs of spaces.
+    # A search for `\s+\Z` from the start is quadratic in runs of spaces.
     return len(text.rstrip())
 
 

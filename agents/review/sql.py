@@ -1,4 +1,4 @@
-"""A statement laid out for reading, where laying it out cannot change what it seems to do."""
+"""SQL statements, formatted only if this cannot change their apparent meaning."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from agents.review.room import Room
 from agents.review.spans import lines_of
 
 MAX_CHARACTERS = 8_000
-"""Longer statements are shown as they were written: sqlparse needs 0.3 s for a hostile one."""
+"""Longer statements are not formatted: sqlparse needs 0.3 s for a malicious one."""
 _GROWTH = 4
-# Where dialects disagree on what is a comment or a string, a line break that is moved could show
-# as live what the database skips, or the other way round.
+# SQL dialects disagree on these comments and strings. A moved line break could make ignored text
+# look active, or active text look ignored.
 _AMBIGUOUS = re.compile(r"--|#|/\*|\*/|\\|\$|`|\[")
 _QUOTED = re.compile(r"('[^']*'|\"[^\"]*\")")
 _SPACE = re.compile(r"\s+")
@@ -33,7 +33,7 @@ def sql_section(connection: str, statement: str) -> SqlSection:
 
 
 def formatted_sql(statement: str) -> str | None:
-    """`statement` with other white space only, outside of quotes; None where that is not sure."""
+    """Return `statement` with white space changed outside of quotes. None if that is not safe."""
     if len(statement) > MAX_CHARACTERS or _AMBIGUOUS.search(statement):
         return None
     try:
@@ -47,9 +47,9 @@ def formatted_sql(statement: str) -> str | None:
 
 
 def _skeleton(statement: str) -> list[str]:
-    """What a database reads: quoted parts as they are, the rest without white space.
+    """Return the parts that a database reads: quoted parts unchanged, others without white space.
 
-    Empty when a quote is not closed.
+    Empty if a quote is not closed.
     """
     parts = _QUOTED.split(statement)
     if any("'" in part or '"' in part for part in parts[::2]):

@@ -1,4 +1,4 @@
-"""Unified diffs, in bounded time whatever the lines are."""
+"""Unified diffs, in bounded time for any input."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ CONTEXT = 3
 def unified_lines(
     old: Sequence[str], new: Sequence[str], steps: Steps, context: int = CONTEXT
 ) -> Iterator[str]:
-    """The hunks, without a header that names files. Lines have no line breaks.
+    """Yield the hunks, without a header of file names. Lines have no line breaks.
 
-    When `steps` are used up, what is left is one block, removed and added.
+    If `steps` is exhausted, the rest is one block, removed and added.
     """
     hunk: list[Block] = []
     for block in changed_blocks(old, new, steps):
@@ -50,7 +50,7 @@ def _signed(sign: str, lines: Sequence[str], start: int, end: int) -> Iterator[s
 
 
 def _range(start: int, end: int) -> str:
-    """As in `diff -u`: an empty range is named by the line before it."""
+    """Format a range as `diff -u` does: the line before it identifies an empty range."""
     if end - start == 1:
         return str(start + 1)
     return f"{start + (end > start)},{end - start}"

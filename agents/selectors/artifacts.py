@@ -1,4 +1,4 @@
-"""The files that a run has made or changed."""
+"""Queries for the files that a run has created or changed."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ class Step:
 
 
 def steps_of(run: Run) -> list[Step]:
-    """Of the calls of the run whose changes are kept, in order."""
+    """Return the recorded changes of the run's calls, in order."""
     rows = WorkspaceSnapshot.objects.filter(run=run, cause=SnapshotCause.CALL).order_by("pk")
     return [Step(*row) for row in rows.values_list("base", "manifest")]
 
 
 def written_paths(run: Run) -> list[str]:
-    """What file tools wrote, as the model spelled it: for threads without directories."""
+    """Return the paths that file tools wrote, as given by the model.
+
+    Used for threads without a workspace.
+    """
     calls = ToolCall.objects.filter(
         run=run, tool__in=WRITING_TOOLS, status=ToolCallStatus.SUCCEEDED, is_error=False
     )

@@ -1,4 +1,4 @@
-"""What a person should look at first: requests that wait, own runs that failed, those at work."""
+"""Items that need a person's attention: pending requests, failed runs and active runs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from agents.states import ACTIVE_RUNS, RunStatus
 
 SHOWN = 5
 FAILED_DAYS = 3
-"""How long a failed run asks for attention."""
+"""A failed run is listed for this number of days."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """At most `SHOWN` of each, what waits longest and what is newest first."""
+    """At most `SHOWN` of each kind: oldest requests and newest runs first."""
 
     requests: list[ApprovalRequest]
     failed: list[Run]
@@ -31,7 +31,7 @@ class Attention:
 
 
 def attention_for(person: Person) -> Attention:
-    """Of the queue of `person`, and of the runs that `person` started."""
+    """Return the pending requests of `person`, and the runs that `person` started."""
     requests = queue_of(person, QueueFilter())
     runs = own_runs(person)
     return Attention(
@@ -42,7 +42,7 @@ def attention_for(person: Person) -> Attention:
 
 
 def own_runs(person: Person) -> QuerySet[Run]:
-    """Runs that `person` started, newest first, with what a line about each shows."""
+    """Return the runs that `person` started, newest first, with the relations for a list."""
     return (
         runs_for(person)
         .filter(owner=person.pk, parent=None)
@@ -52,12 +52,12 @@ def own_runs(person: Person) -> QuerySet[Run]:
 
 
 def _active(runs: QuerySet[Run]) -> QuerySet[Run]:
-    """All open runs are uncounted: that leads to the index which has only these."""
+    """Return the active runs. They are all uncounted, and an index covers only uncounted runs."""
     return runs.filter(status__in=ACTIVE_RUNS, uncounted_from__gte=1)
 
 
 def _failed(runs: QuerySet[Run]) -> QuerySet[Run]:
-    """Those of the last days after which nobody went on with the conversation."""
+    """Return failed runs of the last days without a later run in the thread."""
     later = Run.objects.filter(
         thread=OuterRef("thread"), parent=None, number__gt=OuterRef("number")
     )

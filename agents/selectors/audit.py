@@ -1,4 +1,4 @@
-"""Reading the audit log."""
+"""Queries and CSV export of the audit log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLUMNS = (
 
 
 def search_entries(entries: QuerySet[AuditEntry], words: str) -> QuerySet[AuditEntry]:
-    """Those that have each of `words` in who, what, on what, or why."""
+    """Return the entries that contain each of `words` in actor, action, target, address or note."""
     for word in words.split():
         entries = entries.filter(
             Q(actor__icontains=word)
@@ -42,9 +42,9 @@ def search_entries(entries: QuerySet[AuditEntry], words: str) -> QuerySet[AuditE
 
 
 def csv_lines(entries: Iterable[AuditEntry]) -> Iterator[str]:
-    """The entries as CSV, line by line, the names of the columns first.
+    """Yield the entries as lines of CSV, with the column names first.
 
-    A cell that a spreadsheet would take for a formula has an apostrophe before it.
+    A cell that a spreadsheet could read as a formula starts with an apostrophe.
     """
     yield _line(COLUMNS)
     for entry in entries:

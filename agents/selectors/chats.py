@@ -1,4 +1,4 @@
-"""Conversations with a key that the client of a chat has chosen."""
+"""Queries for conversations with a key from a chat client."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from agents.selectors.visible import Person, threads_for
 from agents.states import ACTIVE_RUNS, RunStatus
 
 _DELTAS = (TextDelta.type, ReasoningDelta.type, ToolInputDelta.type)
-"""Pieces of a part. The event that completes the part repeats the whole text."""
+"""Deltas of a part. The event that completes the part contains the whole text."""
 _STEP_BEGINS = (StepStarted.type, StepReset.type)
 
 MAX_EVENTS = 10_000
-"""The limit of one page of history: an event may have a few KB."""
+"""Limit of events in one page of history. An event may have a few KB."""
 PAGE_CHARACTERS = 2_000_000
-"""Of the events of a page. A single message may have more."""
+"""Limit for the events of a page. A single message may have more."""
 MAX_CHARACTERS = 5_000_000
-"""Of the events of one message. A longer one is not put together."""
+"""Limit for the events of one message. A longer message is not assembled."""
 
 
 def chat_thread(user: Person, agent: str, key: str) -> Thread | None:
-    """The thread of `user` with the agent of the slug `agent` that has this key."""
+    """Return the thread of `user` with this key and the agent with the slug `agent`."""
     return threads_for(user).filter(key=key, agent__slug=agent).first()
 
 
 def active_run(thread: Thread) -> Run | None:
-    """Return the run that answers now. Runs that wait behind it have no events yet."""
+    """Return the active run. Runs that are queued after it have no events yet."""
     return Run.objects.filter(thread=thread, parent=None, status__in=ACTIVE_RUNS).first()
 
 
 def newest_runs(thread: Thread, *, before: int | None, limit: int) -> list[Run]:
-    """Up to `limit` runs that answer to messages, with a number below `before`, latest first."""
+    """Return up to `limit` runs with a number below `before`, latest first."""
     runs = Run.objects.filter(thread=thread, parent=None)
     if before is not None:
         runs = runs.filter(number__lt=before)
@@ -47,10 +47,10 @@ def newest_runs(thread: Thread, *, before: int | None, limit: int) -> list[Run]:
 
 
 def within_reason(runs: Sequence[Run]) -> tuple[list[Run], dict[str, int]]:
-    """(the first of `runs`, the characters of too long ones by id).
+    """Return the first of `runs`, and the number of characters of too long ones by id.
 
-    The messages and outcomes of the first runs have `MAX_EVENTS` and `PAGE_CHARACTERS` together,
-    or there is only one. It is too long if its outcome alone has more than `MAX_CHARACTERS`.
+    Returns either one run, or runs with messages and outcomes of at most `MAX_EVENTS` and
+    `PAGE_CHARACTERS` in total. A run is too long if its outcome has more than `MAX_CHARACTERS`.
     """
     rows = _outcome_rows([run.pk for run in runs])
     sizes = {
@@ -75,7 +75,7 @@ def within_reason(runs: Sequence[Run]) -> tuple[list[Run], dict[str, int]]:
 
 
 def messages_of(runs: Sequence[Run]) -> dict[str, Message]:
-    """The person's message of each run, by the run's id."""
+    """Return the person's message of each run, by run id."""
     return {message.run_id: message for message in _asked(runs)}
 
 
@@ -84,9 +84,9 @@ def _asked(runs: Sequence[Run]) -> QuerySet[Message]:
 
 
 def outcome_events(run_ids: Collection[str], *, upto: int | None = None) -> Iterator[StoredEvent]:
-    """The events of runs in order, one run after the other, without pieces of complete texts.
+    """Yield the events of runs, one run after the other, without deltas of complete texts.
 
-    `upto` is the last seq wanted.
+    `upto` is the last seq.
     """
     rows = _outcome_rows(run_ids)
     if upto is not None:
@@ -98,7 +98,7 @@ def outcome_events(run_ids: Collection[str], *, upto: int | None = None) -> Iter
 
 
 def _outcome_rows(run_ids: Collection[str]) -> QuerySet[RunEvent]:
-    """Leave out the pieces of parts, but not in the last step of a run that ended too early.
+    """Return the events without deltas, except in the last step of a failed or cancelled run.
 
     The parts of that step may be incomplete.
     """
@@ -116,7 +116,7 @@ def _outcome_rows(run_ids: Collection[str]) -> QuerySet[RunEvent]:
 def asked_at(run: Run, approval_ids: Collection[str]) -> int:
     """Return the seq of the event that parked `run` for these requests, 0 if there is none.
 
-    If the requests have been replaced since, it is the last event that parked the run for approval.
+    If the requests have been replaced, returns the last event that parked the run for approval.
     """
     parked = RunEvent.objects.filter(run=run, type=RunSuspended.type).order_by("seq")
     last = fitting = 0

@@ -1,4 +1,4 @@
-"""What was said in runs, a turn at a time, as people and programs read it."""
+"""Conversations by turns, for people and programs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from agents.events.read import ROWS_AT_ONCE
 from agents.models import Message, Run, ToolCall
 
 PAGE_BYTES = 2_000_000
-"""What is said in one page, and the results of its calls; a single turn may have more."""
+"""Limit for messages, and for results of calls, in one page. A single turn may have more."""
 
 Place = tuple[int, int]
-"""A run's number in its thread, and the turn in it."""
+"""The number of a run in its thread, and a turn of the run."""
 
 
 @dataclass(slots=True)
 class Turn:
-    """A person's message (turn 0), or a reply of the model, its calls, and notes after these."""
+    """A person's message (turn 0), or a reply of the model with its calls and later notes."""
 
     run_id: str
     place: Place
@@ -30,7 +30,7 @@ class Turn:
 
 
 def turns_after(runs: QuerySet[Run], after: Place | None, limit: int) -> tuple[list[Turn], bool]:
-    """At most `limit` whole turns of runs of one thread, in order; and whether there are more."""
+    """Return up to `limit` whole turns of a thread's runs, in order, and whether there are more."""
     messages = Message.objects.filter(run__in=runs).select_related("run")
     if after is not None:
         number, turn = after
@@ -52,9 +52,9 @@ def _grouped(messages: Iterator[Message]) -> Iterator[tuple[tuple[str, Place], l
 
 
 def _with_calls(turns: list[Turn]) -> tuple[list[Turn], bool]:
-    """The turns with their calls; whether some are left out because of the calls' results.
+    """Return the turns with their calls, and whether turns were omitted because of large results.
 
-    One query for each run of the page. The inputs of the calls are in the replies.
+    Takes one query for each run of the page. The replies contain the inputs of calls.
     """
     by_run: dict[str, dict[int, Turn]] = defaultdict(dict)
     for turn in turns:

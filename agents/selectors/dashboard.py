@@ -1,4 +1,4 @@
-"""What an operator looks at first: runs by day and status, agents that fail, what workers do."""
+"""Queries for the operator's dashboard: runs by day and status, failing agents, worker load."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from agents.selectors.visible import Person, runs_for
 from agents.states import RunStatus
 
 LATE_SECONDS = 20
-"""Work that has been due for longer, and that nobody takes, means that workers are missing."""
+"""If tasks have been due for longer than this, workers are missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    """Runs that people began, by status. `by_day` has every day, the earliest first."""
+    """Runs without a parent, by status. `by_day` contains every day, earliest first."""
 
     today: dict[str, int]
     in_all: dict[str, int]
     by_day: list[tuple[date, int, int]]
-    """(day, runs, failed ones)."""
+    """Tuples of day, runs and failed runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailingAgent:
-    """An agent with runs that failed. `last` is when the latest of them ended."""
+    """An agent with failed runs. `last` is the end of the latest one."""
 
     slug: str
     agent_id: str
@@ -44,14 +44,14 @@ class FailingAgent:
 
 @dataclass(frozen=True, slots=True)
 class WorkState:
-    """What there is for workers to do. `oldest_seconds`: how long the oldest task has been due."""
+    """The work for workers. `oldest_seconds` is how long the oldest task has been due."""
 
     tasks: int
     oldest_seconds: int | None
     queued: int
     driven: int
     lost: int
-    """Runs whose driver is gone: somebody will take them over."""
+    """Runs whose driver is gone. Another driver will take them over."""
 
     @property
     def is_late(self) -> bool:
@@ -59,10 +59,10 @@ class WorkState:
 
 
 def count_runs(person: Person, days: int, zone: ZoneInfo) -> RunCounts:
-    """Of those that `person` may read and that were begun in so many days up to now."""
+    """Count runs that `person` can read and that were created in the last `days` days."""
     today = timezone.now().astimezone(zone).date()
     dates = [today - timedelta(days=ago) for ago in range(days)]
-    # By comparisons: SQLite would call Python for each row to find its date in the zone.
+    # Comparisons, because SQLite would call Python for each row to find its date in the zone.
     day_of = Case(*(When(created_at__gte=_midnight(day, zone), then=Value(day)) for day in dates))
     rows = (
         _begun_by_people(person, today, days, zone)
@@ -88,7 +88,7 @@ def count_runs(person: Person, days: int, zone: ZoneInfo) -> RunCounts:
 
 
 def failing_agents(person: Person, days: int, zone: ZoneInfo, most: int = 8) -> list[FailingAgent]:
-    """Those with the most failed runs, of the runs that `person` may read."""
+    """Return the agents with the most failed runs, among runs that `person` can read."""
     today = timezone.now().astimezone(zone).date()
     failed = Q(status=RunStatus.FAILED)
     rows = (
@@ -106,9 +106,9 @@ def failing_agents(person: Person, days: int, zone: ZoneInfo, most: int = 8) -> 
 
 
 def work_state() -> WorkState:
-    """Of all runs: for people who may see all of them."""
+    """Return the state of all runs, for people who can see all runs."""
     now = timezone.now()
-    # A task that a worker holds has its lock in the future.
+    # The lock of a task that a worker holds is in the future.
     due = OrmQ.objects.filter(key=settings.Q_CLUSTER["name"], lock__lte=now)
     found = due.aggregate(tasks=Count("id"), oldest=Min("lock"))
     oldest = found["oldest"]

@@ -1,6 +1,6 @@
-"""Find out whether a run waits for disk space.
+"""Check whether a run waits for disk space.
 
-This is computed from the disk each time: nothing can be stored on a full disk.
+It is computed from the disk each time, because nothing can be stored on a full disk.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ _WOULD_GO_ON = (RunStatus.QUEUED, RunStatus.RUNNING)
 
 
 def waiting_for_space(run: Run) -> str:
-    """Return a message if the run waits for disk space, else an empty string.
+    """Return a message if the run waits for disk space, otherwise "".
 
-    With several hosts it is always empty: this host does not know the disk of the thread's host.
+    With several hosts it is always "": this host does not know the disk of the thread's host.
     """
     if run.status not in _WOULD_GO_ON or MachineSettings.now().pins_threads or not is_used_up():
         return ""

@@ -1,4 +1,4 @@
-"""What became of the calls before one that must not be made twice."""
+"""Earlier calls of a tool whose calls must not be repeated."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from agents.models import Run, ToolCall
 from agents.states import ToolCallStatus
 
 UNKNOWN = "outcome_unknown"
-"""The code of a call of which nobody knows whether it was carried out."""
+"""The code of a call with an unknown outcome."""
 
 
 def earlier_calls(run_id: str, call_id: str, tool: str) -> Iterator[ToolCall]:
-    """Calls of `tool` in the run's family of conversations that were or may have been made.
+    """Yield calls of `tool` in the run's family of threads that were or may have been executed.
 
-    Newest first; the call itself is not among them.
+    Newest first, without the call itself.
     """
     root = Run.objects.filter(pk=run_id).values_list("thread__root_id", "thread_id").get()
     family = Q(run__thread_id=root[0] or root[1]) | Q(run__thread__root_id=root[0] or root[1])

@@ -1,4 +1,4 @@
-"""The runs below a run: those that it has delegated to, and what these delegated."""
+"""Queries for the descendants of a run: delegated runs, and runs that these delegated."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from agents.models import Run
 from agents.states import RunStatus
 
 MAX_SHOWN = 500
-"""Runs of one family that a page, a list or a terminal looks at."""
+"""Maximum number of runs of one family on a page, in a list or on a terminal."""
 _AT_WORK = (RunStatus.QUEUED, RunStatus.RUNNING)
 
 
 def descendants_of(
     run_id: str, runs: QuerySet[Run] | None = None, *, limit: int = MAX_SHOWN
 ) -> list[Run]:
-    """What is below a run, each parent before its children; one query for each level.
+    """Return the descendants of a run, parents before children, with one query for each level.
 
-    `runs` are those that the asker may see, by default all. What is below one that is not among
-    them is left out, too.
+    `runs` are the visible runs, by default all. Descendants of invisible runs are omitted.
     """
     seen = Run.objects.all() if runs is None else runs
     found: list[Run] = []
@@ -34,7 +33,7 @@ def descendants_of(
 
 
 def in_tree_order(run_id: str, members: Sequence[Run]) -> list[Run]:
-    """The descendants of a run as a tree is read: each with its own directly below it."""
+    """Return the descendants of a run in depth-first order."""
     below: dict[str | None, list[Run]] = {}
     for member in members:
         below.setdefault(member.parent_id, []).append(member)
@@ -48,24 +47,24 @@ def in_tree_order(run_id: str, members: Sequence[Run]) -> list[Run]:
 
 
 def with_child_count(runs: QuerySet[Run]) -> QuerySet[Run]:
-    """Each with `child_count`: how many runs it has delegated to itself."""
+    """Annotate runs with `child_count`, the number of runs that they delegated."""
     children = Run.objects.filter(parent=OuterRef("pk")).order_by().values("parent")
     counted = children.annotate(total=Count("pk")).values("total")
     return runs.annotate(child_count=Coalesce(Subquery(counted), 0, output_field=IntegerField()))
 
 
 def goes_on_alone(members: Sequence[Run]) -> bool:
-    """Whether any of them is at work, will be, or is woken by the clock: else people must act."""
+    """Return whether any run continues without a person: active, queued, or woken by the clock."""
     return any(
         run.status in _AT_WORK
         or run.wake_at is not None
-        or (run.status == RunStatus.PENDING and run.parent_id is None)  # behind another message
+        or (run.status == RunStatus.PENDING and run.parent_id is None)  # waits for another run
         for run in members
     )
 
 
 def root_of(run: Run) -> Run:
-    """The run that a person asked for, of which `run` is a part."""
+    """Return the run without a parent that `run` belongs to."""
     while run.parent is not None:
         run = run.parent
     return run

@@ -1,4 +1,4 @@
-"""All runs of a person, page by page, at a cost that does not grow with how many there are."""
+"""The runs of a person in pages, at a cost that is independent of their number."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from agents.selectors.visible import Person
 
 RUNS_A_PAGE = 30
 LOOKED_THROUGH = 5_000
-"""Rows that one page of any list looks through for those that fit."""
+"""Maximum number of rows that one page of any list examines."""
 SEARCHED_THROUGH = 500
-"""The same where words are looked for: each run's messages are read."""
+"""The same for a search for words, which reads the messages of each run."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryFilter:
-    """`words` of a message or a title, `status`, `agent` (a slug), `starter`; "" for any."""
+    """Filters: `words` of a message or title, `status`, `agent` (a slug), `starter`; "" for any."""
 
     words: str = ""
     status: str = ""
@@ -35,9 +35,9 @@ class HistoryFilter:
 
 @dataclass(frozen=True, slots=True)
 class HistoryPage:
-    """`next_after`: older ones follow this run; "" on the last page.
+    """A page of runs. For the next page, pass `next_after`, which is "" on the last page.
 
-    `looked_back_to`: there may be more that fit, but this page looked no further than that.
+    `looked_back_to` is set if the page stopped before all runs were examined.
     """
 
     runs: list[Run]
@@ -46,8 +46,8 @@ class HistoryPage:
 
 
 def history_page(person: Person, wanted: HistoryFilter, after: str = "") -> HistoryPage:
-    """The newest first, those that are older than the run `after`."""
-    # Ids begin with the time.
+    """Return a page, newest first, of runs older than the run `after`."""
+    # Ids start with the time.
     runs = own_runs(person).order_by("-pk")
     if after:
         runs = runs.filter(pk__lt=after)
@@ -63,7 +63,7 @@ def history_page(person: Person, wanted: HistoryFilter, after: str = "") -> Hist
 
 
 def _last_looked_at(runs: QuerySet[Run], wanted: HistoryFilter) -> Run | None:
-    """None where all of them are few enough."""
+    """Return the last run to examine. None if there are few enough to examine all."""
     most = SEARCHED_THROUGH if wanted.words else LOOKED_THROUGH
     ends = runs.select_related(None).only("pk", "created_at")[most - 1 : most + 1]
     found = list(ends)
@@ -82,7 +82,7 @@ def _narrowed(
     if wanted.starter:
         runs = runs.filter(of_starter(wanted.starter))
     if wanted.words:
-        # Messages are kept as JSON: what is looked for is spelled as it would be there.
+        # Messages are stored as JSON: search for the words in this form.
         spelled = dump(wanted.words)[1:-1]
         looked_at = runs.order_by().values("pk")
         messages = Message.objects.filter(run__in=looked_at, content__icontains=spelled)
@@ -92,7 +92,7 @@ def _narrowed(
 
 
 def agents_of_threads(person: Person) -> list[tuple[str, str]]:
-    """(slug, name) of the agents that `person` has talked with, by name: one look for each."""
+    """Return (slug, name) of the agents that `person` has threads with, by name."""
     talked_with = Thread.objects.filter(owner=person.pk, agent=OuterRef("pk"))
     agents = Agent.objects.filter(Exists(talked_with)).order_by("name")
     return list(agents.values_list("slug", "name"))

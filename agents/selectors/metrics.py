@@ -1,6 +1,6 @@
-"""Present values for metrics and the status page: of the whole installation, for its operators.
+"""Current values for metrics and the status page of the whole installation.
 
-No query looks at runs that have ended: what it costs does not grow with the history.
+No query reads ended runs, so the cost does not grow with the history.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from agents.telemetry.counters import Values, added
 from agents.telemetry.exposition import Gauge
 
 ALIVE_SECONDS = 35.0
-"""Who was seen within these lives: three beats, and a slow one."""
+"""A process seen within this time is alive: three heartbeats and a slow one."""
 _OPEN = (RunStatus.PENDING, RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING)
 
 
 @dataclass(frozen=True, slots=True)
 class SeenProcess:
-    """A row of `ServerProcess`, and how many seconds ago it was written."""
+    """A row of `ServerProcess`, with its age in seconds."""
 
     row: ServerProcess
     seconds_ago: float
@@ -54,7 +54,7 @@ def seen_processes() -> list[SeenProcess]:
 
 
 def counted() -> Values:
-    """What all processes have counted, those that are gone included."""
+    """Return the counters of all processes, including ended ones."""
     total: Values = {}
     for text in ServerProcess.objects.exclude(counters="").values_list("counters", flat=True):
         total = added(total, json.loads(text))
@@ -62,7 +62,7 @@ def counted() -> Values:
 
 
 def runs_by_status() -> dict[tuple[str, ...], float]:
-    """Open runs by (status, wait reason)."""
+    """Return open runs by (status, wait reason)."""
     rows = (
         Run.objects.filter(status__in=_OPEN)
         .values_list("status", "wait_reason")
@@ -78,7 +78,7 @@ def runs_by_status() -> dict[tuple[str, ...], float]:
 
 @dataclass(frozen=True, slots=True)
 class Leases:
-    """`held` by holder; `lost` is how many runs have a driver that is gone."""
+    """The leases. `held` is by holder; `lost` is the number of runs whose driver is gone."""
 
     held: dict[str, int]
     lost: int
@@ -92,7 +92,7 @@ def leases() -> Leases:
         .annotate(number=Count("run_id"))
         .order_by("lease_holder")
     )
-    # A moment after its end it is still usual: the sweeper looks each second.
+    # A short time after expiry is normal: the sweeper runs each second.
     lost = clocks.filter(
         Q(lease_until__lt=DatabaseNow() - 5.0) | Q(lease_until=None), run__executor=POOL
     )
@@ -100,7 +100,7 @@ def leases() -> Leases:
 
 
 def gauges() -> Iterator[Gauge]:
-    """One after the other, each with one query. Features add theirs in `metrics.GAUGES`."""
+    """Yield the gauges, with one query each. Features add theirs in `metrics.GAUGES`."""
     yield Gauge(
         "vel_runs", "Runs that have not ended.", runs_by_status(), ("status", "wait_reason")
     )
@@ -120,7 +120,7 @@ def gauges() -> Iterator[Gauge]:
 
 def _queue() -> Iterator[Gauge]:
     now = timezone.now()
-    # A task that a worker holds has its lock in the future.
+    # The lock of a task that a worker holds is in the future.
     due = OrmQ.objects.filter(key=settings.Q_CLUSTER["name"], lock__lte=now)
     found = due.aggregate(tasks=Count("id"), oldest=Min("lock"))
     age = (now - found["oldest"]).total_seconds() if found["oldest"] else 0.0
@@ -180,7 +180,7 @@ def _processes() -> Iterator[Gauge]:
 
 
 def database_bytes() -> int | None:
-    """The size of the whole database; None where it cannot be told."""
+    """Return the size of the whole database. None if it is unknown."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")

@@ -1,4 +1,4 @@
-"""The approval queue of one person: what waits, what was decided, and whether it has changed."""
+"""The approval queue of one person: pending and decided requests, and a version."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from agents.states import ApprovalStatus
 
 Age = Literal["", "hour", "day", "expiring"]
 SOON = timedelta(hours=1)
-"""What expires within that is shown as expiring."""
+"""Requests that expire within this time are shown as expiring."""
 _AGES = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 MAX_DEPTH = 16
-"""Runs above a run that are looked up."""
+"""Maximum number of levels above a run to look up."""
 
 
 INPUTS = ("input", "edited_input")
 SHORT = 600_000
-"""Characters of JSON in the database, where a character may be six."""
+"""Characters of JSON in the database. It may have six for one character of the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueFilter:
-    """What somebody looks for. Texts are exact names, `run` the beginning of a run's id.
+    """Filters of the queue. Texts are exact names, except `run`, the start of a run's id.
 
-    `age`: `hour` and `day`, asked longer ago than that; `expiring`, within the next hour.
+    `age`: `hour` and `day` for requests older than that, `expiring` for the next hour.
     """
 
     is_pending: bool = True
@@ -51,25 +51,25 @@ class QueueFilter:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How many requests wait for a person, and a word that changes whenever they do."""
+    """The number of pending requests, and a version that changes when they change."""
 
     count: int
     version: str
 
 
 def pending_for(person: Person) -> QuerySet[ApprovalRequest]:
-    """Requests that wait and that `person` may see."""
+    """Return the pending requests that `person` can see."""
     return approvals_for(person).filter(status=ApprovalStatus.PENDING)
 
 
 def waiting_for(person: Person) -> Waiting:
-    """One query over what waits."""
+    """Return the pending requests of `person`, with one query."""
     rows = pending_for(person).order_by("id").values_list("id", "first_approver_id")
     return _waiting(rows)
 
 
 def waiting_for_all() -> Waiting:
-    """The same over the requests of everybody, to be told to nobody: it says when to look."""
+    """Return the same for all people, only to detect changes. Do not show it to anybody."""
     rows = ApprovalRequest.objects.filter(status=ApprovalStatus.PENDING).order_by("id")
     return _waiting(rows.values_list("id", "first_approver_id"))
 
@@ -86,7 +86,7 @@ def _waiting(rows: Iterable[tuple[str, int | None]]) -> Waiting:
 def with_short_inputs(
     requests: QuerySet[ApprovalRequest], limit: int = SHORT
 ) -> QuerySet[ApprovalRequest]:
-    """Without inputs of more than `limit` characters: a page may have hundreds of megabytes."""
+    """Return requests without inputs of more than `limit` characters, because pages may be huge."""
     return requests.defer(*INPUTS).annotate(
         **{f"{name}_size": Length(name) for name in INPUTS},
         **{
@@ -100,9 +100,9 @@ def with_short_inputs(
 
 
 def take_inputs(row: ApprovalRequest) -> set[str]:
-    """Put the inputs that came with a row of `with_short_inputs` into their places.
+    """Set the inputs of a row of `with_short_inputs`, and return their names.
 
-    Returns the names of those that are there. Others are read when somebody asks for them.
+    Other inputs are loaded on access.
     """
     given = row.__dict__
     for name in INPUTS:
@@ -113,10 +113,10 @@ def take_inputs(row: ApprovalRequest) -> set[str]:
 
 
 def queue_of(person: Person, wanted: QueueFilter) -> QuerySet[ApprovalRequest]:
-    """`person`'s requests that fit: the longest waiting first, or the last ended first.
+    """Return the requests for `person` that match: oldest pending first, or last ended first.
 
-    Rows have `ended_at`, and come with all that a card shows but the runs above. Their inputs are
-    to be taken with `take_inputs`.
+    Rows have `ended_at` and all relations of a card, except the parent runs. Use `take_inputs` for
+    the inputs.
     """
     requests = with_short_inputs(approvals_for(person).filter(_condition(wanted)))
     requests = requests.select_related(
@@ -130,7 +130,7 @@ def queue_of(person: Person, wanted: QueueFilter) -> QuerySet[ApprovalRequest]:
     ).defer(*INPUTS, "tool_call__result", "tool_call__input", "tool_call__edited_input")
     if wanted.is_pending:
         return requests.filter(status=ApprovalStatus.PENDING).order_by("id")
-    # Cancelled and superseded ones have no time of their own.
+    # Cancelled and superseded requests have no end time.
     ended_at = Coalesce(
         "decided_at",
         Case(When(status=ApprovalStatus.EXPIRED, then=F("expires_at"))),
@@ -144,7 +144,7 @@ def queue_of(person: Person, wanted: QueueFilter) -> QuerySet[ApprovalRequest]:
 def after_row(
     requests: QuerySet[ApprovalRequest], wanted: QueueFilter, key: str, ended_at: datetime | None
 ) -> QuerySet[ApprovalRequest]:
-    """What follows the row `key` in the order of `queue_of`; decided rows need its `ended_at`."""
+    """Return the rows after the row `key` in `queue_of`. Decided rows need `ended_at`."""
     if wanted.is_pending:
         return requests.filter(id__gt=key)
     return requests.filter(Q(ended_at__lt=ended_at) | Q(ended_at=ended_at, id__lt=key))
@@ -171,7 +171,7 @@ def _condition(wanted: QueueFilter) -> Q:
 
 
 def names_in_queue(person: Person) -> dict[str, list[str]]:
-    """What the filters can name: `agents` (slugs), `tools` and `owners` of what waits."""
+    """Return the values for filters: `agents` (slugs), `tools` and `owners` of pending requests."""
     rows = set(
         pending_for(person)
         .order_by()
@@ -187,9 +187,9 @@ def names_in_queue(person: Person) -> dict[str, list[str]]:
 
 
 def paths_of_runs(runs: Iterable[Run]) -> dict[str, list[str]]:
-    """For each run the names of the agents from the first run down to it, by the run's id.
+    """Return for each run the names of the agents from the root run down to it, by run id.
 
-    One query for each level above.
+    Takes one query for each level.
     """
     above: dict[str, tuple[str, str | None]] = {}
     missing: set[str] = set()

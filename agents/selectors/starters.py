@@ -1,4 +1,4 @@
-"""Who or what began a run: a person, a trigger, or an agent that delegated."""
+"""The origin of a run: a person, a trigger, or a delegating agent."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def starters() -> list[str]:
 
 
 def kind_of_starter(run: Run) -> str:
-    """`person`, the source of a kind of triggers, or `agent`, also for subagents of such runs."""
+    """Return `person`, `agent` for subagents, or the source of a kind of triggers."""
     if run.parent_id is not None:
         return AGENT
     return run.source if run.source in _sources() else PERSON
 
 
 def with_trigger_name(runs: QuerySet[Run]) -> QuerySet[Run]:
-    """Add the name of the trigger that is still there as `trigger_name`, in the same query."""
+    """Annotate runs with `trigger_name`, the name of the trigger if it still exists."""
     names = [
         Subquery(kind.model._default_manager.filter(pk=OuterRef("trigger")).values("name")[:1])
         for kind in trigger_kinds()
@@ -38,17 +38,17 @@ def with_trigger_name(runs: QuerySet[Run]) -> QuerySet[Run]:
 
 
 def started_by(run: Run) -> Starter:
-    """`{kind, id, name}`; the id and name of a trigger that is still there."""
+    """Return `{kind, id, name}`. Id and name are set if the trigger still exists."""
     return _starter(run, _name_of_trigger(run))
 
 
 def listed_started_by(run: Run) -> Starter:
-    """As `started_by`, of a row of `with_trigger_name`, without a query."""
+    """Return `started_by` for a row of `with_trigger_name`, without a query."""
     return _starter(run, run.trigger_name)  # type: ignore[attr-defined]  # annotated
 
 
 def of_starter(kind: str) -> Q:
-    """The runs that this kind began."""
+    """Return the condition for runs that were started by this kind."""
     if kind == AGENT:
         return Q(parent__isnull=False)
     if kind in _sources():
@@ -57,7 +57,7 @@ def of_starter(kind: str) -> Q:
 
 
 class StarterRows(RowHooks):
-    """The first event of a run tells which trigger began it."""
+    """Adds the trigger to the first event of a run."""
 
     order = 600
 

@@ -1,4 +1,4 @@
-"""What went wrong lately, for the operators' status page."""
+"""Recent errors for the operators' status page."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from agents.states import RunStatus
 from agents.telemetry.content import short
 
 LOOKED_BACK = timedelta(days=7)
-"""Runs that began earlier are not looked for."""
+"""Runs that were created earlier are ignored."""
 MOST = 1_000
 
 
 @dataclass(slots=True)
 class ModelErrors:
-    """Runs that ended for errors of one provider. `last` is the message of the latest."""
+    """Runs that failed because of one provider. `last` is the latest message."""
 
     provider: str
     runs: int
@@ -30,7 +30,7 @@ class ModelErrors:
 
 
 def model_errors(since: timedelta = timedelta(hours=1)) -> list[ModelErrors]:
-    """By provider, of runs that failed for their model within that time."""
+    """Return the runs that failed because of their model since that time, by provider."""
     now = timezone.now()
     failed = (
         Run.objects.filter(
@@ -57,14 +57,14 @@ def model_errors(since: timedelta = timedelta(hours=1)) -> list[ModelErrors]:
 
 @dataclass(frozen=True, slots=True)
 class StatusSection:
-    """A box of the status page, which a function in a feature's `status.SECTIONS` returns."""
+    """A box of the status page, returned by a function in a feature's `status.SECTIONS`."""
 
     title: str
     facts: tuple[tuple[str, str], ...]
-    """What each number is, and the number."""
+    """Pairs of label and value."""
     note: str = ""
 
 
 def feature_sections() -> list[StatusSection]:
-    """Return those of the installed features."""
+    """Return the sections of the installed features."""
     return [section() for _, section in collect("status", "SECTIONS", skip_broken=True)]

@@ -6,8 +6,8 @@ from agents.models import WorkspaceSnapshot
 
 
 def step_of(thread_id: str, typed: str | None) -> WorkspaceSnapshot | None:
-    """The step of the thread with the number that a page was asked for; None for anything else."""
-    # The longest number that every database takes for a key.
+    """Return the thread's step with the number in `typed`. None if it is invalid or missing."""
+    # The longest number that fits the key in every database.
     if not (typed and typed.isascii() and typed.isdecimal() and len(typed) < 16):
         return None
     steps = WorkspaceSnapshot.objects.filter(thread=thread_id).select_related("run", "by")

@@ -1,4 +1,4 @@
-"""The to-do list of a thread as it was at some point of its conversation."""
+"""The to-do list of a thread at some point of its conversation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ TOOL = "write_todos"
 
 
 def todos_after(run: Run, turn: int | None = None) -> list[Todo]:
-    """`{id, content, status, active_form, note}` of each item, as it was after a turn.
+    """Return the items after a turn, as `{id, content, status, active_form, note}`.
 
-    `turn` None: at the end of the run, or now. The list is one for the whole thread.
+    If `turn` is None, at the end of the run, or now. The list belongs to the whole thread.
     """
     own = RunEvent.objects.filter(run=run.pk, type=TodosUpdated.type).order_by("seq")
     if turn is not None:
-        # Each call that changed the list left one event.
+        # Each call that changed the list has one event.
         calls = ToolCall.objects.filter(
             run=run.pk, turn__lte=turn, tool=TOOL, status=ToolCallStatus.SUCCEEDED
         )

@@ -1,4 +1,4 @@
-"""Looking for words in what was said in one thread."""
+"""Search for words in one thread."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from agents.models import Message, ToolCall
 
 MAX_WORDS = 8
 MAX_LOOKED_AT = 200
-"""Rows of each kind in which all words may stand, though perhaps only in JSON's own words."""
+"""Maximum rows of each kind to examine. Matches can be in JSON syntax only."""
 EXCERPT = 400
 """Characters of one excerpt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`run` and `turn` are numbers within the thread, `who` a role or the name of a tool."""
+    """A match. `run` and `turn` are numbers within the thread, `who` is a role or a tool."""
 
     run: int
     turn: int
@@ -30,10 +30,10 @@ class Found:
 
 
 def search_thread(thread_id: str, query: str, limit: int) -> list[Found]:
-    """Messages, calls and results that have all words of `query`, newest first.
+    """Return messages, calls and results that contain all words of `query`, newest first.
 
-    Case does not matter for ASCII letters; in others it does on SQLite. A query without words
-    finds nothing.
+    ASCII letters are matched without case, others with case on SQLite. A query without words has no
+    results.
     """
     words = query.split()[:MAX_WORDS]
     if not words:
@@ -71,12 +71,12 @@ def _in_calls(thread_id: str, words: Sequence[str]) -> Iterator[Found]:
 
 
 def _as_stored(word: str) -> str:
-    """As it stands within JSON text."""
+    """Return the word as it is in JSON text."""
     return dump(word)[1:-1]
 
 
 def _plain(value: Any) -> str:
-    """The texts in a value, one after another."""
+    """Return the texts in a value, joined by line breaks."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
@@ -87,12 +87,12 @@ def _plain(value: Any) -> str:
 
 
 def _excerpt(text: str, words: Sequence[str]) -> str:
-    """What stands around the longest of the words; empty if one of them is missing."""
+    """Return the text around the longest of the words, or "" if one is missing."""
     low = text.lower()
     places = [low.find(word.lower()) for word in words]
     if min(places) < 0:
         return ""
-    # A long word is likely to be what was meant.
+    # The longest word is probably the most specific.
     start = max(0, low.find(max(words, key=len).lower()) - EXCERPT // 4)
     end = start + EXCERPT
     return ("…" * (start > 0)) + text[start:end].strip() + ("…" * (end < len(text)))

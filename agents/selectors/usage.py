@@ -1,6 +1,6 @@
-"""What was used: the totals of runs that have ended, and the replies of the others.
+"""Usage: totals of ended runs, plus the replies of the others.
 
-No turn has to write down a second time what it used, and no page adds up what has ended.
+No turn stores its usage twice, and no page sums ended runs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TOKENS = F("input_tokens") + F("output_tokens") + F("cache_read_tokens") + F("ca
 
 @dataclass(frozen=True, slots=True)
 class DayUsage:
-    """One day's replies of one user, agent and model. `microusd` None: some price is not known."""
+    """Usage of one day, user, agent and model. `microusd` is None for an unknown price."""
 
     day: date
     agent: str
@@ -38,7 +38,7 @@ class DayUsage:
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """A thread's time zone, or that of the settings where this machine does not know it."""
+    """Return a thread's time zone, or that of the settings if this machine does not know it."""
     try:
         return ZoneInfo(name or settings.TIME_ZONE)
     except (ZoneInfoNotFoundError, ValueError):
@@ -48,9 +48,9 @@ def zone_of(name: str) -> ZoneInfo:
 def spent_since(
     start: datetime, agent_id: str | None, user_id: int | None, trigger: str | None = None
 ) -> tuple[int, int]:
-    """(tokens, millionths of a dollar) of the replies since `start`; None means all.
+    """Return tokens and millionths of a dollar of the replies since `start`. None means all.
 
-    `start` begins a quarter of an hour.
+    `start` must be the start of a quarter of an hour.
     """
     runs, totals = Run.every.all(), UsageTotal.objects.all()
     if agent_id is not None:
@@ -59,11 +59,11 @@ def spent_since(
         runs, totals = runs.filter(owner=user_id), totals.filter(owner=user_id)
     spent = {"tokens": Coalesce(Sum(TOKENS), 0), "cost": Coalesce(Sum("cost_microusd"), 0)}
     if trigger is not None:
-        # Totals do not know the trigger: its replies are added up, but for those that are gone.
+        # Totals do not contain the trigger, so sum its replies. Deleted ones are missing.
         lately = runs.filter(Q(ended_at=None) | Q(ended_at__gte=start), trigger=trigger)
         found = _replies(lately, start).aggregate(**spent)
         return found["tokens"], found["cost"]
-    # One statement: a reply that is counted meanwhile is seen in one place.
+    # One statement, so that a reply that is counted at the same time is included once.
     there = _uncounted(runs, start).values_list("model").annotate(**spent).order_by()
     summed = (
         totals.filter(start__gte=start)
@@ -76,9 +76,9 @@ def spent_since(
 
 
 def usage_by_day(person: Person, days: int, zone: ZoneInfo, *, own: bool = False) -> list[DayUsage]:
-    """The runs that `person` may read, over so many days up to now, the latest day first.
+    """Return the usage of runs that `person` can read in the last `days` days, latest day first.
 
-    `own`: only those that the person began, whatever else the person may read.
+    `own` limits it to runs that the person started.
     """
     runs, totals = counted_runs_for(person), counted_totals_for(person)
     if own:
@@ -110,7 +110,7 @@ def usage_by_day(person: Person, days: int, zone: ZoneInfo, *, own: bool = False
         .order_by()
     )
     sums: dict[tuple[date, str, str, str], list[int]] = {}
-    # One statement: a reply that is counted meanwhile is seen in one place.
+    # One statement, so that a reply that is counted at the same time is included once.
     for day, agent, user, model, *numbers in there.union(summed, all=True):
         found = sums.setdefault((day, agent, user or REMOVED_USER, model), [0, 0, 0, 0])
         for position, number in enumerate(numbers):
@@ -123,14 +123,14 @@ def usage_by_day(person: Person, days: int, zone: ZoneInfo, *, own: bool = False
 
 
 def _uncounted(runs: QuerySet[Run], start: datetime) -> QuerySet[Message]:
-    """Replies since `start` that are in no total: those of open runs, and of the last to end."""
-    # As an order, for SQLite: it then expects fewer rows of this index than of others.
+    """Return replies since `start` that are in no total, of open and recently ended runs."""
+    # A range condition, because SQLite then expects fewer rows from this index.
     uncounted = runs.filter(uncounted_from__gte=1)
     return _replies(uncounted, start).filter(turn__gte=F("run__uncounted_from"))
 
 
 def _replies(runs: QuerySet[Run], start: datetime) -> QuerySet[Message]:
-    """Found by their runs: an index of the replies' own times would be a page more each turn."""
+    """Return replies by their runs. An index on their times would cost a page write per turn."""
     return Message.objects.filter(
         run__in=runs, role=MessageRole.ASSISTANT, turn__gt=0, created_at__gte=start
     )

@@ -1,4 +1,4 @@
-"""What a person may see. Every query that serves somebody starts here."""
+"""Visibility of rows. Every query for a user starts here."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _has(user: Person, permission: str) -> bool:
 
 
 def agents_for(user: Person) -> QuerySet[Agent]:
-    """Active agents that `user` may start runs with."""
+    """Return active agents that `user` can start runs with."""
     if not user.is_authenticated:
         return Agent.objects.none()
     agents = Agent.objects.filter(is_active=True)
@@ -47,16 +47,16 @@ def agents_for(user: Person) -> QuerySet[Agent]:
 
 
 def threads_for(user: Person) -> QuerySet[Thread]:
-    """Threads that `user` began: those of subagents are reached by their runs."""
+    """Return the threads of `user`. Threads of subagents are accessible through their runs."""
     if not user.is_authenticated:
         return Thread.objects.none()
     return Thread.objects.filter(owner=user.pk, root=None)
 
 
 def runs_for(user: Person) -> QuerySet[Run]:
-    """Runs that `user` may read: the own ones, or all with the permission `view_all_runs`.
+    """Return runs that `user` can read: own runs, or all with the permission `view_all_runs`.
 
-    Copies that forks begin with are none: they are read with their thread.
+    Excludes copies of runs in forks, which are read with their thread.
     """
     if not user.is_authenticated:
         return Run.objects.none()
@@ -65,7 +65,7 @@ def runs_for(user: Person) -> QuerySet[Run]:
 
 
 def counted_runs_for(user: Person) -> QuerySet[Run]:
-    """Runs whose use `user` may read, also of threads that are being erased: sums stay true."""
+    """Return runs whose usage `user` can read, including those being erased, for correct sums."""
     if not user.is_authenticated:
         return Run.every.none()
     runs = Run.every.filter(is_copy=False)
@@ -73,7 +73,7 @@ def counted_runs_for(user: Person) -> QuerySet[Run]:
 
 
 def counted_totals_for(user: Person) -> QuerySet[UsageTotal]:
-    """What runs that are gone have used, as `counted_runs_for`."""
+    """Return the usage of deleted runs, with the permissions of `counted_runs_for`."""
     if not user.is_authenticated:
         return UsageTotal.objects.none()
     totals = UsageTotal.objects.all()
@@ -81,14 +81,14 @@ def counted_totals_for(user: Person) -> QuerySet[UsageTotal]:
 
 
 def is_approver(user: Person, agent_id: str) -> bool:
-    """Whether `user` has the permission to approve, for all agents or for this one."""
+    """Return whether `user` has the permission to approve for all agents or for this one."""
     if _has(user, APPROVE):
         return True
     return Agent.objects.filter(pk=agent_id, pk__in=approved_agents(user)).exists()
 
 
 def approved_agents(user: Person) -> QuerySet[Agent]:
-    """Agents of whose runs `user`, as a member of a group of theirs, decides what waits."""
+    """Return the agents for which `user` is an approver as a member of a group."""
     if not user.is_authenticated or not getattr(user, "is_active", False):
         return Agent.objects.none()
     groups = user.groups.values("pk")  # type: ignore[attr-defined]  # a user with permissions
@@ -98,7 +98,7 @@ def approved_agents(user: Person) -> QuerySet[Agent]:
 
 
 def watchable_runs_for(user: Person) -> QuerySet[Run]:
-    """Runs whose stream `user` may open: those to read, and for approvers those that have asked."""
+    """Return runs that `user` can watch: readable runs, and for approvers runs with requests."""
     if not user.is_authenticated:
         return Run.objects.none()
     runs = Run.objects.filter(is_copy=False)
@@ -114,10 +114,10 @@ def watchable_runs_for(user: Person) -> QuerySet[Run]:
 
 
 def approvals_for(user: Person) -> QuerySet[ApprovalRequest]:
-    """Requests that `user` may see and, but for own ones that want somebody else, decide.
+    """Return the requests that `user` can see, and can decide unless another person is required.
 
-    Those of own runs, those that their kind shows, those of agents that a group of the
-    user's approves for, or all with the permission to approve.
+    These are requests of own runs, of kinds that the user can see, and of agents that a group of
+    the user approves for. With the permission to approve, all requests.
     """
     if not user.is_authenticated:
         return ApprovalRequest.objects.none()
@@ -132,9 +132,10 @@ def approvals_for(user: Person) -> QuerySet[ApprovalRequest]:
 
 
 def grants_for(user: Person) -> QuerySet[ApprovalGrant]:
-    """Standing permissions that `user` may see.
+    """Return the grants that `user` can see.
 
-    Those given by the user, for the user's runs, and of agents that the user owns or approves for.
+    These are grants by the user, for the user's runs, and for agents that the user owns or approves
+    for.
     """
     if not user.is_authenticated:
         return ApprovalGrant.objects.none()
@@ -149,12 +150,12 @@ def grants_for(user: Person) -> QuerySet[ApprovalGrant]:
 
 
 def tokens_for(user: Person) -> QuerySet[ApiToken]:
-    """The tokens of `user`: a person's own, whatever the permissions."""
+    """Return the tokens of `user`. No permission gives access to other tokens."""
     if not user.is_authenticated:
         return ApiToken.objects.none()
     return ApiToken.objects.filter(user=user.pk)
 
 
 def audit_for(user: Person) -> QuerySet[AuditEntry]:
-    """Entries of the audit log that `user` may read: all with the permission, else none."""
+    """Return the audit entries that `user` can read: all with the permission, otherwise none."""
     return AuditEntry.objects.all() if _has(user, VIEW_AUDIT) else AuditEntry.objects.none()

@@ -1,3 +1,4 @@
-"""Final answers in a form that is given as JSON Schema: which schemas are taken, whether a reply
-fits, and what the model is told of it. Nothing here knows of runs or rows.
+"""Final answers in the form of a JSON Schema: supported schemas, validation, and prompts.
+
+This package uses no runs or rows.
 """

@@ -1,4 +1,4 @@
-"""The formats of texts that are checked, each in time linear in the text."""
+"""Text formats of JSON Schema, each checked in linear time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _is_date_time(text: str) -> bool:
 
 
 def _cut(clock: str) -> str:
-    """Python knows six digits of a second."""
+    """Cut the fraction of a second to six digits, the maximum in Python."""
     return re.sub(r"(\.\d{6})\d+", r"\1", clock).replace("z", "Z")
 
 
@@ -60,4 +60,4 @@ FORMATS: dict[str, Callable[[str], bool]] = {
     "ipv4": _is_address(4),
     "ipv6": _is_address(6),
 }
-"""Whether a text is of a format, by the format's name in JSON Schema."""
+"""Checks by format name in JSON Schema."""

@@ -1,7 +1,7 @@
-"""How deep JSON may nest that others wrote.
+"""The maximum depth of JSON from outside.
 
-Readers of Python and pydantic stop at depths of their own, which depend on where they are called:
-what one took, another refuses later.
+The limits of Python and pydantic depend on the call stack, so that one may accept a value that the
+other rejects later.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 MOST_LEVELS = 64
-"""Of lists and objects. Tools nest a few."""
+"""Levels of lists and objects. Tools need only a few."""
 
 
 def nests_too_deep(value: object) -> bool:

@@ -14,11 +14,11 @@ _FENCE = re.compile(r"^[ \t]*```([^`\n]*)$", re.MULTILINE)
 
 
 class NoValue(ValueError):
-    """The text holds no JSON value. The message is for the model."""
+    """The text contains no JSON value. The message is for the model."""
 
 
 def value_in(text: str) -> Any:
-    """The value of `text`: all of it is JSON, or its one fenced block is. Raises `NoValue`."""
+    """Return the value of `text`: it is JSON or has one fenced block. Raises `NoValue`."""
     if not text.strip():
         raise NoValue("The answer is empty.")
     size = len(text.encode("utf-8", "surrogatepass"))
@@ -34,7 +34,7 @@ def value_in(text: str) -> Any:
 
 
 def _fenced(text: str) -> str | None:
-    """What stands in the only fenced block; None without such a block."""
+    """Return the content of the only fenced block. None if there is no block."""
     marks = list(_FENCE.finditer(text))
     if not marks:
         return None
@@ -55,7 +55,7 @@ def _parse(text: str) -> Any:
         raise NoValue(f"The answer nests deeper than {MAX_DEPTH} levels.") from None
     except NoValue:
         raise
-    except ValueError:  # an integer of thousands of digits
+    except ValueError:  # an integer with thousands of digits
         raise NoValue("The answer holds a number with too many digits.") from None
     _check_storable(value)
     return value
@@ -66,7 +66,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Two values of one name would be read differently by different readers."""
+    """Reject duplicate names, which parsers handle differently."""
     made = dict(pairs)
     if len(made) < len(pairs):
         raise NoValue("The answer has an object in which a name stands twice.")

@@ -1,8 +1,8 @@
-"""Which JSON Schemas are taken.
+"""Supported JSON Schemas.
 
-A subset of draft 2020-12 whose cost is known beforehand: references stay within the schema and
-never lead back to themselves, so that they can be written out; patterns are RE2's; sizes are
-limited. What is not checked is refused, since a word that is ignored would be believed.
+A subset of draft 2020-12 with bounded cost: references stay within the schema and are not
+recursive, so that they can be expanded; patterns use RE2; sizes are limited. Unsupported keywords
+are errors, because users would rely on ignored ones.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from agents.structured_output.formats import FORMATS
 
 MAX_BYTES = 16 * 1024
 MAX_DEPTH = 16
-"""Schemas within schemas."""
+"""Maximum depth of nested schemas."""
 MAX_SCHEMAS = 1_000
-"""With all references written out."""
+"""Including all expanded references."""
 MAX_PATTERN = 500
 MAX_ENUM = 500
 
@@ -43,11 +43,11 @@ KEYWORDS = (
 
 
 class SchemaRefused(ValueError):
-    """A schema that is not taken. The message says where and why, for a person."""
+    """A schema that is not supported. The message gives the place and the reason, for a person."""
 
 
 def check_schema(schema: object) -> dict[str, Any]:
-    """`schema` with its references written out and without notes for authors.
+    """Return `schema` with expanded references and without notes for authors.
 
     Raises `SchemaRefused`.
     """
@@ -64,7 +64,7 @@ def check_schema(schema: object) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def compile_pattern(pattern: str) -> Any:
-    """Matches in linear time. Raises `re2.error`."""
+    """Compile a pattern that matches in linear time. Raises `re2.error`."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = 1 << 20
@@ -72,14 +72,14 @@ def compile_pattern(pattern: str) -> Any:
 
 
 class _Reader:
-    """One walk over a schema and what it refers to."""
+    """A traversal of a schema and its references."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
         self._count = 0
 
     def read(self, schema: Any, place: str, opened: tuple[str, ...], depth: int) -> dict[str, Any]:
-        """`opened` are the references within which `schema` stands."""
+        """Return the schema at `place`. `opened` are the references that contain it."""
         self._count += 1
         if self._count > MAX_SCHEMAS:
             raise SchemaRefused(

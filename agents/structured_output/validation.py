@@ -1,4 +1,4 @@
-"""Whether a value fits a schema, with a bound on the work, and what is wrong in few words."""
+"""Validation of values against a schema, with bounded work and short error messages."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from agents.structured_output.formats import FORMATS
 from agents.structured_output.schema import compile_pattern
 
 with lazy_modules:
-    from jsonschema import exceptions, validators  # 70 ms, and only runs with a schema need it
+    from jsonschema import exceptions, validators  # takes 70 ms, needed only for runs with a schema
 
 
 MAX_PROBLEMS = 10
 MAX_STEPS = 100_000
-"""What a check may cost: about a second. A step is one word of the schema on one value."""
+"""Limit of a validation: about one second. A step is one keyword of the schema on one value."""
 PREVIEW = 60
 REASON = 200
 
@@ -29,7 +29,7 @@ _Keyword = Callable[[Any, Any, Any, Any], _Errors]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What does not fit. `path` is where in the answer, from `$`; empty for the whole text."""
+    """A validation error. `path` is the place in the answer, from `$`; empty for the whole text."""
 
     path: str
     message: str
@@ -39,13 +39,13 @@ class Problem:
 
 
 class _TooMuch(Exception):
-    """The check would take longer than an answer is worth."""
+    """The validation takes too many steps."""
 
 
 def problems_in(value: Any, schema: Mapping[str, Any]) -> list[Problem]:
-    """What does not fit, at most `MAX_PROBLEMS`; empty if `value` fits.
+    """Return the validation errors, at most `MAX_PROBLEMS`. Empty if `value` is valid.
 
-    `schema` is one that `check_schema` returned. Blocks, for a second or so at most.
+    `schema` is a result of `check_schema`. Blocks for about one second at most.
     """
     try:
         found = [_problem(error) for error in islice(_errors(value, schema), MAX_PROBLEMS)]
@@ -103,14 +103,14 @@ def _format(validator: Any, name: str, instance: Any, schema: Any) -> _Errors:
 
 
 def _multiple_of(validator: Any, factor: float, instance: Any, schema: Any) -> _Errors:
-    """Exact: 0.3 is a multiple of 0.1, as one reads them."""
+    """Check exactly: in decimal notation, 0.3 is a multiple of 0.1."""
     is_number = isinstance(instance, int | float) and not isinstance(instance, bool)
     if is_number and Fraction(repr(instance)) % Fraction(repr(factor)):
         yield _error("")
 
 
 def _unique_items(validator: Any, wanted: bool, instance: Any, schema: Any) -> _Errors:
-    """Without comparing each with each."""
+    """Check in linear time, without comparing all pairs."""
     items = instance if wanted and isinstance(instance, list) else []
     if len({_canonical(item) for item in items}) < len(items):
         yield _error("")
@@ -133,7 +133,7 @@ def _canonical(value: Any) -> str:
 
 
 def _with_whole_numbers(value: Any) -> Any:
-    """1.0 is the number 1."""
+    """Convert floats to integers if they are equal, such as 1.0."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
@@ -144,7 +144,7 @@ def _with_whole_numbers(value: Any) -> Any:
 
 
 def _problem(error: exceptions.ValidationError) -> Problem:
-    """In one line each: names are the model's, and may hold anything."""
+    """Return path and reason on one line each: names from the model can contain line breaks."""
     path, reason = _path(error.absolute_path), _reason(error)
     return Problem(" ".join(path.split()), " ".join(reason.split()))
 
@@ -196,7 +196,7 @@ def _nearest(error: exceptions.ValidationError) -> str:
 
 
 def _shown(value: Any, limit: int = PREVIEW) -> str:
-    """The beginning of a value; of a large one only its kind."""
+    """Return the start of a value, or only the type of a large one."""
     if isinstance(value, dict | list) and len(value) > limit:
         return f"a list of {len(value)}" if isinstance(value, list) else "a large object"
     text = json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""What the model is told of the form of its answer. Texts end up in rows, and are not made anew."""
+"""Texts for the model about the form of its answer. Rows store them, so they never change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CUT_OFF = "The answer was cut off at the limit of output tokens: give a shorter 
 
 
 def prompt_segment(schema_text: str) -> str:
-    """A part of the system prompt, for all answers of an agent."""
+    """Return a part of the system prompt, for all answers of an agent."""
     return (
         "## Form of the answer\n"
         "Your final answer to each message is one JSON value that fits this JSON Schema, and "
@@ -20,7 +20,7 @@ def prompt_segment(schema_text: str) -> str:
 
 
 def message_note(schema_text: str) -> str:
-    """Beside one message, for the answer to it alone."""
+    """Return a note for one message, about the answer to it."""
     return (
         "[Vel: the final answer to this message must be one JSON value that fits this JSON Schema, "
         f"and nothing else, no words before or after it: {compact(schema_text)}]"
@@ -28,9 +28,9 @@ def message_note(schema_text: str) -> str:
 
 
 def repair_text(problems: Sequence[Problem], schema_text: str = "") -> str:
-    """After an answer that does not fit; with the schema where the system prompt lacks it.
+    """Return the message after an invalid answer. Add the schema if the system prompt lacks it.
 
-    In a long run the note beside the message may have been summarised.
+    In a long run, the note of the message may have been summarized.
     """
     listed = "\n".join(f"- {problem}" for problem in problems)
     return (
@@ -42,5 +42,5 @@ def repair_text(problems: Sequence[Problem], schema_text: str = "") -> str:
 
 
 def compact(schema_text: str) -> str:
-    """JSON text in as few characters as it needs."""
+    """Return JSON text without spaces."""
     return json.dumps(json.loads(schema_text), ensure_ascii=False, separators=(",", ":"))

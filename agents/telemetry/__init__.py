@@ -1,5 +1,5 @@
-"""Watching Vel from outside: traces of runs, and numbers of each process.
+"""Traces of runs and metrics of each process.
 
-The engine speaks to `watch`, `model_watch` and `tool_watch` alone. With neither traces nor metrics
-asked for nothing here is imported beyond that, and no row is read or written.
+The engine uses only `watch`, `model_watch` and `tool_watch`. If neither traces nor metrics are
+enabled, these import nothing else, and no row is read or written.
 """

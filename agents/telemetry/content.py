@@ -1,4 +1,4 @@
-"""What was said and done, for traces of operators who have asked for that. Never keys."""
+"""Message content for traces, if operators have enabled it. Secrets are masked."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from agents.telemetry.secret_masks import mask_secrets
 from agents.telemetry.spans import LONGEST, AttributeValue
 
 _SHORT = 1_000
-"""Characters of an error's message."""
+"""Maximum length of an error message."""
 
 
 def harmless(text: str) -> str:
-    """Without what looks like a key, in one piece of bounded length."""
+    """Return `text` without secrets, cut to `LONGEST` characters."""
     return mask_secrets(text[: 2 * LONGEST])[:LONGEST]
 
 
 def short(text: str) -> str:
-    """A message for people: one line without keys."""
+    """Return a message for people, on one line and without secrets."""
     return " ".join(mask_secrets(text[: 4 * _SHORT]).split())[:_SHORT]
 
 
 def reply_message(blocks: Sequence[dict[str, Any]], finish_reason: str) -> str:
-    """A model's reply in the form of the conventions, as JSON."""
+    """Return a model's reply as JSON in the form of OpenTelemetry's semantic conventions."""
     parts = [part for block in blocks if (part := _part(block))]
     message = {"role": "assistant", "parts": parts, "finish_reason": finish_reason}
     return json.dumps([message], ensure_ascii=False)
 
 
 def user_message(blocks: Sequence[dict[str, Any]]) -> str:
-    """What a person said, likewise."""
+    """Return a person's message in the same form."""
     parts = [part for block in blocks if (part := _part(block))]
     return json.dumps([{"role": "user", "parts": parts}], ensure_ascii=False)
 
@@ -51,7 +51,7 @@ def _part(block: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def of_tool_call(given: str, result: object) -> dict[str, AttributeValue]:
-    """The input and the result of a tool call."""
+    """Return the input and the result of a tool call as attributes."""
     found: dict[str, AttributeValue] = {"gen_ai.tool.call.arguments": harmless(given)}
     if result is not None:
         text = result if isinstance(result, str) else json.dumps(result, default=str)

@@ -1,8 +1,8 @@
-"""Numbers that only a process knows: how often something happened in it, and how long it took.
+"""Counters and histograms of one process.
 
-Labels come from small sets. Where an operator or an agent's author chooses a name (a model, a
-tool), or another server an error's code, odd ones and those beyond the first `MOST` count as
-`other`.
+Label values come from small sets. Some labels have names from operators, agent authors or other
+servers, such as models, tools and error codes. For these, invalid names and names after the first
+`MOST` are counted as `other`.
 """
 
 from __future__ import annotations
@@ -15,19 +15,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 MOST = 50
-"""Different names of one label that one process tells apart."""
+"""Maximum number of different values of one label in a process."""
 OTHER = "other"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,79}")
 _SHORT = (0.005, 0.02, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 _LONG = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3_600.0, 14_400.0, 86_400.0)
 
 Values = dict[str, dict[str, float]]
-"""By family, by the JSON of the label values. A histogram has `le` as its last value; `sum`."""
+"""Values by family, then by the JSON of the label values.
+
+The last label value of a histogram is `le`, or "sum".
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One metric. `buckets` make it a histogram of seconds."""
+    """A metric. With `buckets` it is a histogram of seconds."""
 
     help: str
     labels: tuple[str, ...] = ()
@@ -62,25 +65,25 @@ FAMILIES: Mapping[str, Family] = {
     "vel_spans_total": Family("Spans, by what became of them: exported, or dropped.", ("outcome",)),
 }
 _CHOSEN = frozenset({"model", "tool", "outcome"})
-"""Labels whose values people or other servers choose."""
+"""Labels with values from people or other servers."""
 
 
 class Counters:
-    """The numbers of one process since it began. Safe for threads; never raises for odd labels."""
+    """The counters of one process since its start. Thread-safe; never raises for invalid labels."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._values: Values = {}
         self._names: dict[str, set[str]] = {}
         self.in_row = False
-        """Whether this process writes them into its own row."""
+        """Whether this process writes them to its own row."""
 
     def add(self, family: str, *labels: str, amount: float = 1.0) -> None:
         with self._lock:
             self._add(family, self._bounded(family, labels), amount)
 
     def observe(self, family: str, *labels: str, seconds: float) -> None:
-        """One more of a histogram."""
+        """Add one observation to a histogram."""
         buckets = FAMILIES[family].buckets
         place = bisect_left(buckets, seconds)
         le = f"{buckets[place]:g}" if place < len(buckets) else "+Inf"
@@ -94,13 +97,13 @@ class Counters:
             return {family: dict(values) for family, values in self._values.items()}
 
     def take(self) -> Values:
-        """Return all numbers, and count again from zero."""
+        """Return all values, and reset them to zero."""
         with self._lock:
             taken, self._values = self._values, {}
             return taken
 
     def put_back(self, taken: Values) -> None:
-        """Add numbers that were taken and could not be stored."""
+        """Add values from `take` that could not be stored."""
         with self._lock:
             self._values = added(self._values, taken)
 
@@ -117,7 +120,7 @@ class Counters:
         )
 
     def _known(self, family: str, label: str, value: str) -> str:
-        # An outcome means something else in each family; a model and a tool are the same in all.
+        # Outcomes differ between families; models and tools are the same in all families.
         seen = self._names.setdefault(f"{family} {label}" if label == "outcome" else label, set())
         if value in seen:
             return value
@@ -128,7 +131,7 @@ class Counters:
 
 
 def added(one: Values, other: Values) -> Values:
-    """The sums of both."""
+    """Return the sums of both."""
     total = {family: dict(values) for family, values in one.items()}
     for family, values in other.items():
         into = total.setdefault(family, {})
@@ -138,7 +141,7 @@ def added(one: Values, other: Values) -> Values:
 
 
 def without(one: Values, earlier: Values) -> Values:
-    """What came to `one` since `earlier`."""
+    """Return the increase of `one` since `earlier`."""
     return {
         family: {
             key: value - earlier.get(family, {}).get(key, 0.0) for key, value in values.items()

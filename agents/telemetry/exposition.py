@@ -1,4 +1,4 @@
-"""Prometheus' text format, version 0.0.4."""
+"""Prometheus text format, version 0.0.4."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """One family of present values, by label values in the order of `labels`."""
+    """A family of current values, by label values in the order of `labels`."""
 
     name: str
     help: str
@@ -22,7 +22,7 @@ class Gauge:
 
 
 def text_of(gauges: Iterable[Gauge], counted: Values) -> str:
-    """Gauges, and every family of counters, also those that nothing has counted yet."""
+    """Return gauges and all families of counters, including families without values."""
     lines: list[str] = []
     for gauge in gauges:
         lines += [f"# HELP {gauge.name} {gauge.help}", f"# TYPE {gauge.name} gauge"]

@@ -1,7 +1,7 @@
-"""Ids of traces and spans, made from ids of rows.
+"""Ids of traces and spans, derived from ids of rows.
 
-So every process that drives a part of a run, or a subagent of it, names the same trace and the
-same parents, without a word between them.
+All processes that drive a part of a run or its subagents use the same trace and parents, without
+communication.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TRACEPARENT_LENGTH = 55
 
 @dataclass(frozen=True, slots=True)
 class RemoteParent:
-    """The span of another program that asked for a run. `sampled`: that program records it."""
+    """The span of another program that requested a run. `sampled`: that program records it."""
 
     trace_id: int
     span_id: int
@@ -24,22 +24,22 @@ class RemoteParent:
 
 
 def trace_id_of(root_run_id: str) -> int:
-    """128 bits: of a run and of all that it delegates to. Another family has another."""
+    """Return the 128-bit trace id of a run and its descendants."""
     return int.from_bytes(_digest("trace", root_run_id)[:16], "big") or 1
 
 
 def span_id_of(*parts: object) -> int:
-    """64 bits, the same for the same parts: what it is, and the ids that make it this one."""
+    """Return a 64-bit id for `parts`: the kind of span, and ids that identify it."""
     return int.from_bytes(_digest("span", *parts)[:8], "big") or 1
 
 
 def _digest(*parts: object) -> bytes:
-    # Of ids alone, which are random: they cannot be told from their digest.
+    # Parts are random ids, so the digest does not reveal them.
     return hashlib.sha256("\x1f".join(map(str, parts)).encode()).digest()
 
 
 def parse_traceparent(header: str) -> RemoteParent | None:
-    """W3C's `traceparent`, or None for anything else."""
+    """Parse W3C's `traceparent`. Returns None if it is invalid."""
     found = _TRACEPARENT.fullmatch(header.strip()[:200])
     if found is None or found[1] == "ff" or (found[1] == "00" and found[5]):
         return None

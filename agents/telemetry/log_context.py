@@ -1,4 +1,4 @@
-"""Which run the present task is about: for every line that is logged meanwhile."""
+"""The run of the current task, for all log lines of the task."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def log_context() -> Mapping[str, str | int]:
 
 @contextmanager
 def logged_about(**ids: str | int) -> Iterator[None]:
-    """Ids alone, and never what was said."""
+    """Add ids to the log lines of the block. Do not pass message content."""
     token = _about.set(ids)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Attempts of model calls, as the engine tells of them."""
+"""Telemetry of model calls, by attempt."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ModelCallWatch:
 def watched_model_call(
     provider: str, attempt: int, turn: int, model: str = ""
 ) -> Iterator[ModelCallWatch]:
-    """One attempt: set `reply` to what came. `model`: empty for the run's own."""
+    """Record one attempt. The caller sets `reply`. An empty `model` means the run's own."""
     call = ModelCallWatch()
     watch = current_watch()
     if watch is None:
@@ -89,7 +89,7 @@ def _tell_model_call(
             "gen_ai.usage.cache_read.input_tokens": usage.cache_read,
             "gen_ai.usage.cache_creation.input_tokens": usage.cache_write,
         }
-    # A server's message may repeat what it was sent.
+    # The message of a server may repeat the content of the request.
     told = content.short(message) if watch.tools.content else ""
     if watch.tools.content and reply is not None:
         attributes["gen_ai.output.messages"] = content.reply_message(

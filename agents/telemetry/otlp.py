@@ -1,7 +1,7 @@
-"""Spans on their way to a collector: a bounded queue, and a thread that empties it.
+"""Export of spans to a collector, with a bounded queue and a thread.
 
-Nobody who makes spans ever waits. What finds the queue full, and what the collector does not
-take, is dropped and counted. The only module that imports OpenTelemetry.
+Code that creates spans never waits. Spans are dropped and counted if the queue is full, or if the
+collector refuses them. This is the only module that imports OpenTelemetry.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ logger = logging.getLogger(__name__)
 
 SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 MOST_VALUES = 100
-"""Of an attribute that is a list."""
+"""Maximum number of values of a list attribute."""
 _CODE = re.compile(r"[A-Za-z0-9_.-]{1,80}")
-"""A code of another server is no place for its words; `_OTHER` is what the conventions say."""
+"""Other codes could contain message text. By the conventions they are exported as `_OTHER`."""
 COMPLAIN_SECONDS = 60.0
-"""How often the log says that a collector takes nothing."""
-# It would say so several times for each batch.
+"""Minimum interval between log messages about failed exports."""
+# Without this, the exporter logs several lines for each failed batch.
 logging.getLogger("opentelemetry.exporter").setLevel(logging.CRITICAL)
 
 
@@ -62,10 +62,11 @@ def vel_version() -> str:
 
 
 class SpanQueue:
-    """The spans of this process. `put` may be called from any thread.
+    """The spans of this process. `put` can be called from any thread.
 
-    `on_count` is told of ("exported" | "queue_full" | "export_failed", how many). Sizes and times
-    are OpenTelemetry's own: OTEL_BSP_MAX_QUEUE_SIZE, _MAX_EXPORT_BATCH_SIZE and _SCHEDULE_DELAY.
+    `on_count` is called with "exported", "queue_full" or "export_failed" and a number. Sizes and
+    times come from OpenTelemetry's variables OTEL_BSP_MAX_QUEUE_SIZE,
+    OTEL_BSP_MAX_EXPORT_BATCH_SIZE and OTEL_BSP_SCHEDULE_DELAY.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class SpanQueue:
         self._batch = min(_number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 512), self._size)
         self._delay = _number("OTEL_BSP_SCHEDULE_DELAY", 2000) / 1000
         provider = TracerProvider(resource=Resource.get_empty(), shutdown_on_exit=False)
-        self._sampler = provider.sampler  # as OTEL_TRACES_SAMPLER says
+        self._sampler = provider.sampler  # from OTEL_TRACES_SAMPLER
         self._scope = InstrumentationScope("vel", vel_version())
         self._complained = float("-inf")
         self._begin()
@@ -95,7 +96,7 @@ class SpanQueue:
         self._thread: threading.Thread | None = None
 
     def samples(self, trace_id: int, remote: RemoteParent | None) -> bool:
-        """Whether the operator's sampler takes a trace: the same answer in every process."""
+        """Return whether the sampler accepts a trace. The answer is the same in all processes."""
         context = None
         if remote is not None:
             flags = SAMPLED if remote.sampled else TraceFlags(0)
@@ -104,8 +105,8 @@ class SpanQueue:
         return self._sampler.should_sample(context, trace_id, "invoke_agent").decision.is_sampled()
 
     def put(self, span: Span) -> None:
-        """Take a span, or drop it when too many wait. Returns at once."""
-        if self._pid != os.getpid():  # forked: the thread stayed behind, and so do its spans
+        """Add a span, or drop it if the queue is full. Does not block."""
+        if self._pid != os.getpid():  # forked: the thread and its spans stay in the parent
             self._begin()
         with self._more:
             if len(self._waiting) >= self._size:
@@ -124,7 +125,7 @@ class SpanQueue:
             self._on_count("queue_full", 1)
 
     def flush(self, seconds: float) -> bool:
-        """Send what waits, for so long at most. False: something is still there."""
+        """Send the queued spans within `seconds`. Return False if some are left."""
         deadline = time.monotonic() + seconds
         if self._pid != os.getpid():
             return True
@@ -153,13 +154,13 @@ class SpanQueue:
                     self._sending = 0
                     self._more.notify_all()
             elif self._hurry:
-                time.sleep(0.01)  # whoever is in a hurry is about to see that nothing waits
+                time.sleep(0.01)  # the thread in `flush` is about to see the empty queue
 
     def _send(self, batch: Sequence[Span]) -> None:
         try:
             result = self._exporter.export([self._readable(span) for span in batch])
             problem = "" if result is SpanExportResult.SUCCESS else "the collector took nothing"
-        except Exception as error:  # noqa: BLE001  # whatever it is, no run may feel it
+        except Exception as error:  # noqa: BLE001  # no error of an exporter may affect a run
             problem = f"{type(error).__name__}"
         self._on_count("export_failed" if problem else "exported", len(batch))
         if problem and time.monotonic() - self._complained > COMPLAIN_SECONDS:
@@ -190,7 +191,7 @@ class SpanQueue:
 
 
 def _sendable(value: AttributeValue) -> AttributeValue:
-    """What cannot be sent would take its whole batch with it, and models' servers say anything."""
+    """Return a valid attribute. An invalid value, for example from a server, loses its batch."""
     if isinstance(value, bool | float):
         return value
     if isinstance(value, int):
@@ -205,7 +206,7 @@ def _text(value: object) -> str:
 
 
 def _resource() -> dict[str, str | int]:
-    """What does not come from OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES."""
+    """Return the attributes that OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES do not set."""
     given = os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
     own: dict[str, str | int] = {
         "service.version": vel_version(),

@@ -1,4 +1,4 @@
-"""What this process watches with: made at the first question, and anew after a change."""
+"""The telemetry of this process, created on first use and after a change of the settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agents.telemetry.counters import Counters
 from agents.telemetry.wanted import content_wanted, metrics_wanted, traces_wanted
 
 with lazy_modules:
-    from agents.telemetry import otlp  # 0.3 s, and an extra
+    from agents.telemetry import otlp  # takes 0.3 s, and requires an extra
 
 
 logger = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Instruments:
-    """`spans` and `counters` are None where nobody wants them."""
+    """The telemetry of a process. `spans` and `counters` are None when disabled."""
 
     spans: otlp.SpanQueue | None
     counters: Counters | None
@@ -33,7 +33,7 @@ _made: list[Instruments | None] = []
 
 
 def instruments() -> Instruments | None:
-    """Those of this process; None where nothing is wanted, which is known without a lock."""
+    """Return the instruments of this process, or None. Takes no lock after the first call."""
     if _made:
         return _made[0]
     with _lock:
@@ -48,7 +48,7 @@ def counters() -> Counters | None:
 
 
 def forget_instruments() -> None:
-    """Read the settings anew at the next question."""
+    """Read the settings again on the next call of `instruments`."""
     with _lock:
         _made.clear()
 
@@ -65,7 +65,7 @@ def _span_queue(numbers: Counters | None) -> otlp.SpanQueue | None:
     try:
         queue = otlp.SpanQueue
     except ImportError as error:
-        # The system check vel.W040 says it at each start, too.
+        # The system check vel.W040 reports it at each start, too.
         logger.error("no traces are sent: %s; install vel[otel]", error)
         return None
 
@@ -75,7 +75,7 @@ def _span_queue(numbers: Counters | None) -> otlp.SpanQueue | None:
 
     try:
         return queue(count)
-    except Exception:  # a wrong OTEL_ variable must not keep runs from being driven
+    except Exception:  # an invalid OTEL_ variable must not stop runs
         logger.exception("no traces are sent: the exporter could not be made")
         return None
 

@@ -1,7 +1,7 @@
-"""Spans that are made of rows: of a whole run, of what it waited for, of calls that were lost.
+"""Spans that are created from rows: the run, its approval requests and lost tool calls.
 
-They are written when a run has ended, by whoever is told of the end: no crash loses them, and
-nobody has to have watched the run from its beginning.
+They are created when the run has ended, by any process that handles the end. Crashes cannot lose
+them, and no process has to watch the whole run.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from agents.telemetry.otlp import SpanQueue
 
 MOST = 2_000
-"""Spans of waits and of lost calls that one run writes, of each kind."""
+"""Maximum number of spans of approval requests, and of lost calls, for one run."""
 
 
 def trace_of(run: Run, spans: SpanQueue) -> Trace:
-    """Where the spans of a run belong. Asks for its ancestors and for who asked for the first."""
+    """Return the trace of a run. Queries its ancestors and the `traceparent` of the first one."""
     root = run
     while root.parent is not None:
         root = root.parent
@@ -64,9 +64,9 @@ def _parent_id(run: Run, remote: RemoteParent | None) -> int | None:
 def spans_of_ended_run(
     run: Run, spans: SpanQueue, outliving: Collection[str], with_content: bool
 ) -> list[Span]:
-    """All that is made of rows; none where the trace is not sampled.
+    """Return all spans that are created from rows. Empty if the trace is not sampled.
 
-    `outliving` are the tools whose calls go on in another claim than they began in.
+    `outliving` are the tools whose calls can continue in another claim.
     """
     trace = trace_of(run, spans)
     if not trace.sampled:
@@ -104,7 +104,7 @@ def _run_span(run: Run, trace: Trace, *, with_content: bool) -> Span:
     if run.started_at is not None:
         waited = (run.started_at - run.created_at).total_seconds()
         attributes["vel.run.pick_up_seconds"] = max(0.0, waited)
-    if run.status == RunStatus.COMPLETED:  # else it is no model's word
+    if run.status == RunStatus.COMPLETED:  # otherwise it is not from a model
         attributes["gen_ai.response.finish_reasons"] = [run.finish_reason]
     if clock.cost_known:
         attributes["vel.run.cost_dollars"] = clock.cost_microusd / 1e6
@@ -133,7 +133,7 @@ def _said(run: Run) -> dict[str, AttributeValue]:
 
 
 def _waits(run: Run, trace: Trace) -> list[Span]:
-    """One for each question to a person, from the question to the answer."""
+    """Return a span for each decided approval request, from its creation to the decision."""
     found = []
     requests = ApprovalRequest.objects.filter(run=run).select_related("tool_call")
     for asked in requests.exclude(status=ApprovalStatus.PENDING).order_by("pk")[:MOST]:
@@ -164,7 +164,7 @@ def _waits(run: Run, trace: Trace) -> list[Span]:
 
 
 def _calls(run: Run, trace: Trace, outliving: Collection[str], *, with_content: bool) -> list[Span]:
-    """Calls whose driver could not tell: it died with them, or was let go while they waited."""
+    """Return spans of calls that their driver could not record: it died, or released the run."""
     calls = ToolCall.objects.filter(run=run, started_at__isnull=False)
     lost = calls.filter(status=ToolCallStatus.INTERRUPTED)
     delegating = calls.filter(tool__in=outliving).exclude(status=ToolCallStatus.INTERRUPTED)

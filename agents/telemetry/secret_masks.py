@@ -1,4 +1,4 @@
-"""Masking what looks like a key or a password in texts."""
+"""Masking of text that looks like a key or a password."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _KEYS = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-# What can fail late is bounded, so that no text takes more than linear time.
+# The lengths are limited, so that matching takes linear time for any text.
 _IN_URL = re.compile(r"\b([a-z][a-z0-9+.-]{1,20}://[^\s:/@]{0,100}):([^\s/@]{3,200})@")
 
 MASK = "[secret withheld]"
 
 
 def mask_secrets(text: str) -> str:
-    """`text` with what looks like an API key, a private key or a password in a URL masked."""
+    """Mask what looks like an API key, a private key or a password in a URL."""
     return _IN_URL.sub(rf"\1:{MASK}@", _KEYS.sub(MASK, text))

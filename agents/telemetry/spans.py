@@ -1,4 +1,4 @@
-"""A span before it leaves: plain values, made without OpenTelemetry."""
+"""Data classes of spans, without OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from datetime import datetime
 AttributeValue = str | bool | int | float | Sequence[str]
 
 LONGEST = 20_000
-"""Characters of one attribute; more is cut."""
+"""Maximum characters of one attribute. Longer values are cut."""
 PROVIDERS = {
     "google": "gcp.gemini",
     "openai-chat": "openai",
     "openai-responses": "openai",
     "scripted": "vel.scripted",
 }
-"""Where the conventions call a provider otherwise."""
+"""Names of providers in the semantic conventions, if they differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Of one run. `span_id` is the run's own span, below which all that it does hangs.
+    """The trace of one run. `span_id` is the run's own span, the parent of its other spans.
 
-    `parent_id` is that of the call that delegated to it, or of another program's span.
+    `parent_id` is the span of the call that delegated to the run, or of another program.
     """
 
     trace_id: int
@@ -34,7 +34,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Times are nanoseconds since 1970. `error` is a short code; empty where all went well."""
+    """A span. Times are in nanoseconds since 1970. `error` is a short code; empty on success."""
 
     name: str
     trace_id: int

@@ -1,4 +1,4 @@
-"""Tool calls and commands in sandboxes, as the engine and the tools tell of them."""
+"""Telemetry of tool calls and of commands in sandboxes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _tool_span: ContextVar[int | None] = ContextVar("vel_tool_span", default=None)
 
 
 class ToolCallWatch:
-    """One attempt of a tool call. `waits`: it may go on in another claim, when runs have ended."""
+    """One attempt of a tool call. `waits`: it may continue in another claim after runs end."""
 
     error: str = ""
     waits: bool = False
@@ -28,7 +28,7 @@ class ToolCallWatch:
 def watched_tool_call(
     tool: str, call_id: str, place: tuple[int, int], attempt: int, given: str
 ) -> Iterator[ToolCallWatch]:
-    """One attempt. `place` is its (turn, position), `given` its input as JSON."""
+    """Record one attempt. `place` is its (turn, position), `given` its input as JSON."""
     call = ToolCallWatch()
     watch = current_watch()
     if watch is None:
@@ -68,7 +68,7 @@ def _tell_tool_call(
         if not call.waits:
             numbers.observe("vel_tool_call_duration_seconds", tool, seconds=seconds)
     if call.waits:
-        return  # it began in another claim: its span is made of the rows, once the run has ended
+        return  # started in another claim: `run_spans` creates its span when the run has ended
     attributes = watch.attributes("execute_tool") | {
         "gen_ai.tool.name": tool,
         "gen_ai.tool.type": "function",
@@ -81,7 +81,7 @@ def _tell_tool_call(
 
 
 def tool_span_id(run_id: str, turn: int, position: int) -> int:
-    """Of the first attempt of a call, under which the runs that it delegates to hang."""
+    """Return the span id of a call's first attempt, the parent of runs that the call starts."""
     return span_id_of("tool", run_id, turn, position)
 
 
@@ -93,7 +93,7 @@ class CommandWatch:
 
 @contextmanager
 def watched_command(kind: str, source: str) -> Iterator[CommandWatch]:
-    """A command in a sandbox: set `result`. `kind` is the language of `source`."""
+    """Record a command in a sandbox. The caller sets `result`. `kind` is the language."""
     told = CommandWatch()
     watch = current_watch()
     if watch is None:
@@ -141,7 +141,7 @@ def _tell_command(
 
 
 def _outcome(result: ExecutionResult) -> str:
-    """ok, failed (its own exit code), timed_out, cancelled, or killed (a limit, or a signal)."""
+    """Return ok, failed (exit code), timed_out, cancelled, or killed (a limit or a signal)."""
     if result.timed_out:
         return "timed_out"
     if result.cancelled:

@@ -1,4 +1,4 @@
-"""What the operator has asked for: OpenTelemetry's own variables, and `settings.VEL`."""
+"""The enabled telemetry, from OpenTelemetry's variables and `settings.VEL`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT
 
 
 def traces_wanted() -> bool:
-    """Whether an endpoint for traces is named, and neither they nor the SDK are turned off."""
+    """Return whether an endpoint for traces is set, and neither traces nor the SDK are disabled."""
     if not any(os.environ.get(name, "").strip() for name in _ENDPOINTS):
         return False
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() in _TRUE:
@@ -20,11 +20,11 @@ def traces_wanted() -> bool:
 
 
 def content_wanted() -> bool:
-    """Whether messages, inputs and results may go into traces."""
+    """Return whether traces can contain messages, inputs and results."""
     name = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
     return os.environ.get(name, "").strip().lower() in _TRUE
 
 
 def metrics_wanted() -> bool:
-    """Whether somebody may scrape metrics."""
+    """Return whether metrics are enabled."""
     return bool(MetricsSettings.now().METRICS_TOKEN)

@@ -1,7 +1,7 @@
-"""What the engine says of its work, at the few points where a claim, a call or a command happens.
+"""Telemetry of claims, and the context for telemetry of calls and commands.
 
-All of it is a question to one context variable where nothing is wanted. Where something is, what
-goes wrong in here is logged and stays in here.
+If telemetry is disabled, each call only reads one context variable. Errors in telemetry are logged
+and not propagated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _watch: ContextVar[ClaimWatch | None] = ContextVar("vel_watch", default=None)
 
 @dataclass(slots=True)
 class ClaimWatch:
-    """One claim of one run. `trace` is None where no spans of it are wanted."""
+    """One claim of a run. `trace` is None when its spans are not sampled."""
 
     tools: Instruments
     trace: Trace | None
@@ -39,7 +39,7 @@ class ClaimWatch:
     _serial: int = field(default=0, init=False)
 
     def attributes(self, operation: str) -> dict[str, AttributeValue]:
-        """What all spans of this claim have."""
+        """Return the attributes of all spans of this claim."""
         return {
             "gen_ai.operation.name": operation,
             "gen_ai.agent.name": self.agent,
@@ -49,7 +49,7 @@ class ClaimWatch:
         }
 
     def unique_id(self, *parts: object) -> int:
-        """Of a span that only this claim makes."""
+        """Return the id of a span that only this claim creates."""
         self._serial += 1
         return span_id_of(self.run_id, self.fence, self._serial, *parts)
 
@@ -85,10 +85,10 @@ class ClaimWatch:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Watching must never end what is watched."""
+    """Log errors of telemetry, so that they do not affect the run."""
     try:
         yield
-    except Exception:  # see above
+    except Exception:
         logger.exception("telemetry failed")
 
 
@@ -102,7 +102,7 @@ def watched_claim(
     *,
     recovered: bool,
 ) -> Iterator[None]:
-    """The stretch in which this process drives `run`."""
+    """Record the time in which this process drives `run`."""
     watch: ClaimWatch | None = None
     start = time.time_ns()
     with quietly():
@@ -125,12 +125,12 @@ def watched_claim(
         if watch is not None:
             with quietly():
                 attributes = watch.attributes("drive")
-                del attributes["gen_ai.operation.name"]  # no operation of the conventions
+                del attributes["gen_ai.operation.name"]  # not an operation of the conventions
                 attributes |= {"vel.worker": worker, "vel.run.recovered": recovered}
                 watch.put("vel.drive", span_id_of("drive", run.pk, fence), start, attributes,
                           error=error)  # fmt: skip
 
 
 def current_watch() -> ClaimWatch | None:
-    """Of the claim that this task belongs to; None where nobody watches."""
+    """Return the watch of the current task's claim. None if telemetry is disabled."""
     return _watch.get()

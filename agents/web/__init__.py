@@ -1,1 +1,1 @@
-"""Pages for people. They read through selectors, change rows through services, trust no text."""
+"""Web pages. They read through selectors, change rows through services and escape all text."""

@@ -1,4 +1,4 @@
-"""The approval queue as pages: what waits, what was decided, and one request by itself."""
+"""Pages of the approval queue: pending requests, decided requests and one request."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ AGES = (
     ("expiring", "expires within an hour"),
 )
 KNOWN = 4 * PAGE_CARDS
-"""So many cards at most a page may say that it has."""
+"""Maximum number of cards that a page can list in `?known=`."""
 
 
 @page
 @require_safe
 def queue(request: PersonRequest) -> HttpResponse:
-    """`?tab=decided`, filters and `?after=`; see `queue_query`."""
+    """Show the queue. The query has `?tab=decided`, filters and `?after=`; see `queue_query`."""
     wanted = filter_of(request.GET)
     found = page_of(request.user, wanted, request.GET)
     waiting = waiting_for(request.user)
@@ -52,7 +52,7 @@ def queue(request: PersonRequest) -> HttpResponse:
 @page
 @require_safe
 def live(request: PersonRequest) -> JsonResponse:
-    """The same page as data. Cards that `?known=` names with their present stamps are left out."""
+    """Return the page as JSON, without the cards listed in `?known=` with their current stamps."""
     wanted = filter_of(request.GET)
     found = page_of(request.user, wanted, request.GET)
     cards = cards_of(found.rows, request.user)
@@ -72,7 +72,7 @@ def live(request: PersonRequest) -> JsonResponse:
 @page
 @require_safe
 def one(request: PersonRequest, request_id: str) -> HttpResponse:
-    """A request by itself, however large. `?as=json` gives the card as data."""
+    """Show one request, of any size. `?as=json` returns the card as data."""
     row = get_object_or_404(card_rows(request.user), pk=request_id)
     [card] = cards_of([row], request.user, opened=True)
     if request.GET.get("as") == "json":
@@ -81,7 +81,7 @@ def one(request: PersonRequest, request_id: str) -> HttpResponse:
 
 
 def _ended(request: PersonRequest, displayed: set[str], known: set[str]) -> dict[str, str]:
-    """How those ended that a page still shows: its words, by the request's id."""
+    """Return the outcome texts, by request id, of ended requests that the page still shows."""
     gone = {name.partition(".")[0] for name in known if "\x00" not in name} - displayed - {""}
     if not gone:
         return {}
@@ -95,7 +95,7 @@ def _name(card: Card) -> str:
 
 
 def _on_tab(wanted: QueueFilter, *, is_pending: bool) -> QueueFilter:
-    """The same filters on another tab; an age means nothing for what is over."""
+    """Return the same filters for another tab. The age filter applies to pending requests only."""
     return QueueFilter(
         is_pending=is_pending,
         agent=wanted.agent,

@@ -1,4 +1,4 @@
-"""What stands on a card: what can be edited, who has approved, how it ended. Ready to be shown."""
+"""Parts of a card: editors, approvals, sources and outcome, as text that is ready to display."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SOURCE_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class Editor:
-    """Something to edit: `json`, the whole input, or `content`, the text of one file."""
+    """An editable text: `json` for the whole input, `content` for the text of one file."""
 
     kind: Literal["json", "content"]
     label: str
@@ -34,7 +34,7 @@ class Editor:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Something that others may have written and that the run had read."""
+    """A source that the run has read and that other people may have written."""
 
     step: int
     tool: str
@@ -43,7 +43,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a request ended. `edited` is what was approved in place of what was asked."""
+    """The outcome of a request. `edited` is the input that was approved instead of the original."""
 
     status: str
     text: str
@@ -53,7 +53,7 @@ class Outcome:
 
 
 def editors_of(row: ApprovalRequest) -> Iterable[Editor]:
-    """None for what is too long to be edited in a page."""
+    """Yield the editors of a request. Text that is too long to edit in a page has no editor."""
     if (kind := proposal_kind(row)) is not None:
         text = kind.text(row)
         if is_editable(text):

@@ -1,6 +1,6 @@
-"""A request as a card: everything on it is text that can be shown as it is.
+"""Approval requests as cards. All text on a card is safe to display.
 
-The template `web/card.html` and `cards.js` make the same elements of it.
+The template `web/card.html` and `cards.js` build the same elements from it.
 """
 
 from __future__ import annotations
@@ -46,15 +46,17 @@ from agents.web.card_parts import (
 from agents.web.grant_options import GrantOption, grant_options
 
 OPEN_BYTES = 100_000
-"""A request larger than this is shown closed, until somebody opens it."""
+"""A larger request is shown closed; the person can open it."""
 OPEN_BYTES_TOGETHER = 400_000
-"""Of one page: an agent cannot make the queue too slow to be used."""
+"""Limit for all open cards of a page, so that an agent cannot make the queue slow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """Times are ISO 8601; `blocked` says of each decision that is offered why it is not for this
-    person, empty where it is. A closed card has no review and cannot be decided.
+    """A card of one approval request.
+
+    Times are ISO 8601. `blocked` maps each offered decision to the reason why this person cannot
+    make it, or to "" if the person can. A closed card has no review and cannot be decided.
     """
 
     id: str
@@ -91,7 +93,7 @@ class Card:
 
     @property
     def offers(self) -> frozenset[str]:
-        """Decisions to show, disabled or not."""
+        """Return the decisions to show, enabled or disabled."""
         return frozenset(self.blocked) if self.review is not None else frozenset()
 
     @property
@@ -106,9 +108,10 @@ class Card:
 def cards_of(
     requests: Iterable[ApprovalRequest], person: AbstractBaseUser, *, opened: bool | None = None
 ) -> list[Card]:
-    """Cards of rows of `queue_of`, in their order.
+    """Return the cards of rows of `queue_of`, in their order.
 
-    `opened`: all with their review, or none; None opens what is not too large and still waits.
+    With `opened` true all cards have a review, with false none. None opens the pending ones that
+    are not too large.
     """
     rows = list(requests)
     paths = paths_of_runs(row.run for row in rows)
@@ -125,18 +128,18 @@ def cards_of(
             left -= size
             card = _opened(card, row)
         for name in set(INPUTS) - known:
-            row.__dict__.pop(name, None)  # of perhaps megabytes
+            row.__dict__.pop(name, None)  # May be megabytes.
         cards.append(card)
     return cards
 
 
 def card_json(card: Card) -> dict[str, Any]:
-    """As `cards.js` takes it."""
+    """Return the card as `cards.js` expects it."""
     return {**asdict(card), "may_select": card.may_select}
 
 
 class _Rights:
-    """What one person may do; the same question is asked of the database once."""
+    """The permissions of one person. Each check runs once and is then cached."""
 
     def __init__(self, person: AbstractBaseUser) -> None:
         self._person = person
@@ -147,7 +150,7 @@ class _Rights:
         return self._person.pk
 
     def refusal(self, request: ApprovalRequest, decision: str) -> str:
-        # All that `check_right` looks at.
+        # The values that `check_right` uses.
         requested = (
             decision,
             request.kind,
@@ -209,12 +212,12 @@ def _closed_card(row: ApprovalRequest, path: list[str], rights: _Rights) -> Card
 
 
 def _save_label(kind: ProposalKind | RunRequestKind | None) -> str:
-    """The button that approves with changes."""
+    """Return the label of the button that approves with changes."""
     return kind.save_label if kind is not None else "Run with these changes"
 
 
 def _refusal(row: ApprovalRequest, blocked: dict[str, str], rights: _Rights) -> str:
-    """Why the person cannot do all that is offered, in a sentence or two."""
+    """Return why the person cannot make all offered decisions, in one or two sentences."""
     refusal = next((text for text in blocked.values() if text), "")
     if blocked.get(Decision.APPROVE) and row.first_approver_id != rights.person_id:
         return f"It waits for an approver. {refusal}"
@@ -246,6 +249,6 @@ def _size(row: ApprovalRequest) -> int:
 
 
 def _stamp(card: Card) -> str:
-    """Changes when a page that shows the card should show it anew."""
+    """Return a stamp that changes when a page must render the card again."""
     seen = json.dumps([card.approvals, card.blocked, card.is_pending, asdict(card)["outcome"]])
     return hashlib.sha256(seen.encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""What the calls of a thread changed in its files, for its owner, and putting it back."""
+"""The page with the changes of a thread to its files. The owner can restore an earlier state."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from agents.services.files.changes import changes_between
 from agents.services.files.restoring import restore_workspace
 
 SHOWN_STEPS = 100
-"""Steps of the thread that the page lists, the last ones."""
+"""The page lists the last steps of the thread, up to this number."""
 
 
 @page
 @require_http_methods(["GET", "HEAD", "POST"])
 def changes(request: PersonRequest, run_id: str) -> HttpResponse:
-    """The steps of the run's thread; `?step=` shows one with its files and diffs.
+    """Show the steps of the run's thread. `?step=` shows one step with its files and diffs.
 
     A POST with `step` and `to` (before or after) restores that state.
     """

@@ -1,4 +1,4 @@
-"""Decisions that come as forms, from a page with or without scripts: one, or several at once."""
+"""Decisions on one or several requests from HTML forms, with or without JavaScript."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from agents.web.grant_options import terms_of
 from agents.web.queue_query import back_to, card_rows
 
 SEVERAL = 100
-"""So many requests at most are answered together."""
+"""Maximum number of requests in one form."""
 REASON_CHARACTERS = 100_000
 ALWAYS = "always"
-"""What the form calls an approval with a grant."""
+"""The form's value for an approval with a grant."""
 _ID = re.compile("[0-9a-z]{1,26}")
 _SAID = {
     Decision.APPROVE: "Approved",
@@ -46,10 +46,10 @@ _SAID = {
 @page
 @require_POST
 def decide_one(request: PersonRequest, request_id: str) -> HttpResponse:
-    """Answer one request. The form holds `decision`, the `digest` of what was shown, and more.
+    """Decide one request. The form contains `decision` and `digest` (of the displayed request).
 
-    A page that asks for JSON gets it; for others it goes back to the queue, or, when the answer is
-    refused, to the request's own page with what was typed.
+    Returns JSON if the client accepts it. Otherwise redirects to the queue, or, if the decision is
+    refused, shows the page of the request with the submitted values.
     """
     try:
         answer = _answer_of(request.POST, request_id, request)
@@ -66,7 +66,7 @@ def decide_one(request: PersonRequest, request_id: str) -> HttpResponse:
 @page
 @require_POST
 def decide_several(request: PersonRequest) -> HttpResponse:
-    """Give each of the `selected` (`id:digest`) the same answer. Each is a decision of its own."""
+    """Apply the same decision to each of the `selected` requests (`id:digest`), one by one."""
     decision = request.POST.get("decision", "")
     reason = request.POST.get("reason", "")
     selected = request.POST.getlist("selected")
@@ -115,7 +115,7 @@ def _decide_selected(
 
 def _answer_of(typed: QueryDict, request_id: str, request: PersonRequest) -> DecisionRequest:
     decision = typed.get("decision", "")
-    # Never None: this door decides nothing that was not shown.
+    # Never None: this page can only decide requests that it has displayed.
     digest = typed.get("digest", "")
     reason = _text(typed.get("reason", ""))
     if decision == ALWAYS:
@@ -130,8 +130,8 @@ def _answer_of(typed: QueryDict, request_id: str, request: PersonRequest) -> Dec
 
 
 def _input_with_content(typed: str, request_id: str, request: PersonRequest) -> dict[str, Any]:
-    """The whole input with another content; for a proposal the content alone."""
-    # Browsers send line breaks of a form as CR LF; a CR of the file's own is an escape.
+    """Return the input with its content replaced. For a proposal, return the content only."""
+    # Browsers send line breaks in forms as CR LF. A CR in the file itself is escaped.
     content = unescaped_text(typed.replace("\r\n", "\n"))
     approval = approvals_for(request.user).filter(pk=request_id).first()
     if approval is None:
@@ -152,7 +152,7 @@ def _parsed(text: str) -> dict[str, Any]:
         ) from None
     except RecursionError:
         raise InvalidRequest("The JSON is nested too deeply.") from None
-    except ValueError as error:  # an integer of thousands of digits
+    except ValueError as error:  # an integer with thousands of digits
         raise InvalidRequest(f"The JSON holds a number that is too long: {error}.") from None
     if not isinstance(value, dict):
         raise InvalidRequest("Write an object: { … }")

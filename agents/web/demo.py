@@ -1,4 +1,4 @@
-"""Starting the demo from the first page."""
+"""The button on the home page that starts the demo."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sandbox.errors import SandboxError
 @page
 @require_POST
 def start_demo(request: PersonRequest) -> HttpResponse:
-    """A run of the demo's task with its data, in a new thread of the person's."""
+    """Start a run of the demo task with its data, in a new thread of the user."""
     try:
         run = start_demo_run(request.user, source="web")
     except ServiceError as error:

@@ -1,4 +1,4 @@
-"""Erasing a conversation: a page that says what goes and what stays, and then does it."""
+"""The page that erases a conversation. It first shows which data is erased and which is kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agents.services.errors import ServiceError
 @page
 @require_http_methods(["GET", "HEAD", "POST"])
 def erase(request: PersonRequest, run_id: str) -> HttpResponse:
-    """The thread of one of the person's own runs. Only the POST of this page does it."""
+    """Erase the thread of one of the user's own runs. A GET only shows the confirmation page."""
     run = get_object_or_404(
         runs_for(request.user).select_related("thread"), pk=run_id, owner=request.user, parent=None
     )

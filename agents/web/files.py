@@ -1,4 +1,4 @@
-"""What a run made for its user: a list, and downloads that no browser opens as a page."""
+"""The deliverables of a run: a list, and downloads as attachments."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ OUTPUTS = f"{SANDBOX_ROOT}/outputs"
 MAX_DEPTH = 8
 MAX_FILES = 200
 NO_FILES = {"files": [], "is_cut": False, "not_shown": ""}
-"""For who may watch the run and not read it."""
+"""For people who can watch the run but not read it."""
 LIMITS = FileLimits(search_entries=2_000, search_seconds=1.0)
 
 
 def list_files(run: Run) -> dict[str, Any]:
-    """The deliverables of the run's thread.
+    """Return the deliverables of the run's thread.
 
-    `files` of name, size in bytes, url and, for what can be shown, picture; `is_cut`; and
-    `not_shown`, which says why some pictures among them are not shown, or is empty.
+    `files` is a list of dictionaries with `name`, `size` in bytes, `url` and `picture` (a URL, or
+    None). `is_cut` is true if the list is incomplete. `not_shown` is the reason why some pictures
+    cannot be displayed, or "".
     """
     not_shown = ""
     backend, top = _backend_of(run)
@@ -61,7 +62,7 @@ def list_files(run: Run) -> dict[str, Any]:
                     not_shown = why_not_shown()
             files.append({"name": path, "size": size, "url": _url(run, path), "picture": picture})
     except FileError:
-        pass  # no directory yet: nothing was made
+        pass  # no directory: the run has no deliverables
     files.sort(key=lambda file: str(file["name"]))
     return {"files": files, "is_cut": walk_limit.cut is not None, "not_shown": not_shown}
 
@@ -69,7 +70,7 @@ def list_files(run: Run) -> dict[str, Any]:
 @page
 @require_safe
 def download(request: PersonRequest, run_id: str, path: str) -> HttpResponseBase:
-    """One deliverable as an attachment. 404 for whatever is none, or not the person's."""
+    """Send one deliverable as an attachment. Returns 404 if it does not exist or is not visible."""
     run = get_object_or_404(runs_for(request.user).select_related("thread"), pk=run_id)
     opened = deliverable(run, path)
     try:
@@ -81,7 +82,7 @@ def download(request: PersonRequest, run_id: str, path: str) -> HttpResponseBase
 
 
 def deliverable(run: Run, path: str) -> OpenedFile:
-    """One deliverable of the run's thread, open for reading. Http404 for whatever is none."""
+    """Return a deliverable of the run's thread, open for reading. Raises `Http404` if missing."""
     backend, top = _backend_of(run)
     try:
         full = backend.resolve(f"{top.rstrip('/')}/{path}")
@@ -93,14 +94,14 @@ def deliverable(run: Run, path: str) -> OpenedFile:
 
 
 def _backend_of(run: Run) -> tuple[FileBackend, str]:
-    """The thread's files and the directory in it that holds deliverables."""
+    """Return the backend of the thread's files and the directory of its deliverables."""
     in_workspace = bool(run.spec["sandbox"])
     files = readable_files(run.thread, in_workspace=in_workspace)
     return files, OUTPUTS if in_workspace else "/"
 
 
 def _url(run: Run, path: str, name: str = "web:run-file") -> str | None:
-    """None for a path that no URL pattern takes: one with a line break."""
+    """Return the URL of a file. None for a path with a line break: no URL pattern matches it."""
     if "\n" in path:
         return None
     return reverse(name, args=[run.pk, "-"]).removesuffix("-") + quote(path)

@@ -1,4 +1,4 @@
-"""What "Always allow…" offers for a request, and the terms that come back."""
+"""The options of "Always allow…" for a request, and the terms in the submitted form."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LARGEST = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class GrantOption:
-    """One way to be like this call. With `pattern_label` the person may change `pattern`."""
+    """One way to match calls like this one. If `pattern_label` is set, `pattern` is editable."""
 
     match: GrantMatch
     label: str
@@ -33,7 +33,7 @@ class GrantOption:
 
 
 def grant_options(request: ApprovalRequest) -> Iterable[GrantOption]:
-    """None where the request cannot be allowed for the future: the service refuses it too."""
+    """Yield the options. None if the service would refuse a grant for the request."""
     if (
         request.kind != ApprovalKind.TOOL
         or request.preview is not None
@@ -55,7 +55,7 @@ def grant_options(request: ApprovalRequest) -> Iterable[GrantOption]:
 
 
 def _fits(request: ApprovalRequest, match: str, pattern: str) -> bool:
-    """Whether the call is of the kind for which such a pattern can be given, on one line."""
+    """Return whether a one-line pattern of this kind can match the call."""
     if not pattern or len(pattern) > PATTERN_CHARACTERS or "\n" in pattern:
         return False
     if visible(pattern) != pattern:
@@ -68,7 +68,7 @@ def _fits(request: ApprovalRequest, match: str, pattern: str) -> bool:
 
 
 def terms_of(typed: QueryDict) -> GrantTerms:
-    """The terms of a form; the service checks them. Raises `InvalidRequest` for what is none."""
+    """Return the terms in a form; the service validates them. Raises `InvalidRequest`."""
     match = cast(GrantMatch, typed.get("match", ""))
     if match not in get_args(GrantMatch):
         raise InvalidRequest("Choose what should be allowed always.")

@@ -1,4 +1,4 @@
-"""All runs of a person."""
+"""The page with all runs of a person."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ LONGEST = 200
 @page
 @require_safe
 def history(request: PersonRequest) -> HttpResponse:
-    """`?status=`, `?agent=` (a slug), `?by=` (what started it) and `?q=` (words of a message)
-    narrow down, `?after=` (a run's id) turns to older ones."""
+    """List the user's runs.
+
+    Filters: `?status=`, `?agent=` (a slug), `?by=` (the kind of trigger) and `?q=` (words of a
+    message). `?after=` (a run id) shows older runs.
+    """
     filters = {
         name: request.GET.get(name, "").replace("\0", "")[:LONGEST].strip()
         for name in ("status", "agent", "by", "q")

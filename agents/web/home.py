@@ -1,4 +1,4 @@
-"""The first page: what needs attention, a new run, the agents, and the last runs."""
+"""The home page: items that need attention, a form for a new run, agents and recent runs."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ RECENT_RUNS = 10
 @page
 @require_http_methods(["GET", "HEAD", "POST"])
 def home(request: PersonRequest) -> HttpResponse:
-    """GET shows the form, POST starts a run with its files and goes to its page.
+    """Show the form, or start a run with its files on POST and redirect to its page.
 
-    `?agent=` chooses one; `?again=` fills in what an own run was asked.
+    `?agent=` selects an agent. `?again=` fills in the message of one of the user's runs.
     """
     if request.method != "POST":
         return show_home(request, _prefilled(request))
     run_request = RunRequest(
         agent=request.POST.get("agent", ""),
-        # Browsers send line breaks of a form as CR LF.
+        # Browsers send line breaks in forms as CR LF.
         message=request.POST.get("message", "").replace("\r\n", "\n"),
         source="web",
     )
@@ -49,7 +49,7 @@ def home(request: PersonRequest) -> HttpResponse:
 
 
 def form_status(error: ServiceError) -> int:
-    """Of a form that could not start a run."""
+    """Return the HTTP status for a form that could not start a run."""
     return 507 if isinstance(error, NoSpace) else 400
 
 
@@ -66,7 +66,7 @@ def _prefilled(request: PersonRequest) -> RunRequest | None:
 
 
 def _start(request: PersonRequest, run_request: RunRequest) -> Run:
-    """The run, with its files in place before anybody can claim it."""
+    """Create the run. Its files are in place before a worker can claim it."""
     files = request.FILES.getlist("files")
     key = request.POST.get("key") or None
     return create_run_with(run_request, files, owner=request.user, idempotency_key=key).run
@@ -78,7 +78,7 @@ def show_home(
     problem: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """The page, with what was asked and why that was refused."""
+    """Render the page, with the submitted request and the reason for its refusal, if any."""
     person = request.user
     agents = [
         {
@@ -98,7 +98,7 @@ def show_home(
         "asked": run_request,
         "problem": problem,
         "has_demo": any(agent["slug"] == DEMO_SLUG for agent in agents),
-        # Sent back with the form: however often it arrives, it starts one run.
+        # An idempotency key: a form that is submitted twice starts one run.
         "key": new_id(),
         "runs": own_runs(person)[:RECENT_RUNS],
     }

@@ -1,4 +1,4 @@
-"""Signing in and out, and the limits of guessing passwords."""
+"""Sign-in and sign-out pages, with limits against password guessing."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from agents.settings import LimitSettings
 
 View = Callable[..., HttpResponseBase]
 Limits = Callable[[HttpRequest], Iterator[tuple[str, int]]]
-"""The subjects to count for a request, each with its number of requests a minute."""
+"""Returns the counted subjects of a request, each with its limit per minute."""
 
 _COUNTED_CHARACTERS = 1_000
-"""Of a user name. No name is longer, and the normal form of a long text can take hours."""
+"""Characters of a user name. No name is longer, and normalizing a very long text can take hours."""
 
 
 def limited_sign_in(view: View) -> View:
-    """Limit how often a page for signing in can be used.
+    """Limit the rate of sign-in attempts.
 
-    One address can try one name, and all names together, only so often a minute. From another
-    address the owner of the name can still sign in.
+    Each address has a limit per minute for one name and one for all names together. The owner of
+    the name can still sign in from another address.
     """
     return _limited(view, _sign_in_limits)
 
 
 def limited_password_change(view: View) -> View:
-    """Limit how often a page that asks for one's own password can be used.
+    """Limit the use of a page that asks for the user's current password.
 
-    Without it, somebody with a stolen session could guess the password there.
+    Without the limit, somebody with a stolen session could guess the password there.
     """
     return _limited(view, _password_limits)
 
@@ -46,7 +46,7 @@ def limited_password_change(view: View) -> View:
 def _limited(view: View, limits: Limits) -> View:
     @wraps(view)
     def limited(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        # Before the password is checked, which takes half a second of CPU time.
+        # Before the password check, which takes half a second of CPU time.
         if request.method == "POST":
             for subject, per_minute in limits(request):
                 if wait := wait_for(subject, per_minute):
@@ -72,7 +72,7 @@ def _password_limits(request: HttpRequest) -> Iterator[tuple[str, int]]:
 
 
 def _counted_name(name: str) -> str:
-    """Return the same text for all spellings of a user name that Django takes for the same."""
+    """Return the same text for all spellings of a user name that Django treats as equal."""
     shortened = name.strip()[:_COUNTED_CHARACTERS]
     normalised = get_user_model().normalize_username(shortened)
     return unicodedata.normalize("NFKC", normalised.casefold()).strip()
@@ -84,4 +84,4 @@ login = public_page(
     )
 )
 logout = public_page(LogoutView.as_view())
-"""By POST only, so that no foreign page can sign a person out by an image."""
+"""POST only, so that an image on a foreign page cannot sign a user out."""

@@ -1,7 +1,7 @@
-"""What an agent said as Markdown: a tree of few kinds of elements, never markup.
+"""Markdown of an agent as a tree of a few kinds of elements, without HTML.
 
-The server makes the tree, and `markdown.js` makes elements of it one by one, after the same list
-of what there may be. No step makes HTML of it, so nothing has to be cleaned.
+The server builds the tree, and `markdown.js` creates its elements one by one from the same list of
+allowed tags. No step produces HTML, so no sanitizing is needed.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from agents.hidden_text import visible
 Tree: TypeAlias = "list[str | Tree | dict[str, str | int]]"
 """`[tag, attributes, child, …]`; a child is a tree or text."""
 LinkTo = Callable[[str], str | None]
-"""The address of an own file by how a text names it; None for what is no file of the run's."""
+"""Maps the name of a file in a text to a URL. None if the run has no such file."""
 
 MARKDOWN_BYTES = 64_000
-"""A longer text stays as it was written."""
+"""Longer texts are shown as plain text."""
 INLINE_CHARACTERS = 8_000
-"""A longer paragraph or cell has no emphasis or links: some rules take quadratic time."""
+"""Longer paragraphs and cells have no emphasis or links, because some rules take quadratic time."""
 INLINE_BRACKETS = 500
-"""Nor has one with more of these: each may begin a link that is looked for to the end."""
+"""Limit of `[` in a paragraph: for each the parser may search the rest of the text for a link."""
 MAX_LINES = 2_000
-"""A text with more lines, or a table with more columns, stays as it was written."""
+"""Texts with more lines, or tables with more columns, are shown as plain text."""
 MAX_COLUMNS = 50
 MAX_TOKENS = 20_000
-"""A text that would become more elements stays as it was written."""
+"""Texts that produce more elements are shown as plain text."""
 MAX_NESTING = 40
 LINE_MARKERS = 16
-"""Lists and quotes that begin on one line: each later line is tried against all of them."""
+"""Limit of lists and quotes that start on one line: the parser tries all of them on later lines."""
 MARKERS = 6_000
-"""Those of all lines together. Each opens elements, and is looked for before that is known."""
+"""Limit for all lines together. The scan runs before parsing: each marker opens elements."""
 SCHEMES = frozenset({"http", "https", "mailto"})
 
 TAGS = frozenset(
@@ -52,9 +52,9 @@ _ALIGNED = {f"text-align:{side}": side for side in ("left", "center", "right")}
 
 
 def markdown_tree(text: str, link_to: LinkTo, picture_of: LinkTo) -> list[str | Tree] | None:
-    """The blocks of `text`; None for what is better shown as it was written.
+    """Return the blocks of `text`, or None if it must be shown as plain text.
 
-    That is a text which is too large, or nested so deep that a parser would leave out a part.
+    None means that the text is too large, or nested so deeply that the parser would omit a part.
     """
     if len(text.encode("utf-8", "surrogatepass")) > MARKDOWN_BYTES:
         return None
@@ -64,7 +64,7 @@ def markdown_tree(text: str, link_to: LinkTo, picture_of: LinkTo) -> list[str | 
     markers = [_markers(line) for line in lines]
     if max(markers) > LINE_MARKERS or sum(markers) > MARKERS:
         return None
-    # The parser would put a replacement in its place.
+    # The parser would replace it with U+FFFD.
     tokens = _PARSER.parse(text.replace("\0", visible("\0")))
     count = len(tokens) + sum(len(token.children or ()) for token in tokens)
     if count > MAX_TOKENS or any(token.level >= MAX_NESTING - 3 for token in tokens):
@@ -73,7 +73,7 @@ def markdown_tree(text: str, link_to: LinkTo, picture_of: LinkTo) -> list[str | 
 
 
 def _markers(line: str) -> int:
-    """How many lists and quotes the line can begin. A rule, as `- - -`, begins none."""
+    """Return how many lists and quotes the line can start. A rule such as `- - -` starts none."""
     found = _LEADING.match(line)
     if found is None or _RULE.fullmatch(line):
         return 0
@@ -83,10 +83,10 @@ def _markers(line: str) -> int:
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": MAX_NESTING})
     parser.enable(["table", "strikethrough"])
-    # Definitions of links vanish from what is shown: an agent could hide text in them.
+    # Link definitions are not displayed, so an agent could hide text in them.
     parser.disable(["reference", "html_block", "html_inline"])
     parser.core.ruler.at("inline", _inline)
-    # Which addresses may be links is decided below; a refused one must not lose its text.
+    # `_href` decides which addresses become links. Here all are valid, so that no text is lost.
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
     return parser
 
@@ -115,20 +115,20 @@ class _Builder:
         return root[2:]  # type: ignore[return-value]  # only the second is a dict
 
     def _fill(self, root: Tree, tokens: Iterator[Token]) -> None:
-        """An explicit stack: how deep a text is nested is the agent's choice."""
+        """Add the elements of `tokens`. Uses a stack: the agent controls the nesting depth."""
         stack = [root]
         for token in tokens:
             if token.type == "inline":
                 self._fill(stack[-1], iter(token.children or ()))
             elif token.hidden or (token.type == "text" and not token.content):
-                continue  # the paragraphs of a tight list, and what emphasis has left behind
+                continue  # paragraphs of a tight list, and empty text after emphasis
             elif token.nesting == 1:
                 node = self._opened(token)
                 stack[-1].append(node)
                 stack.append(node)
             elif token.nesting == -1:
                 closed = stack.pop()
-                if closed[0] == "span":  # a link to nowhere: what it named stands beside its text
+                if closed[0] == "span":  # not a link: its address follows its text
                     closed.append(f" ({self._nowhere.pop()})")
                     stack[-1][-1:] = closed[2:]
             else:

@@ -1,4 +1,4 @@
-"""A new agent: from a template, or by talking it over with the agent builder."""
+"""The page for a new agent, from a template or through a chat with the agent builder."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CONVERSATIONS = 5
 @page
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_agent(request: PersonRequest) -> HttpResponse:
-    """A POST has `template` and `name`, or a `message` for the agent builder."""
+    """Show the page. A POST has `template` and `name`, or a `message` for the agent builder."""
     if request.method != "POST":
         return render(request, "web/new_agent.html", _context(request))
     try:
@@ -60,7 +60,7 @@ def _from_template(request: PersonRequest) -> HttpResponse:
 
 
 def _chat(request: PersonRequest) -> HttpResponse:
-    """A thread of its own with the agent builder; it goes on at the run's page."""
+    """Start a new thread with the agent builder and redirect to the page of its run."""
     run_request = RunRequest(
         agent=ensure_builder_agent().slug,
         message=request.POST.get("message", "").replace("\r\n", "\n"),
@@ -79,6 +79,6 @@ def _context(request: PersonRequest) -> dict[str, Any]:
         "may_create": has_permission(request.user, "agents.add_agent"),
         "conversations": with_builder.order_by("-created_at")[:CONVERSATIONS],
         "asked": request.POST.get("message", ""),
-        # Sent back with the form: however often it arrives, it starts one run.
+        # An idempotency key: a form that is submitted twice starts one run.
         "key": new_id(),
     }

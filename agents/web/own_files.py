@@ -1,4 +1,4 @@
-"""Which file of its own a run's text means, and the addresses under which a person gets it."""
+"""Addresses of a run's own files that are named in its texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agents.web.files import OUTPUTS
 
 
 class OwnFiles:
-    """Deliverables of one run. Whether they are there is found out when they are asked for."""
+    """The deliverables of one run. Does not check that a file exists; the download does."""
 
     def __init__(self, run: Run) -> None:
         self._top = OUTPUTS if run.spec["sandbox"] else "/"
@@ -29,7 +29,7 @@ class OwnFiles:
         return self._picture + quote(path) if path and is_shown(path) else None
 
     def _path(self, named: str) -> str | None:
-        """Below the deliverables: of `chart.png`, `outputs/…` and `/sandbox/outputs/…`."""
+        """Return the path below the deliverables. `named` is relative or absolute."""
         try:
             parts = urlsplit(named.removeprefix("sandbox:"))
         except ValueError:

@@ -1,6 +1,6 @@
-"""Pictures that a run made, shown in its page: only as pixels that were written anew.
+"""Pictures of a run, displayed in its page after their pixels are encoded again.
 
-Of a PNG by code of Vel's own, of others in a sandbox: see `agents.services.files.shown_pictures`.
+Vel encodes PNG itself, other formats in a sandbox: see `agents.services.files.shown_pictures`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LATER = {"Retry-After": "10"}
 @page
 @require_safe
 def picture(request: PersonRequest, run_id: str, path: str) -> HttpResponse:
-    """One deliverable as a picture. 404 for whatever is none, or not the person's."""
+    """Return one deliverable as a picture. Returns 404 if it is not a picture or not visible."""
     run = get_object_or_404(runs_for(request.user).select_related("thread"), pk=run_id)
     opened = deliverable(run, path)
     with opened.stream as stream:

@@ -1,4 +1,4 @@
-"""A person's own page: their API tokens, and their password."""
+"""The user's own page: API tokens and the password."""
 
 from __future__ import annotations
 
@@ -35,10 +35,9 @@ SHOWN_ENDED = 20
 @require_http_methods(["GET", "HEAD", "POST"])
 @sensitive_variables("secret")
 def profile(request: PersonRequest) -> HttpResponse:
-    """A POST with `action` create (`name`, `scopes`, `days`) or revoke (`token`).
+    """Show the page. A POST has `action` create (`name`, `scopes`, `days`) or revoke (`token`).
 
-    The answer to `create` shows the secret, and is the only one that does: there is no address
-    from which it could be read again.
+    The response to `create` shows the secret. It cannot be read again.
     """
     if request.method != "POST":
         return render(request, "web/profile.html", _context(request))
@@ -74,7 +73,7 @@ password = sensitive_post_parameters()(
         )
     )
 )
-"""Django's own view. Other sessions of the person end with the old password; tokens do not."""
+"""Django's view. A new password ends the user's other sessions, but not the tokens."""
 
 
 def _context(request: PersonRequest) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the address of the queue says: filters, and the place in the list."""
+"""The query string of the queue: filters and the position in the list."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ FIELDS = ("agent", "tool", "kind", "owner", "run", "age")
 
 @dataclass(frozen=True, slots=True)
 class QueuePage:
-    """Rows of one page, and the address (a query) of the next, empty on the last."""
+    """Rows of one page, and the query string of the next page (empty on the last page)."""
 
     rows: list[ApprovalRequest]
     next_query: str
 
 
 def filter_of(query: QueryDict) -> QueueFilter:
-    """What `query` asks for; what it cannot mean is left out."""
+    """Return the filters in `query`, without invalid values."""
     filters = {name: _word(query.get(name, "")) for name in FIELDS}
     if filters["kind"] not in dict(request_kinds()):
         filters["kind"] = ""
@@ -45,7 +45,7 @@ def filter_of(query: QueryDict) -> QueueFilter:
 
 
 def query_of(wanted: QueueFilter, **more: str) -> str:
-    """`wanted` as a query for a link, without what is empty."""
+    """Return `wanted` as a query string for a link, without empty values."""
     values = {name: value for name, value in asdict(wanted).items() if name != "is_pending"}
     tab = {} if wanted.is_pending else {"tab": DECIDED}
     parameters = {name: value for name, value in {**tab, **values, **more}.items() if value}
@@ -55,7 +55,7 @@ def query_of(wanted: QueueFilter, **more: str) -> str:
 def page_of(
     person: AbstractBaseUser, wanted: QueueFilter, query: QueryDict, *, size: int = PAGE_CARDS
 ) -> QueuePage:
-    """The page that begins after `?after=`, the last row of the page before."""
+    """Return the page after the row in `?after=`."""
     rows = queue_of(person, wanted)
     location = _place(wanted, query.get("after", ""))
     if location is not None:
@@ -71,7 +71,7 @@ def page_of(
 
 
 def card_rows(person: AbstractBaseUser) -> QuerySet[ApprovalRequest]:
-    """All requests that `person` may see, pending or not, with what a card shows."""
+    """Return all requests that `person` can see, pending or not, with the relations of a card."""
     return approvals_for(person).select_related(
         "run__agent_version__agent",
         "run__owner",
@@ -84,7 +84,7 @@ def card_rows(person: AbstractBaseUser) -> QuerySet[ApprovalRequest]:
 
 
 def back_to(request: PersonRequest) -> str:
-    """The page of the queue that a form came from. Always the queue, whatever the form says."""
+    """Return the URL of the queue page that a form came from. It is always a URL of the queue."""
     query = QueryDict(request.POST.get("back", "").lstrip("?")[:2000])
     after = {"after": query["after"]} if query.get("after") else {}
     return f"{reverse('web:approvals')}{query_of(filter_of(query), **after)}"

@@ -1,4 +1,4 @@
-"""The page of a run, and what is done there without a socket."""
+"""The page of a run, and its actions over HTTP."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ from agents.web.files import NO_FILES, list_files
 from sandbox.errors import SandboxError
 
 THREAD_RUNS = 50
-"""How many runs of its thread a page links to, the last ones."""
+"""A run's page links to the last runs of its thread, up to this number."""
 THREAD_TEXT = 200
-"""Characters of their messages that are shown there."""
+"""Displayed characters of the message of each of these runs."""
 SHOWN_REQUESTS = 50
-"""Requests of one run and its subagents that its page shows; the queue has all."""
+"""Maximum of requests of a run and its subagents on its page. The queue shows all of them."""
 
 
 @page
 @require_safe
 def run_page(request: PersonRequest, run_id: str) -> HttpResponse:
-    """The frame of the page. The transcript comes over the socket, from the first event on."""
+    """Show the frame of the page. The transcript arrives over the socket, from the first event."""
     run = _watchable(request, run_id)
     spec = run.spec
     is_owner = run.owner_id == request.user.pk
@@ -77,7 +77,7 @@ def run_page(request: PersonRequest, run_id: str) -> HttpResponse:
 @page
 @require_safe
 def run_summary(request: PersonRequest, run_id: str) -> JsonResponse:
-    """What a page shows beside the transcript, as the rows have it now; ready to be shown."""
+    """Return the current data next to the transcript, ready to display."""
     run = _watchable(request, run_id)
     may_read = runs_for(request.user).filter(pk=run.pk).exists()
     return JsonResponse(
@@ -97,7 +97,7 @@ def run_summary(request: PersonRequest, run_id: str) -> JsonResponse:
 @page
 @require_POST
 def cancel(request: PersonRequest, run_id: str) -> HttpResponse:
-    """End the run and return to its page."""
+    """Cancel the run and redirect to its page."""
     run = _watchable(request, run_id)
     try:
         cancel_for(request.user, run)
@@ -110,9 +110,9 @@ def cancel(request: PersonRequest, run_id: str) -> HttpResponse:
 @page
 @require_POST
 def send_message(request: PersonRequest, run_id: str) -> HttpResponse:
-    """Go on with the run's thread, with files if there are any.
+    """Add a message, and files if there are any, to the run's thread.
 
-    To the new run's page, or back while it waits its turn.
+    Redirects to the page of the new run, or to this run's page while the new run is pending.
     """
     run = get_object_or_404(
         runs_for(request.user).select_related("thread__agent"),
@@ -142,9 +142,10 @@ def send_message(request: PersonRequest, run_id: str) -> HttpResponse:
 
 
 def usage_of_family(run: Run) -> dict[str, Any]:
-    """`tokens`, `turns` and `cost` (dollars as text, None: not known) of the run and all below it.
+    """Return the usage of the run and its descendants: `tokens`, `turns` and `cost`.
 
-    `own_tokens` are those of the run itself, `members` how many runs are counted.
+    `cost` is in dollars as text, or None if a price is unknown. `own_tokens` are the tokens of the
+    run itself, `members` is the number of counted runs.
     """
     below = descendants_of(run.pk, Run.objects.select_related("clock"))
     clocks = [run.clock, *(member.clock for member in below)]
@@ -164,7 +165,7 @@ def _iso(moment: datetime | None) -> str | None:
 
 
 def _above(person: User, run: Run) -> dict[str, Any]:
-    """Of a subagent's run, the way from the first agent to it, and its parent's page."""
+    """Return the path of agents above a subagent's run, and its parent if it is visible."""
     if run.parent_id is None:
         return {}
     names = paths_of_runs([run])[run.pk]
@@ -173,7 +174,7 @@ def _above(person: User, run: Run) -> dict[str, Any]:
 
 
 def _started_by(run: Run, *, is_owner: bool) -> dict[str, str] | None:
-    """The trigger that began it, with its page for whom it is; None for a person."""
+    """Return the trigger that started the run, with its page for the owner. None for a person."""
     source = kind_of_starter(run)
     kind = next((kind for kind in trigger_kinds() if kind.source == source), None)
     if kind is None:
@@ -185,9 +186,9 @@ def _started_by(run: Run, *, is_owner: bool) -> dict[str, str] | None:
 
 
 def _approvals(person: User, run: Run) -> dict[str, Any]:
-    """Cards of what waits, and how many requests wait that are not for `person` to see.
+    """Return cards of the pending requests, and the number of those that `person` cannot see.
 
-    Those of its subagents, too: nobody should have to look for what holds a run up.
+    Includes requests of the run's subagents.
     """
     family = [run.pk, *(member.pk for member in descendants_of(run.pk, Run.objects.only("pk")))]
     rows = list(queue_of(person, QueueFilter()).filter(run__in=family)[:SHOWN_REQUESTS])
@@ -206,17 +207,17 @@ def _watchable(request: PersonRequest, run_id: str) -> Run:
 
 
 def _message_text(run: Run) -> str:
-    """What began the run."""
+    """Return the first message of the run."""
     asked = Message.objects.filter(run=run, turn=0, role=MessageRole.USER).first()
     return asked.text if asked else ""
 
 
 def _thread(person: Person, run: Run) -> list[dict[str, Any]]:
-    """The conversation's runs, oldest first."""
+    """Return the runs of the conversation, oldest first."""
     latest = watchable_runs_for(person).filter(thread=run.thread_id, parent=None)
     runs = list(latest.order_by("-number")[:THREAD_RUNS])
     asked = Message.objects.filter(run__in=runs, turn=0, role=MessageRole.USER)
-    # Of messages of up to a megabyte only the beginnings are kept.
+    # A message may have a megabyte: keep only the start.
     texts = {
         message.run_id: message.text[:THREAD_TEXT]
         for message in asked.iterator(chunk_size=ROWS_AT_ONCE)

@@ -1,4 +1,4 @@
-"""What stands behind a line of a run's page: texts as Markdown, and calls as a whole."""
+"""Details for the page of a run: texts as Markdown trees, and whole tool calls."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from agents.web.own_files import OwnFiles
 
 TEXTS_AT_ONCE = 50
 BYTES_AT_ONCE = 256_000
-"""Of one answer; a page asks again for what is left out. One text is always in it."""
+"""Limit of one response; the page requests the rest again. It always contains at least one text."""
 WHOLE_CHARACTERS = 2_000_000
 
 
 @page
 @require_safe
 def said(request: PersonRequest, run_id: str) -> JsonResponse:
-    """`?seq=4,9`: the trees of these events' texts by seq; null for what stays plain text."""
+    """Return the trees of the texts of events `?seq=4,9`, by seq. None if shown as plain text."""
     run = _watchable(request, run_id)
     requests = [
         int(word)
@@ -54,7 +54,10 @@ def said(request: PersonRequest, run_id: str) -> JsonResponse:
 @page
 @require_safe
 def whole_call(request: PersonRequest, run_id: str) -> JsonResponse:
-    """`?call=`: the last call of that id, uncut: `review` or null, `input`, `output`, `is_cut`."""
+    """Return the last call with the id `?call=`: `review` or None, `input`, `output` and `is_cut`.
+
+    `input` is None if it is longer than `WHOLE_CHARACTERS`, and `output` is cut to this length.
+    """
     run = get_object_or_404(runs_for(request.user), pk=run_id)
     calls = ToolCall.objects.filter(run=run, call_id=request.GET.get("call", "").replace("\0", ""))
     call = calls.order_by("turn", "position").last()
@@ -78,7 +81,7 @@ def whole_call(request: PersonRequest, run_id: str) -> JsonResponse:
 
 
 def _without_caveat(review: dict[str, Any]) -> dict[str, Any]:
-    """That the file was not looked up is for who decides: here the call is over."""
+    """Remove the note that the file was not read: it is for approvers, and this call is over."""
     for section in review["sections"]:
         notes = section.get("notes", ())
         section["notes"] = [note for note in notes if NOT_LOOKED_UP.reason not in note["text"]]
@@ -91,7 +94,7 @@ def _watchable(request: PersonRequest, run_id: str) -> Run:
 
 
 def _nothing(named: str) -> None:
-    """Files are for those who may read the run, not for all who watch it."""
+    """Return None. Used for people who can watch the run but not read its files."""
 
 
 def _text_of(content: str | list[dict[str, Any]] | None) -> str:

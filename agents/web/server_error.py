@@ -15,9 +15,9 @@ from agents.services.errors import NoSpace
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
-    """Answer an unexpected error, as Django's `handler500`.
+    """Return the response to an unexpected error, as Django's `handler500`.
 
-    For a full disk the answer is a 507 with the reason, as a page or as JSON. It does not use the
+    If the disk is full, the response is a 507 with the reason, as HTML or JSON. It does not use the
     database or the session.
     """
     error = sys.exc_info()[1]

@@ -1,4 +1,4 @@
-"""Light, dark, or as the system has it: a cookie, so that a page comes in the right colours."""
+"""The color theme: light, dark or the system's. A cookie, so that pages load with it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ YEAR = 365 * 24 * 3600
 
 
 def theme_of(request: HttpRequest) -> str:
-    """light, dark, or empty: as the system has it."""
+    """Return light, dark or "" (the theme of the system)."""
     chosen = request.COOKIES.get(COOKIE, "")
     return chosen if chosen in THEMES else ""
 
@@ -23,7 +23,7 @@ def theme_of(request: HttpRequest) -> str:
 @public_page
 @require_POST
 def theme(request: HttpRequest) -> HttpResponse:
-    """Keep `theme` and go back to the page that asked; else it is the system's."""
+    """Store `theme` and redirect back. Any other value selects the theme of the system."""
     back = request.POST.get("back", "")
     safe = url_has_allowed_host_and_scheme(
         back, allowed_hosts={request.get_host()}, require_https=request.is_secure()

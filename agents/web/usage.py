@@ -1,4 +1,4 @@
-"""What the own runs of a person have used, by day and by agent."""
+"""The page with the usage of a person's own runs, by day and by agent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PERIODS = (7, 30, 90)
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """`dollars` is what the known prices come to; `is_whole`: no price was unknown."""
+    """A sum of usage. `dollars` is the sum of known prices; `is_whole` if all prices are known."""
 
     calls: int
     tokens: int
@@ -33,7 +33,7 @@ class Total:
 @page
 @require_safe
 def usage(request: PersonRequest) -> HttpResponse:
-    """`?days=` 7, 30 or 90. Days are UTC's."""
+    """Show the usage of the last `?days=` (7, 30 or 90). Days are in UTC."""
     requested = request.GET.get("days", "")
     days = int(requested) if requested in map(str, PERIODS) else 30
     rows = usage_by_day(request.user, days, UTC_ZONE, own=True)
@@ -59,7 +59,7 @@ def total_of(rows: Iterable[DayUsage]) -> Total:
 
 
 def _by_day(rows: Sequence[DayUsage], days: int) -> list[dict[str, Any]]:
-    """Every day of the period, also those without use, the latest first."""
+    """Return every day of the period, including days without use, latest first."""
     found: dict[date, list[DayUsage]] = defaultdict(list)
     for row in rows:
         found[row.day].append(row)
@@ -71,7 +71,7 @@ def _by_day(rows: Sequence[DayUsage], days: int) -> list[dict[str, Any]]:
 
 
 def _by_agent(rows: Sequence[DayUsage], names: dict[str, str]) -> list[dict[str, Any]]:
-    """The one that used most first. An agent that the person has no more goes by its slug."""
+    """Return the agents by usage, highest first. An agent that is not visible has its slug."""
     found: dict[str, list[DayUsage]] = defaultdict(list)
     for row in rows:
         found[row.agent].append(row)

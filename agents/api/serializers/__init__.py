@@ -1,1 +1,1 @@
-"""Bodies and queries as they are read, rows as they are shown."""
+"""Serializers for the bodies, queries and responses of the REST API."""

@@ -1,4 +1,4 @@
-"""Agents on the wire."""
+"""Serializers for agents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AgentListQuery(PageQuery):
 
 
 class AgentShape(serializers.Serializer[Agent]):
-    """An agent, with the provider and model that a run started now would use."""
+    """An agent, with the provider and model that a new run would use."""
 
     id = serializers.CharField()
     slug = serializers.CharField()
@@ -49,7 +49,7 @@ _PLAIN: dict[Any, type[serializers.Field[Any, Any, Any, Any]]] = {
 
 
 def option_field(option: FieldInfo) -> serializers.Field[Any, Any, Any, Any]:
-    """Return the field of a serializer for an option of agents, to be read."""
+    """Return the read-only serializer field for an agent option."""
     kind, optional = without_none(option.annotation)
     more: dict[str, Any] = {"help_text": option.description or "", "read_only": True}
     if optional:
@@ -57,7 +57,7 @@ def option_field(option: FieldInfo) -> serializers.Field[Any, Any, Any, Any]:
     if get_origin(kind) is Literal:
         labels = labels_of(option)
         return serializers.ChoiceField(choices=[*labels.items()], **more)
-    if kind is float:  # as texts, which keep their digits
+    if kind is float:  # as text, which keeps all digits
         return serializers.DecimalField(max_digits=None, decimal_places=6, **more)
     items = next(iter(get_args(kind)), None) if get_origin(kind) is tuple else None
     if isinstance(items, type) and issubclass(items, BaseModel):
@@ -73,7 +73,7 @@ def _shape_of(model: type[BaseModel]) -> type[serializers.Serializer[Any]]:
 
 
 class RelatedNames(serializers.ListField):
-    """The names of the rows that an agent has of a feature."""
+    """The names of an agent's rows in one relation of a feature."""
 
     child = serializers.CharField()
 
@@ -82,12 +82,12 @@ class RelatedNames(serializers.ListField):
         self.relation = relation
 
     def to_representation(self, data: Any) -> list[str]:
-        """`data` is the agent."""
+        """Return the names for the agent `data`."""
         return self.relation.names(data)
 
 
 class AgentDetailShape(AgentShape):
-    """What a person who may use it should know. Its prompt is for those who edit it.
+    """An agent, for people who can use it. The prompt is visible only to people who can edit it.
 
     `max_tokens`, `max_cost` (US dollars) and `max_seconds` of one run are null for no limit.
     """
@@ -107,7 +107,7 @@ class AgentDetailShape(AgentShape):
         }
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """The declared ones, the options that are listed, and the relations of features."""
+        """Return the declared fields, the listed options and the relations of features."""
         return {
             **super().get_fields(),
             **{

@@ -1,4 +1,4 @@
-"""Approval requests and decisions on the wire."""
+"""Serializers for approval requests and decisions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from agents.services.approvals.grants import GrantTerms
 from agents.states import ApprovalStatus, Decision
 
 REASON_CHARACTERS = 100_000
-"""A reason may be the tool's whole result, in the decision `respond`."""
+"""With the decision `respond`, the reason may be the whole result of the tool."""
 
 
 class DecisionBody(StrictSerializer):
-    """`agents.services.approvals.decisions.DecisionRequest`; this door requires the digest."""
+    """A decision: `agents.services.approvals.decisions.DecisionRequest` with a required digest."""
 
     decision = serializers.ChoiceField(choices=Decision.values)
     digest = Text(max_length=64)
@@ -33,7 +33,7 @@ class DecisionBody(StrictSerializer):
     always = TermsBody(required=False, allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        # An approval must run what was shown, whatever else the body holds.
+        # An approval must run the displayed input, independent of other fields of the body.
         if attrs.get("input") is not None and attrs["decision"] != Decision.EDIT:
             raise ValidationError({"input": ["Only the decision `edit` takes an input."]})
         if attrs.get("always") is not None:
@@ -54,7 +54,7 @@ class ApprovalListQuery(CreatedQuery):
 
 
 def with_approval_columns(requests: QuerySet[ApprovalRequest]) -> QuerySet[ApprovalRequest]:
-    """All that `ApprovalShape` shows, in one query, without the results of the calls."""
+    """Annotate the columns of `ApprovalShape`, in one query, without the results of calls."""
     return requests.select_related("decided_by", "first_approver", *request_relations()).annotate(
         thread=F("run__thread_id"),
         agent_slug=F("run__agent_version__agent__slug"),
@@ -64,7 +64,7 @@ def with_approval_columns(requests: QuerySet[ApprovalRequest]) -> QuerySet[Appro
 
 @extend_schema_field({"type": "object", "additionalProperties": {}, "nullable": True})
 class ProposalField(serializers.Field):
-    """What a request of one kind of proposals would change; null for the other requests."""
+    """The proposed change of a request of one kind of proposals; null for other requests."""
 
     def __init__(self, kind: ProposalKind) -> None:
         super().__init__(source="*", read_only=True, help_text=kind.shown.__doc__)
@@ -75,7 +75,7 @@ class ProposalField(serializers.Field):
 
 
 class ApprovalShape(serializers.Serializer[ApprovalRequest]):
-    """A row of `with_approval_columns`. A decision sends the `digest` back."""
+    """An approval request. Send its `digest` back with the decision."""
 
     id = serializers.CharField()
     run = serializers.CharField(source="run_id")
@@ -110,7 +110,7 @@ class ApprovalShape(serializers.Serializer[ApprovalRequest]):
     created_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
 
     def get_fields(self) -> dict[str, Any]:
-        """Add a field for each kind of proposals, with its name."""
+        """Return the declared fields, with a field for each kind of proposals after `changes`."""
         fields: dict[str, Any] = {}
         for name, declared in super().get_fields().items():
             fields[name] = declared

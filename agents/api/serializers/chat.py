@@ -1,7 +1,7 @@
-"""What the client of the Vercel AI SDK posts: the whole history, of which the last message counts.
+"""The request body of the Vercel AI SDK client: the whole history. Only the last message is used.
 
-The history is the client's and may say anything. What is taken of it is the text of the person's
-last message with its files, or the answers to requests for approval; every id is looked up.
+The client controls the history, so it is not trusted. Vel takes only the text and files of the
+person's last message, or the responses to approval requests. It looks up every id.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class HistoryQuery(ChatQuery):
 
 
 class ChatBody(StrictSerializer):
-    """`id, messages, trigger, messageId?` as the client sends them, and Vel's `context`."""
+    """The fields `id, messages, trigger, messageId?` that the client sends, and Vel's `context`."""
 
     id = Text(max_length=CHAT_ID_CHARACTERS)
     messages = serializers.ListField(min_length=1)
@@ -41,13 +41,13 @@ class ChatBody(StrictSerializer):
     messageId = Text(  # the client's name
         max_length=MESSAGE_ID_CHARACTERS, required=False, allow_null=True
     )
-    # A declared field is taken off the class, so it does not hide `Field.context`.
+    # Serializers remove declared fields from the class, so this does not hide `Field.context`.
     context = JsonObject(required=False, allow_null=True)  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A person's answer to a request for approval, as the client knows it: by its id."""
+    """A response to an approval request, identified by its id."""
 
     approval_id: str
     approved: bool
@@ -56,7 +56,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What the person wrote. The id is the client's."""
+    """A message from the person. The client generates the id."""
 
     id: str
     text: str
@@ -65,14 +65,14 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the person decided about calls of an assistant's message, whose id is the run's."""
+    """Responses about calls in an assistant message. The id of that message is the run's id."""
 
     run_id: str
     answers: tuple[Answer, ...]
 
 
 def last_message(messages: list[Any]) -> UserMessage | Answers:
-    """What counts of the history. Raises `InvalidRequest` where it holds nothing to do."""
+    """Return the content of the last message. Raises `InvalidRequest` if there is nothing to do."""
     message = messages[-1]
     if not isinstance(message, dict):
         raise _unfit("the last one is no object")

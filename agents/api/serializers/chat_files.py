@@ -1,4 +1,4 @@
-"""Files in a chat's message: what the client has put into it as `data:` addresses."""
+"""Files in a chat message, as `data:` URLs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MAX_NAME = 200
 
 
 def file_in(part: dict[str, Any]) -> ContentFile[bytes]:
-    """The file of a part `{type, mediaType, filename?, url}`.
+    """Return the file of a part `{type, mediaType, filename?, url}`.
 
-    Addresses elsewhere are never fetched. Raises `InvalidRequest`; what the bytes are is for the
-    upload to say.
+    Vel never fetches other URLs. Raises `InvalidRequest`. The upload service detects the type of
+    the content.
     """
     url, media_type, name = part.get("url"), part.get("mediaType"), part.get("filename")
     if not isinstance(url, str) or not isinstance(media_type, str):

@@ -1,4 +1,4 @@
-"""The forms of chats in answers, as `agents.api.chat` builds them."""
+"""Serializers for the responses of `agents.api.chat`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ChatRunShape(serializers.Serializer[object]):
 
 
 class ChatShape(serializers.Serializer[object]):
-    """`messages` are UI messages of the Vercel AI SDK, oldest first; for older: `next_before`."""
+    """A chat. `messages` are UI messages of the Vercel AI SDK, oldest first."""
 
     id = serializers.CharField()
     thread = serializers.CharField()
@@ -29,6 +29,6 @@ class ChatShape(serializers.Serializer[object]):
 
 
 class CancelledChatShape(serializers.Serializer[object]):
-    """`run` is null where none was under way."""
+    """The cancelled run. `run` is null if no run was active."""
 
     run = serializers.CharField(allow_null=True)

@@ -1,4 +1,4 @@
-"""Which part of an event log is followed, and whether subagents' too."""
+"""Serializers for the part of an event log to follow, with or without subagents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _POSITION = re.compile(r"([0-9a-z]{1,26}):([0-9]{1,19})")
 
 
 class Positions(serializers.Field[dict[str, int], object, dict[str, int], object]):
-    """`ID:N,ID:N`: of each run the last seq that is known."""
+    """The last known seq of each run, as `ID:N,ID:N`."""
 
     json_schema: ClassVar = {
         "type": "string",

@@ -1,4 +1,4 @@
-"""Which part of an event log."""
+"""Serializers for the event log."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ class EventsQuery(StrictSerializer):
 
 
 class EventShape(serializers.Serializer[object]):
-    """`data` depends on the type."""
+    """An event. The fields of `data` depend on the type."""
 
     seq = serializers.IntegerField()
     type = serializers.CharField()
     ts = serializers.DateTimeField()
-    # A declared field is taken off the class, so it does not hide `Serializer.data`.
+    # Serializers remove declared fields from the class, so this does not hide `Serializer.data`.
     data = serializers.DictField()  # type: ignore[assignment]
 
 
 class EventsShape(serializers.Serializer[object]):
-    """Ask again with `after=next_after`."""
+    """A part of the event log. For the next part, send `after=next_after`."""
 
     results = EventShape(many=True)
     next_after = serializers.IntegerField()

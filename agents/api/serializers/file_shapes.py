@@ -1,4 +1,4 @@
-"""The forms of a thread's files and of what changed them, as `serializers.files` builds them."""
+"""Serializers for responses about a thread's files and changes; see `serializers.files`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agents.models import SnapshotCause
 
 
 class FileEntryShape(serializers.Serializer[object]):
-    """`size` is in bytes, null for what is no plain file."""
+    """A file. `size` is in bytes, or null if it is not a regular file."""
 
     path = serializers.CharField()
     type = serializers.CharField()
@@ -18,14 +18,14 @@ class FileEntryShape(serializers.Serializer[object]):
 
 
 class FileEntriesShape(serializers.Serializer[object]):
-    """`truncated`: there are more, ask for those below a `path`."""
+    """A list of files. If `truncated` is true, list the rest with a `path`."""
 
     results = FileEntryShape(many=True)
     truncated = serializers.BooleanField()
 
 
 class StepShape(serializers.Serializer[object]):
-    """A step from one state of the files to the next; numbers of files."""
+    """A step from one state of the files to the next, with numbers of files."""
 
     step = serializers.IntegerField()
     run = serializers.CharField(allow_null=True)
@@ -40,7 +40,7 @@ class StepShape(serializers.Serializer[object]):
 
 
 class ChangedFileShape(serializers.Serializer[object]):
-    """`diff` is a unified diff of a small text; `note` says what was not kept, and why."""
+    """A changed file. `diff` is a unified diff of a small text; `note` lists omitted data."""
 
     path = serializers.CharField()
     kind = serializers.CharField()
@@ -52,7 +52,7 @@ class ChangedFileShape(serializers.Serializer[object]):
 
 
 class ChangedFilesShape(serializers.Serializer[object]):
-    """`total` may be more than are shown."""
+    """The changed files. `total` may be more than the listed ones."""
 
     results = ChangedFileShape(many=True)
     total = serializers.IntegerField()
@@ -64,7 +64,7 @@ class LeftFileShape(serializers.Serializer[object]):
 
 
 class RestoredShape(serializers.Serializer[object]):
-    """Numbers of files, and those that could not be restored."""
+    """The result of a restore: numbers of files, and the files that failed."""
 
     written = serializers.IntegerField()
     deleted = serializers.IntegerField()
@@ -77,16 +77,16 @@ class UploadShape(serializers.Serializer[object]):
 
 
 class UploadedShape(serializers.Serializer[object]):
-    """The files as they are called now: nothing is replaced, and names are made safe."""
+    """The stored files with their new names. Nothing is replaced, and unsafe names are changed."""
 
     results = UploadShape(many=True)
 
 
 class UploadsForm(StrictSerializer):
-    """One file or several, each as `file`."""
+    """One or more files, each as `file`."""
 
     file = serializers.ListField(child=serializers.FileField(), allow_empty=False)
 
 
 class ChangesPageQuery(ChangesQuery, PageQuery):
-    """A run and a turn, or a step, for their files; or a page of the list of steps."""
+    """A run and a turn, or a step, to list files. Otherwise a page of the list of steps."""

@@ -1,4 +1,4 @@
-"""A thread's files, their changes, and what may be asked of them."""
+"""Serializers for requests about a thread's files and changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ContentQuery(StrictSerializer):
 
 
 class ChangesQuery(StrictSerializer):
-    """Nothing: the list of steps. A run and a turn, or one step: its files."""
+    """A run and a turn, or a step, to list their files. Without them, the list of steps."""
 
     run = serializers.RegexField(_ID, required=False)
     turn = serializers.IntegerField(required=False, min_value=1, max_value=2**31 - 1)

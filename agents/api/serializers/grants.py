@@ -1,4 +1,4 @@
-"""Standing permissions and rehearsals on the wire."""
+"""Serializers for grants and policy rehearsals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agents.services.approvals.grants import grant_state
 
 
 class TermsBody(StrictSerializer):
-    """`agents.services.approvals.grants.GrantTerms`, which has the limits."""
+    """The terms of `agents.services.approvals.grants.GrantTerms`, which checks the limits."""
 
     match = serializers.ChoiceField(choices=["input", "command", "path", "tool"], default="input")
     pattern = Text(max_length=2000, default="", allow_blank=True)
@@ -36,14 +36,14 @@ class GrantListQuery(CreatedQuery):
 
 
 def with_grant_columns(grants: QuerySet[ApprovalGrant]) -> QuerySet[ApprovalGrant]:
-    """All that `GrantShape` shows, in one query."""
+    """Annotate the columns of `GrantShape`, in one query."""
     return grants.select_related("owner", "created_by", "revoked_by").annotate(
         agent_slug=F("agent__slug")
     )
 
 
 class GrantShape(serializers.Serializer[ApprovalGrant]):
-    """A row of `with_grant_columns`. `owner` null: it covers the runs of everybody."""
+    """A grant. If `owner` is null, it covers runs of all users."""
 
     id = serializers.CharField()
     agent = serializers.CharField(source="agent_slug")
@@ -76,7 +76,7 @@ class GrantShape(serializers.Serializer[ApprovalGrant]):
 
 
 class RehearsalBody(StrictSerializer):
-    """A policy instead of the agent's; what is left out stays as the agent has it."""
+    """A policy that replaces the agent's. Fields that are omitted keep the agent's values."""
 
     approval_rules = serializers.ListField(required=False)
     interrupt_on = serializers.DictField(required=False)
@@ -101,7 +101,7 @@ class ExampleShape(serializers.Serializer[object]):
 
 
 class RehearsalShape(serializers.Serializer[Rehearsal]):
-    """`agents.middleware.rehearsal.Rehearsal`"""
+    """The result of a rehearsal: `agents.middleware.rehearsal.Rehearsal`."""
 
     days = serializers.IntegerField()
     calls = serializers.IntegerField()

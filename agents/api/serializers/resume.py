@@ -1,4 +1,4 @@
-"""Resuming runs, on the wire."""
+"""Serializers for resuming runs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from agents.doors.rest.serializers import StrictSerializer, Text
 
 
 class ResumeBody(StrictSerializer):
-    """`message`: what the agent is told; without one, to continue."""
+    """The message to the agent. Without it, the agent continues."""
 
     message = Text(required=False, allow_null=True)

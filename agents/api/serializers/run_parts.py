@@ -1,4 +1,4 @@
-"""What belongs to a run: its to-dos, files and subagents, on the wire."""
+"""Serializers for to-dos, artifacts and subagents of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TodosShape(serializers.Serializer[object]):
 
 
 class ArtifactShape(serializers.Serializer[object]):
-    """`size` in bytes and `url` are null where the file is not there any more."""
+    """A file. `size` (bytes) and `url` are null if the file no longer exists."""
 
     path = serializers.CharField()
     what = serializers.ChoiceField(choices=["added", "changed"])
@@ -32,14 +32,14 @@ class ArtifactShape(serializers.Serializer[object]):
 
 
 class ArtifactsShape(serializers.Serializer[object]):
-    """`truncated`: there are more, or what some steps changed is no longer kept."""
+    """Files. `truncated`: there are more, or the changes of some steps are no longer stored."""
 
     results = ArtifactShape(many=True)
     truncated = serializers.BooleanField()
 
 
 class SubagentShape(RunShape):
-    """A run, and in `subagents` those that it has delegated to, of the same form."""
+    """A run. `subagents` are the runs that it has delegated to, in the same form."""
 
     subagents = serializers.SerializerMethodField()
 
@@ -48,7 +48,7 @@ class SubagentShape(RunShape):
 
 
 class SubagentsShape(serializers.Serializer[object]):
-    """`truncated`: there are more than 500."""
+    """A tree of runs. If `truncated` is true, there are more than 500."""
 
     results = SubagentShape(many=True)
     truncated = serializers.BooleanField()

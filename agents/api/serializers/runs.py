@@ -1,4 +1,4 @@
-"""Runs on the wire."""
+"""Serializers for runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from agents.states import RunStatus
 
 
 class RunBody(StrictSerializer):
-    """`agents.services.runs.start.RunRequest` without what is for callers on this machine only."""
+    """The fields of `agents.services.runs.start.RunRequest`, except those for local callers."""
 
     agent = Text(max_length=100)
     message = Text()
@@ -32,7 +32,7 @@ class RunBody(StrictSerializer):
     key = Text(max_length=200, required=False, allow_null=True)
     queue = Flag(default=False)
     output_schema = JsonObject(required=False, allow_null=True)
-    # A declared field is taken off the class, so it does not hide `Field.context`.
+    # Serializers remove declared fields from the class, so this does not hide `Field.context`.
     context = JsonObject(required=False, allow_null=True)  # type: ignore[assignment]
 
 
@@ -41,7 +41,7 @@ class CancelBody(StrictSerializer):
 
 
 RUN_ORDER = {"created_at": "id"}
-"""Ids begin with the time."""
+"""Ids start with the time, so they have the same order."""
 
 
 class RunListQuery(CreatedQuery):
@@ -49,18 +49,18 @@ class RunListQuery(CreatedQuery):
     agent = Text(max_length=100, required=False)
     thread = Text(max_length=64, required=False)
     started_by = serializers.ChoiceField(choices=starters(), required=False)
-    # A declared field is taken off the class, so it does not hide `Field.parent`.
+    # Serializers remove declared fields from the class, so this does not hide `Field.parent`.
     parent = Text(max_length=64, required=False)  # type: ignore[assignment]
     ordering = ordering("-created_at")
 
     def get_fields(self) -> dict[str, Any]:
-        """Also the id of a trigger, by its kind."""
+        """Return the declared fields, with a field for the trigger id of each kind of trigger."""
         triggers = {kind.source: Text(max_length=64, required=False) for kind in trigger_kinds()}
         return {**super().get_fields(), **triggers}
 
 
 def with_run_columns(runs: QuerySet[Run]) -> QuerySet[Run]:
-    """All that `RunShape` shows, in one query, without the prompts of the pinned versions."""
+    """Annotate the columns of `RunShape`, in one query, without the prompts of pinned versions."""
     final = Message.objects.filter(run=OuterRef("pk"), role=MessageRole.ASSISTANT)
     return with_trigger_name(with_child_count(runs.select_related("clock"))).annotate(
         agent_slug=F("agent_version__agent__slug"),
@@ -71,7 +71,7 @@ def with_run_columns(runs: QuerySet[Run]) -> QuerySet[Run]:
 
 
 def _of_spec(field: str) -> Coalesce:
-    """A field of `Run.spec`."""
+    """Return an expression for a field of `Run.spec`."""
     return Coalesce(
         KeyTextTransform(field, "subagent_spec"), KeyTextTransform(field, "agent_version__spec")
     )
@@ -86,22 +86,23 @@ class UsageShape(serializers.Serializer[RunClock]):
 
 
 class RunShape(serializers.Serializer[Run]):
-    """A row of `with_run_columns`. `cost` is US dollars, null where a price is not known.
+    """A run. `cost` is in US dollars, or null if a price is unknown.
 
-    `subagent` is the name of the one that a run is of, empty for a person's own; `children` how
-    many runs it has delegated to; `source` the door that it came through.
+    `subagent` is the name of the subagent, or empty if a user or a trigger started the run.
+    `children` is the number of runs that it has delegated to. `source` is the entry point that it
+    came through.
     """
 
     id = serializers.CharField()
     thread = serializers.CharField(source="thread_id")
-    # A declared field is taken off the class, so it does not hide `Field.parent`.
+    # Serializers remove declared fields from the class, so this does not hide `Field.parent`.
     parent = serializers.CharField(source="parent_id", allow_null=True)  # type: ignore[assignment]
     resumed_from = serializers.CharField(source="resumed_from_id", allow_null=True)
     depth = serializers.IntegerField()
     subagent = serializers.CharField()
     children = serializers.IntegerField(source="child_count")
     agent = serializers.CharField(source="agent_slug")
-    # A declared field is taken off the class, so it does not hide `Field.source`.
+    # Serializers remove declared fields from the class, so this does not hide `Field.source`.
     source = serializers.CharField()  # type: ignore[assignment]
     started_by = serializers.SerializerMethodField()
     provider = serializers.CharField()
@@ -131,15 +132,15 @@ class RunShape(serializers.Serializer[Run]):
     structured_output = serializers.SerializerMethodField()
 
     def get_started_by(self, run: Run) -> StartedByShape:
-        """What began it. The name of a trigger is for those who may see the run."""
+        """What started the run. The name of a trigger is visible to people who can see the run."""
         return listed_started_by(run)  # type: ignore[return-value]  # as that shape shows it
 
     def get_waiting_for_space(self, run: Run) -> str | None:
-        """What to tell a person while the run waits for room on the disk; else null."""
+        """A message while the run waits for disk space; otherwise null."""
         return waiting_for_space(run) or None
 
     def get_scripted(self, run: Run) -> bool:
-        """Whether a script played the model, so that no page takes its words for an answer."""
+        """Whether a script played the model, so that clients can mark the answer as scripted."""
         return run.provider == SCRIPTED  # type: ignore[attr-defined]  # annotated
 
     def get_error(self, run: Run) -> dict[str, str] | None:
@@ -148,11 +149,11 @@ class RunShape(serializers.Serializer[Run]):
         return {"code": run.error_code, "message": run.error_message}
 
     def get_structured_output(self, run: Run) -> Any:
-        """The final answer's value, where a form was asked for."""
+        """The structured value of the final answer, if an output schema was given."""
         return run.structured_output
 
     def get_output(self, run: Run) -> str | None:
-        """The final answer's text; what was said on the way to a failure is no answer."""
+        """The text of the final answer. Null unless the run is completed."""
         content: str | None = run.final_content  # type: ignore[attr-defined]  # annotated
         if run.status != RunStatus.COMPLETED or content is None:
             return None

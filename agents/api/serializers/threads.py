@@ -1,4 +1,4 @@
-"""Threads on the wire."""
+"""Serializers for threads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ThreadBody(StrictSerializer):
 
 
 def with_thread_columns(threads: QuerySet[Thread]) -> QuerySet[Thread]:
-    """All that `ThreadShape` shows, in one query."""
+    """Annotate the columns of `ThreadShape`, in one query."""
     last = Run.objects.filter(thread=OuterRef("pk"), parent=None, is_copy=False).order_by("-number")
     return threads.annotate(
         agent_slug=F("agent__slug"),
@@ -40,8 +40,7 @@ def with_thread_columns(threads: QuerySet[Thread]) -> QuerySet[Thread]:
 
 
 class ThreadShape(serializers.Serializer[Thread]):
-    """A row of `with_thread_columns`. `forked_from` is the run with whose conversation it begins,
-    up to the turn `forked_step`."""
+    """A thread. A fork starts with the messages of `forked_from` up to turn `forked_step`."""
 
     id = serializers.CharField()
     key = serializers.CharField(allow_null=True)

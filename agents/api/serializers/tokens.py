@@ -1,4 +1,4 @@
-"""A person's own tokens on the wire; a secret only in the answer that made it."""
+"""Serializers for a person's own tokens. Only the response to a creation contains a secret."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TokenBody(StrictSerializer):
 
 
 class TokenShape(serializers.Serializer[ApiToken]):
-    """`prefix`: its first characters, to tell it by."""
+    """A token. `prefix` is its first characters, which identify it."""
 
     id = serializers.IntegerField()
     name = serializers.CharField()
@@ -43,7 +43,7 @@ class TokenShape(serializers.Serializer[ApiToken]):
 
 
 class NewTokenShape(serializers.Serializer[object]):
-    """`secret` is what programs send. It is shown this once."""
+    """A new token. Programs send the `secret`, which is shown only once."""
 
     token = TokenShape()
     secret = serializers.CharField()

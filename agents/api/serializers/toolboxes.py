@@ -1,4 +1,4 @@
-"""Toolboxes on the wire."""
+"""Serializers for toolboxes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class PackageShape(serializers.Serializer[object]):
 
 
 class ToolboxShape(serializers.Serializer[object]):
-    """`packages` are what was asked for. `problem` says why it cannot be used; else empty."""
+    """A toolbox. `packages` are the requested ones. `problem` is why it is unusable, or empty."""
 
     name = serializers.CharField()
     packages = PackageShape(many=True)

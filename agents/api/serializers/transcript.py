@@ -1,4 +1,4 @@
-"""What was said and called, on the wire. Blocks are the model's own, without what is only its."""
+"""Serializers for transcripts and tool calls. Blocks are the model's, without its private data."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from agents.selectors.conversation import Turn
 from agents.states import ToolCallStatus
 
 WHOLE_BYTES = 1_000_000
-"""Of one text of an input or result that is shown whole; a longer one is cut, and says so."""
+"""Limit for one text of an input or result. A longer text is cut, with a note."""
 CALL_ORDER = {"turn": "id"}
 
 
 class TranscriptQuery(PageQuery):
-    """`limit` counts turns: a reply, the results of its calls and what was said in between."""
+    """A page. `limit` counts turns: a reply, the results of its calls and the messages between."""
 
 
 class MessageShape(serializers.Serializer[object]):
-    """`role` is user, assistant or tool: results of the calls of the reply before, in order."""
+    """A message. Role `tool` has the results of the previous reply's calls, in order."""
 
     run = serializers.CharField()
     turn = serializers.IntegerField()
@@ -40,7 +40,7 @@ class MessageShape(serializers.Serializer[object]):
 
 
 def show_turn(turn: Turn) -> Iterator[dict[str, Any]]:
-    """A turn's messages in order: what was said, results of calls, what came after these."""
+    """Yield the messages of a turn in order: the reply, results of calls, later messages."""
     results = _results_of(turn)
     for message in turn.messages:
         if message.role == MessageRole.USER and turn.place[1] and results is not None:
@@ -64,7 +64,7 @@ def _message(turn: Turn, message: Message) -> dict[str, Any]:
 
 
 def _attached(message: Message) -> list[dict[str, Any]]:
-    """What the model was told of the files that came with a person's message."""
+    """Return the blocks that describe the attached files to the model."""
     is_first = message.turn == 0 and message.role == MessageRole.USER
     return json.loads(message.run.attachments) if is_first and message.run.attachments else []
 
@@ -96,8 +96,7 @@ def _result(call: ToolCall) -> dict[str, Any]:
 
 
 def shown_block(block: dict[str, Any]) -> dict[str, Any]:
-    """Without signatures and encrypted thoughts, which only the model's server reads, and without
-    the bytes of pictures."""
+    """Return the block without signatures, encrypted thinking and the bytes of pictures."""
     kind = block.get("type")
     if kind == "thinking":
         return {"type": kind, "thinking": block.get("thinking", "")}
@@ -112,7 +111,7 @@ def shown_block(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def shown_result(call: ToolCall, cut: Any) -> str | list[dict[str, Any]] | None:
-    """A call's result, its texts through `cut`; null while there is none."""
+    """Return a call's result with its texts through `cut`. None if there is no result."""
     content = call.result_content
     if content is None or isinstance(content, str):
         return None if content is None else cut(content)
@@ -141,7 +140,7 @@ class OneToolCallQuery(StrictSerializer):
 
 
 class ToolCallShape(serializers.Serializer[ToolCall]):
-    """In lists: long texts of `input` and `result` are cut, and say how much is missing."""
+    """A tool call. In lists, long texts of `input` and `result` are cut, with the missing size."""
 
     call_id = serializers.CharField()
     turn = serializers.IntegerField()
@@ -163,11 +162,11 @@ class ToolCallShape(serializers.Serializer[ToolCall]):
     )
 
     def get_input(self, call: ToolCall) -> dict[str, Any]:
-        """What the model asked for."""
+        """The input from the model."""
         return self.cut_input(call.input)
 
     def get_edited_input(self, call: ToolCall) -> dict[str, Any] | None:
-        """What a person made of it, which is what ran; null for no edit."""
+        """The input after a person's edit, which ran instead; null if it was not edited."""
         return self.cut_input(call.edited_input) if call.edited_input else None
 
     def get_result(self, call: ToolCall) -> str | list[dict[str, Any]] | None:
@@ -182,7 +181,7 @@ class ToolCallShape(serializers.Serializer[ToolCall]):
 
 
 class WholeToolCallShape(ToolCallShape):
-    """`input` and `result` as they are; a text of more than a million bytes is cut."""
+    """A whole tool call. Only texts of more than a million bytes are cut."""
 
     def cut_input(self, text: str) -> dict[str, Any]:
         found = _json(text)

@@ -1,4 +1,4 @@
-"""Uploads on the wire."""
+"""Serializers for uploads."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from agents.doors.rest.wire import check_json
 from agents.models import Upload
 
 _AS_JSON = ("queue", "output_schema", "context")
-"""Fields of a run that are no text: in a form they are written as JSON."""
+"""Fields of a run that are not text. A form contains them as JSON."""
 
 
 class StoredUploadShape(serializers.Serializer[Upload]):
-    """`path` and `markdown` are the agent's. `run`: whose message tells of it, null: the next.
+    """An upload. `path` and `markdown` are paths in the agent's files.
 
-    `markdown` is there once that run has begun; `note` says why there is none, or why a picture is
-    not shown to the model.
+    `run` is the run whose message mentions the file; null means the next run. `markdown` is set
+    when that run has started. `note` gives the reason if there is no Markdown, or if a picture is
+    not sent to the model.
     """
 
     id = serializers.CharField()
@@ -41,19 +42,19 @@ class StoredUploadShape(serializers.Serializer[Upload]):
 
 
 class StoredUploadsShape(serializers.Serializer[object]):
-    """All of a thread: there are not many."""
+    """All uploads of a thread, without pages."""
 
     results = StoredUploadShape(many=True)
 
 
 class RunForm(RunBody):
-    """The fields of a run, and its files. What is no text is written as JSON."""
+    """The fields of a run, and its files. Fields that are not text are JSON."""
 
     file = serializers.ListField(child=serializers.FileField(), required=False)
 
 
 def run_body_of(request: Request) -> dict[str, Any]:
-    """The fields of a form as those of a JSON body. Raises `ValidationError`."""
+    """Return the fields of a form as those of a JSON body. Raises `ValidationError`."""
     found: dict[str, Any] = {}
     for name, given in request.POST.lists():
         if len(given) > 1:
@@ -76,5 +77,5 @@ def _value(name: str, text: str) -> Any:
 
 
 def show_uploads(uploads: Iterable[Upload]) -> dict[str, Any]:
-    """As `StoredUploadsShape` says."""
+    """Return the uploads in the form of `StoredUploadsShape`."""
     return {"results": [StoredUploadShape(upload).data for upload in uploads]}

@@ -1,7 +1,7 @@
-"""Reads a document from standard input and writes it as Markdown. Runs in a sandbox only.
+"""Read a document from standard input and write it as Markdown. Runs in a sandbox only.
 
-VEL_READER names the reader. Exit codes: 3 damaged, 4 needs a password, 5 holds no text,
-6 unpacks to too much.
+VEL_READER is the name of the reader. Exit codes: 3 damaged, 4 password required, 5 no text, 6 too
+large when unpacked.
 """
 
 import importlib
@@ -12,7 +12,7 @@ import warnings
 import zipfile
 
 LIMIT = int(os.environ["VEL_LIMIT"])
-"""Characters of Markdown."""
+"""Maximum characters of Markdown."""
 ROWS, COLUMNS, PAGES = 20_000, 200, 2_000
 UNPACKED_BYTES = 200_000_000
 DAMAGED, LOCKED, EMPTY, TOO_LARGE = 3, 4, 5, 6
@@ -31,7 +31,7 @@ class TooLarge(Exception):
 
 
 class Output:
-    """Collects text up to the limit, and says that it ended there."""
+    """Collects text up to the limit, and adds a note if the text was cut."""
 
     def __init__(self):
         self.parts, self.left, self.has_text = [], LIMIT, False
@@ -60,7 +60,7 @@ def pdf(data, output):
 
 
 def check_unpacked(data):
-    """No member is unpacked further than it says, so what they say bounds the whole."""
+    """Check the declared sizes of the members. `zipfile` never unpacks more than these."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         if sum(member.file_size for member in archive.infolist()) > UNPACKED_BYTES:
             raise TooLarge
@@ -124,7 +124,7 @@ def pptx(data, output):
 
 
 def table(rows, output):
-    """Rows of values as a table, without what is empty at their ends."""
+    """Write rows of values as a table, without empty cells at their ends."""
     width = 0
     for row in rows:
         cells = ["" if value is None else line(str(value)) for value in row]
@@ -167,7 +167,7 @@ def main():
         return TOO_LARGE
     except ModuleNotFoundError:
         raise
-    except Exception as error:  # noqa: BLE001  # whatever a hostile file leads to
+    except Exception as error:  # noqa: BLE001  # caused by a malicious file
         if "password" in str(error).lower() or "encrypt" in type(error).__name__.lower():
             return LOCKED
         print(f"{type(error).__name__}: {error}", file=sys.stderr)

@@ -1,7 +1,7 @@
-"""Reads a picture from standard input and writes a small one as base64. Runs in a sandbox only.
+"""Read a picture from standard input and write a small one as base64. Runs in a sandbox only.
 
-Only pixels survive: no metadata, no frames but the first, no trailing bytes. Exit code 3: it is
-damaged or too large.
+The result contains only pixels: no metadata, no frames after the first, no trailing bytes. Exit
+code 3: damaged or too large.
 """
 
 import base64
@@ -31,7 +31,7 @@ def main():
         picture = ImageOps.exif_transpose(given)
         clear = picture.has_transparency_data
         picture = picture.convert("RGBA" if clear else "RGB")
-    except Exception as error:  # noqa: BLE001  # whatever a hostile file leads to
+    except Exception as error:  # noqa: BLE001  # caused by a malicious file
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return DAMAGED
     lossless = given.format in ("PNG", "GIF")
@@ -46,7 +46,7 @@ def main():
 
 
 def encoded(picture, lossless):
-    """The same picture in ever fewer bytes. Drawings and screenshots stay sharp where they can."""
+    """Yield the picture in decreasing sizes. Drawings and screenshots are lossless if possible."""
     if ONLY == "PNG":
         yield saved(picture, "PNG")
         return

@@ -1,1 +1,1 @@
-"""The base of the admin: sealed pages of rows, text, forms, and boxes of the first page."""
+"""The base of the admin: read-only pages of rows, text, forms, and boxes of the home page."""

@@ -22,7 +22,7 @@ class AgentPage:
     view: Callable[[ModelAdmin[Agent], HttpRequest, str], HttpResponse]
     field: Callable[[Agent], str]
     fieldset: str
-    """The heading of the form below which the field is. A new one comes before the others."""
+    """The heading in the form for the field. A new heading is placed before the others."""
 
 
 def agent_pages() -> list[AgentPage]:

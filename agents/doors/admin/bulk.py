@@ -1,4 +1,4 @@
-"""Actions on many rows: a page lists the rows, then each is changed alone."""
+"""Actions on many rows: a page lists the rows, then each row is changed in its own transaction."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from agents.services.errors import ServiceError
 from agents.states import IllegalTransition
 
 MOST = 1_000
-"""Rows at once: each is a transaction of its own, and a person waits."""
+"""Maximum number of rows. Each is a separate transaction, and a person waits."""
 NAMED = 50
-"""Rows that the page, and refusals that the message names."""
+"""Maximum number of rows on the page, and of names in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,10 @@ def carry_out(
     do: Callable[[Any], str],
     name: Callable[[Any], str],
 ) -> HttpResponse | None:
-    """Ask first, then `do` it to each of `rows`: what came of it, or a service's refusal.
+    """Show a confirmation page, then call `do` for each row and add messages with the results.
 
-    `do` looks at the permission for its row. None: back to the list, with what became of each.
+    `do` checks the permission for its row and returns the outcome. Refusals of services become
+    messages. Returns None for a redirect to the list.
     """
     chosen = list(rows[: MOST + 1])
     if len(chosen) > MOST:

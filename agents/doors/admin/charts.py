@@ -1,4 +1,4 @@
-"""Charts as SVG that the server draws: attributes only, so no style and no script."""
+"""Charts as SVG, generated on the server with attributes only, without styles and scripts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WIDTH, HEIGHT = 640, 120
 
 
 def bars(values: Sequence[tuple[str, int, str]], *, limit: int | None = None) -> SafeString:
-    """One bar for each (label, value, the value in words), with a line at `limit`.
+    """Return a bar for each (label, value, value as text), with a line at `limit`.
 
     Each bar has a title. The table next to the chart has the same data as text.
     """
@@ -54,7 +54,7 @@ def bars(values: Sequence[tuple[str, int, str]], *, limit: int | None = None) ->
 
 
 def meter(used: int, limit: int) -> SafeString:
-    """How much of a limit is used, as the browser shows it."""
+    """Return a `<meter>` of the used part of a limit."""
     return format_html(
         '<meter min="0" max="{}" low="{}" high="{}" optimum="0" value="{}">{}%</meter>',
         max(limit, 1),

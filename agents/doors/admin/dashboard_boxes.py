@@ -1,4 +1,4 @@
-"""Boxes that features add to the admin's first page (`admin.DASHBOARD_BOXES`)."""
+"""Boxes that features add to the admin's home page (`admin.DASHBOARD_BOXES`)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from agents.selectors.visible import Person
 
 @dataclass(frozen=True, slots=True)
 class DashboardBox:
-    """A box for people who may look at the rows of `model` in the admin."""
+    """A box for people who can view the rows of `model` in the admin."""
 
     model: type[Model]
     template: str
-    """It gets the result of `content` as `box`."""
+    """Its context contains the result of `content` as `box`."""
     content: Callable[[Person], Mapping[str, Any]]
 
 

@@ -1,4 +1,4 @@
-"""Admin pages of rows that only services and drivers write: to be read, never to be edited."""
+"""Read-only admin pages of rows that only services and drivers write."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MOST_COUNTED = 10_000
 
 
 class FirstPages(Paginator):
-    """Pages of the first rows: to count all of a table takes longer the more there are.
+    """A paginator of the first rows, because counting all rows of a large table is slow.
 
-    Who looks for older ones narrows the list down.
+    To find older rows, the user filters the list.
     """
 
     @cached_property
@@ -36,12 +36,12 @@ class FirstPages(Paginator):
 
 
 def _takes_all(request: HttpRequest) -> bool:
-    """Whether the person chose "Select all", and not the rows that are ticked."""
+    """Return whether the user chose "Select all" instead of ticking rows."""
     return request.POST.get("select_across", "0") != "0"
 
 
 class SealedAdmin(admin.ModelAdmin):
-    """Nobody can add, change or delete rows: changes are named actions."""
+    """An admin without forms to add, change or delete rows. Named actions change them."""
 
     list_per_page = 100
     paginator = FirstPages
@@ -62,7 +62,7 @@ class SealedAdmin(admin.ModelAdmin):
     def response_action(
         self, request: HttpRequest, queryset: models.QuerySet[Any], *more: Any, **named: Any
     ) -> HttpResponse | None:
-        """An action on all of a list, unless that is more than the list's page could count."""
+        """Run an action, unless it is for all rows of a list with more than `MOST_COUNTED` rows."""
         if _takes_all(request) and queryset.order_by().values("pk")[MOST_COUNTED:].exists():
             text = (
                 f"More than {MOST_COUNTED:,} {self.opts.verbose_name_plural} are in this list, "
@@ -74,7 +74,7 @@ class SealedAdmin(admin.ModelAdmin):
         return super().response_action(request, queryset, *more, **named)
 
     def chosen(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> models.QuerySet[Any]:
-        """The rows that were ticked, though the list's filter may hold for some no longer."""
+        """Return the ticked rows, including rows that no longer match the list's filter."""
         if _takes_all(request):
             return queryset
         ticked = request.POST.getlist(ACTION_CHECKBOX_NAME)
@@ -85,7 +85,7 @@ class SealedAdmin(admin.ModelAdmin):
 
 
 class JournalAdmin(SealedAdmin):
-    """Sealed rows, each with a page of its own instead of a form."""
+    """A sealed admin in which each row has a page instead of a form."""
 
     page_template = ""
 
@@ -96,7 +96,7 @@ class JournalAdmin(SealedAdmin):
         form_url: str = "",
         extra_context: Mapping[str, Any] | None = None,
     ) -> HttpResponse:
-        """The row's page. A POST goes to `act_on_row`, which may answer or leave it to the page."""
+        """Show the row's page. For a POST, `act_on_row` returns a response or more context."""
         row = self.get_object(request, unquote(object_id))
         if not self.has_view_permission(request, row):
             raise PermissionDenied
@@ -122,11 +122,11 @@ class JournalAdmin(SealedAdmin):
         return TemplateResponse(request, self.page_template, context)
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """The context of the template of the row's page, including `title`."""
+        """Return the context of the template of the row's page, including `title`."""
         raise NotImplementedError
 
     def act_on_row(self, request: HttpRequest, row: Any) -> HttpResponse | dict[str, Any]:
-        """Carry out a POST of the row's page: return a response, or the context of the page."""
+        """Handle a POST of the row's page: return a response, or the context of the page."""
         raise PermissionDenied
 
 
@@ -138,5 +138,5 @@ def person(request: HttpRequest) -> AbstractBaseUser:
 
 
 def tag(value: str, label: str) -> SafeString:
-    """A status as a coloured word."""
+    """Return a status as a colored label."""
     return format_html('<span class="vel-tag vel-{}">{}</span>', value, label)

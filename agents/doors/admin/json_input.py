@@ -1,4 +1,4 @@
-"""Reading JSON that a person typed into a form."""
+"""Form fields for JSON."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
 def parse_json(text: str) -> Any:
     """Return the value of `text`. Raises `ValidationError` with the problem and its position.
 
-    Refused with what is no JSON is what some database would choke on: infinite numbers, NUL,
-    halves of characters.
+    Also rejects values that some databases cannot store: infinite numbers, NUL and lone surrogates.
     """
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
@@ -27,7 +26,7 @@ def parse_json(text: str) -> Any:
         ) from None
     except RecursionError:
         raise ValidationError("The JSON is nested too deeply.") from None
-    except ValueError as error:  # an integer of thousands of digits
+    except ValueError as error:  # an integer with thousands of digits
         raise ValidationError(f"The JSON holds a number that is too long: {error}.") from None
     if nests_too_deep(value):
         raise ValidationError(f"The JSON nests deeper than {MOST_LEVELS} levels.")
@@ -57,7 +56,7 @@ def _check_storable(value: object) -> None:
 
 
 class JsonText(forms.CharField):
-    """JSON as a person writes it. An empty text is `empty`, and `empty` is shown as no text.
+    """A field for JSON. An empty text is `empty`, and `empty` is shown as an empty text.
 
     `check` gets the value and returns it, or raises `ValidationError`.
     """
@@ -72,14 +71,14 @@ class JsonText(forms.CharField):
         self.check = check
 
     def clean(self, value: Any) -> Any:
-        """The value, as `check` returns it."""
+        """Return the value, as returned by `check`."""
         found = super().clean(value)
         return self.check(found) if self.check else found
 
     def prepare_value(self, value: Any) -> Any:
         if isinstance(value, str):
-            return value  # the text of the person, shown again with its error
-        # A new row's form has None here.
+            return value  # the submitted text, shown again with its error
+        # The form of a new row has None here.
         return (
             "" if value in (None, self.empty) else json.dumps(value, ensure_ascii=False, indent=2)
         )
@@ -95,4 +94,4 @@ class JsonText(forms.CharField):
             return True
 
     def run_validators(self, value: Any) -> None:
-        """Those of a text do not apply to what it means."""
+        """Do nothing: the validators of `CharField` do not apply to the parsed value."""

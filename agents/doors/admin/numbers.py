@@ -1,4 +1,4 @@
-"""Times and costs as an operator reads them."""
+"""Formats of times and costs for operators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agents.models import Run, RunClock
 
 
 def span(length: timedelta) -> str:
-    """A length of time in its two largest units: 0.4 s, 12 s, 3 min 5 s, 2 h 4 min, 3 d 1 h."""
+    """Return a duration in its two largest units: 0.4 s, 12 s, 3 min 5 s, 2 h 4 min, 3 d 1 h."""
     seconds = length.total_seconds()
     if seconds < 10:
         return f"{max(seconds, 0):.1f} s"
@@ -25,7 +25,7 @@ def span(length: timedelta) -> str:
 
 
 def between(start: datetime | None, end: datetime | None) -> str:
-    """From `start` to `end`, or to now if it has not ended; empty before the start."""
+    """Return the time from `start` to `end`, or to now if it has not ended; "" without a start."""
     return span((end or timezone.now()) - start) if start else ""
 
 
@@ -34,6 +34,6 @@ def run_duration(run: Run) -> str:
 
 
 def cost(clock: RunClock) -> str:
-    """US dollars to four places, or that a price is not known."""
+    """Return the cost in US dollars with four decimals, or a note that a price is unknown."""
     dollars = clock.cost
     return "price not known" if dollars is None else f"${dollars:.4f}"

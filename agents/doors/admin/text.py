@@ -18,9 +18,9 @@ from agents.review.fields import fields_section
 FOLD_CHARACTERS = 1_500
 FOLD_LINES = 24
 INLINE_CHARACTERS = 20_000
-"""More of one text than this is not put into a page; the page links to the whole."""
+"""Maximum characters of one text on a page. The page links to the whole text."""
 
-# A JSON string that was cut may end within an escape.
+# A JSON string that was cut may end within an escape sequence.
 _BROKEN_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$")
 
 
@@ -39,7 +39,7 @@ class ShownText:
 
     @property
     def measure(self) -> str:
-        """How long it is, where one does not see that at once; else empty."""
+        """Return the length as text, or "" if the text is short."""
         if self.size <= 200 and self.lines == 1:
             return ""
         # The lines of the omitted part are not counted.
@@ -54,7 +54,7 @@ class ShownText:
 
 @dataclass(frozen=True)
 class ShownInput:
-    """A tool's input: its fields one by one and, as it was sent, the whole as JSON."""
+    """A tool's input: its fields, and the whole input as JSON."""
 
     fields: tuple[tuple[str, ShownText], ...]
     whole: ShownText
@@ -63,9 +63,9 @@ class ShownInput:
 def shown(
     text: str, *, limit: int | None = INLINE_CHARACTERS, size: int | None = None
 ) -> ShownText:
-    """`text` for a page, cut after `limit` characters (None: never).
+    """Return `text` for a page, cut after `limit` characters (None: never).
 
-    `size` is the length of the whole where `text` is only its beginning.
+    `size` is the length of the whole text if `text` is only its start.
     """
     whole = len(text) if size is None else size
     kept = text if limit is None else text[:limit]
@@ -77,12 +77,12 @@ def pretty(value: object) -> str:
 
 
 def typed(value: object) -> str:
-    """`value` as JSON to be edited: invisible characters are JSON's own escapes."""
+    """Return `value` as JSON for editing, with invisible characters as JSON escapes."""
     return escaped_json(pretty(value))
 
 
 def shown_input(value: object, *, limit: int | None = INLINE_CHARACTERS) -> ShownInput:
-    """An input that is at hand as data. Only an object has fields."""
+    """Return an input for a page. Only objects have fields."""
     fields = value.items() if isinstance(value, Mapping) else ()
     return ShownInput(
         tuple(
@@ -97,7 +97,7 @@ def shown_input(value: object, *, limit: int | None = INLINE_CHARACTERS) -> Show
 
 
 def decided_input(value: object) -> ShownInput:
-    """An input that somebody decides on: in full, or the beginning and the end of what is long."""
+    """Return an input for a decision: in full, or the start and the end of long texts."""
     fields = fields_section("", value).fields if isinstance(value, Mapping) else ()
     return ShownInput(
         tuple((field.name, _not_folded(joined(field.lines))) for field in fields),
@@ -110,14 +110,14 @@ def _not_folded(text: str) -> ShownText:
 
 
 def shown_input_json(text: str, size: int) -> ShownInput:
-    """An input from the journal, of whose `size` characters of JSON `text` is the beginning."""
+    """Return an input from the journal. `text` is the start of its JSON with `size` characters."""
     if len(text) < size:
         return ShownInput((), shown(text, size=size))
     return shown_input(json.loads(text))
 
 
 def shown_result_json(text: str, size: int) -> ShownText:
-    """A tool's result from the journal, of whose `size` characters `text` is the beginning."""
+    """Return a result from the journal. `text` is the start of its JSON with `size` characters."""
     if len(text) == size:
         return shown(block_text(json.loads(text)))
     if text.startswith('"'):
@@ -126,7 +126,7 @@ def shown_result_json(text: str, size: int) -> ShownText:
 
 
 def block_text(content: str | list[dict[str, Any]]) -> str:
-    """The content of a tool_result block as text; an image is named, not shown."""
+    """Return the content of a tool_result block as text. Images are named, not shown."""
     if isinstance(content, str):
         return content
     return "\n\n".join(_one_block(block) for block in content)

@@ -1,4 +1,4 @@
-"""The base of the admin's pages of triggers: their owners and permissions."""
+"""The base of the admin pages of triggers: owners and permissions."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from agents.services.errors import ServiceError
 
 
 class TriggerForm(forms.ModelForm):
-    """Its owner is who makes it; superusers make those of others."""
+    """A trigger. Its owner is the current user; superusers can select another owner."""
 
     owner_default: Any = None
     kept: ClassVar[tuple[str, ...]] = ("owner",)
-    """Fields that no change touches."""
+    """Fields that an edit does not change."""
     not_stored: ClassVar[tuple[str, ...]] = ()
-    """Fields of the form that are not fields of the row."""
+    """Form fields that are not fields of the row."""
 
     def check_row(self, row: Any) -> None:
-        """Raises `ServiceError` for values that cannot be stored."""
+        """Raise `ServiceError` for values that cannot be stored."""
         raise NotImplementedError
 
     def clean(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class TriggerForm(forms.ModelForm):
 
 
 class TriggerAdmin(SealedAdmin):
-    """Saves go through services. Operators pause and delete those of others."""
+    """The admin of triggers. It saves through services. Operators can pause and delete all."""
 
     list_select_related = ["owner", "agent"]
     search_fields = ["name", "^id", f"owner__{get_user_model().USERNAME_FIELD}"]
@@ -63,7 +63,7 @@ class TriggerAdmin(SealedAdmin):
         return admin.ModelAdmin.has_add_permission(self, request)
 
     def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        """Only the owner or a superuser can change it: it acts as its owner."""
+        """Return whether the user is the owner or a superuser: a trigger acts as its owner."""
         if not admin.ModelAdmin.has_change_permission(self, request, obj):
             return False
         owner = getattr(obj, "owner_id", None)
@@ -90,7 +90,7 @@ class TriggerAdmin(SealedAdmin):
             self.remove(row, request)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """What is recorded of it goes with it; who may delete it needs no right to that."""
+        """Skip the permission check for the trigger's records, which are deleted with it."""
         deleted, counts, _, protected = super().get_deleted_objects(objs, request)
         return deleted, counts, set(), protected
 
@@ -116,7 +116,7 @@ class TriggerAdmin(SealedAdmin):
             self.report(request, f"{visible(row.name)}: {'goes on' if enabled else 'paused'}.")
 
     def owned(self, request: HttpRequest, row: Any) -> Any:
-        """A new row: of who makes it, unless another was named; only superusers are asked."""
+        """Set the owner of a new row to the current user, unless a superuser selected one."""
         if row.owner_id is None:
             row.owner_id = person(request).pk
         return row

@@ -1,4 +1,4 @@
-"""Pages with a field into which a secret is typed and never shown again."""
+"""Admin pages with a write-only field for a secret."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 
 class TypedFieldAdmin(admin.ModelAdmin):
-    """Leaves `typed_field` out for people who only read: there is nothing in it to be read."""
+    """An admin that hides `typed_field`, which has no readable value, from read-only users."""
 
     typed_field: ClassVar[str]
 

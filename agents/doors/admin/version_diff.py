@@ -16,7 +16,7 @@ CONTEXT_LINES = 2
 
 @dataclass(frozen=True)
 class DiffLine:
-    """`sign` is added, removed, same or gap."""
+    """A line of a diff. `sign` is added, removed, same or gap."""
 
     sign: str
     text: str
@@ -24,7 +24,7 @@ class DiffLine:
 
 @dataclass(frozen=True)
 class FieldChange:
-    """One field. `lines` replaces `before` and `after` if one of them has several lines."""
+    """A changed field. `lines` replaces `before` and `after` if one of them has several lines."""
 
     name: str
     before: str
@@ -33,7 +33,7 @@ class FieldChange:
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[FieldChange]:
-    """The fields that differ, in the order of `after`."""
+    """Return the fields that differ, in the order of `after`."""
     names = [*after, *(name for name in before if name not in after)]
     return [
         _change(name, before.get(name), after.get(name))
@@ -54,14 +54,14 @@ def _text(value: object) -> str:
 
 
 def _given(value: object) -> object:
-    """Without the keys that are null within, as most of a rule are: they say nothing."""
+    """Return `value` without nested keys that are null, such as most keys of a rule."""
     if isinstance(value, Mapping):
         return {name: _given(inner) for name, inner in value.items() if inner is not None}
     return [_given(inner) for inner in value] if isinstance(value, list) else value
 
 
 def text_lines(before: str, after: str) -> list[DiffLine]:
-    """The lines that differ, with some around them. Both texts are fit to be shown."""
+    """Return the lines that differ, with context. Both texts must be safe to display."""
     signs = {"+": "added", "-": "removed", " ": "same"}
     old, new = before.splitlines(), after.splitlines()
     found = [

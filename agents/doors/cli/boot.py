@@ -114,5 +114,5 @@ def use_database_file(path: Path) -> None:
 
 
 def again(command: str) -> str:
-    """A command to suggest to the person, on the same database."""
+    """Return a command to suggest to the person, for the same database."""
     return f"vel {command}" + (f" --persist {shlex.quote(str(_persist[0]))}" if _persist else "")

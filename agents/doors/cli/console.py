@@ -12,12 +12,12 @@ from agents.review import Review, as_text
 
 
 def new_console(*, stderr: bool = False) -> Console:
-    """A console that takes every text as it is: no markup, no emoji names, no folding."""
+    """Return a console that prints text unchanged: no markup, no emoji names, no wrapping."""
     return Console(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print `table_of` on standard output; without a terminal nothing is shortened."""
+    """Print `table_of` on standard output. Without a terminal, nothing is shortened."""
     console = new_console()
     if not console.is_terminal:
         console.width = 1000
@@ -25,7 +25,7 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 def table_of(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
-    """Columns without lines. Only a terminal's width shortens the last one."""
+    """Return a table without lines. Only the last column is shortened to the terminal's width."""
     table = Table(box=None, header_style="dim", pad_edge=False)
     for head in heads:
         table.add_column(head, no_wrap=True, overflow="ellipsis" if head == heads[-1] else "fold")
@@ -35,7 +35,7 @@ def table_of(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
 
 
 def show_review(review: Review, console: Console) -> None:
-    """`review` line by line, in colour where the terminal has some."""
+    """Print `review`, in color if the terminal supports it."""
     color = console.is_terminal and console.color_system is not None and not console.no_color
     console.file.write("\n" + as_text(review, color=color) + "\n")
     console.file.flush()

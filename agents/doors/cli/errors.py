@@ -1,4 +1,4 @@
-"""Errors as one line for the terminal. It names errors by path, and imports no Django before."""
+"""Errors as one line for the terminal. Error classes are named by path, without their imports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from agents.kernel.lazy_modules import lazy_modules
 
 with lazy_modules:
-    from agents import disk_space  # it imports Django, for which help would wait 0.1 s
+    from agents import disk_space  # imports Django, which would delay help by 0.1 s
 
 OK = 0
 FAILED = 1
@@ -21,7 +21,7 @@ TERMINATED = 143
 
 
 class Signalled(BaseException):
-    """A signal has ended the wait at a prompt."""
+    """A signal ended the wait at a prompt."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -29,7 +29,7 @@ class Signalled(BaseException):
 
 
 class CliError(Exception):
-    """A refusal with its exit code. The message is one line and suggests a solution."""
+    """A user error with its exit code. The message is one line and suggests a solution."""
 
     def __init__(self, message: str, *, exit_code: int = USAGE) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class CliError(Exception):
 
 
 def explain(error: Exception) -> tuple[str, int]:
-    """The line to show for `error` and the exit code. Never more than one line."""
+    """Return the message for `error`, always one line, and the exit code."""
     if not isinstance(error, CliError) and (text := disk_space.full_disk(error)):
         return text, FAILED
     for kind in type(error).__mro__:

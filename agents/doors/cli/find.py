@@ -1,4 +1,4 @@
-"""Finding rows by the beginning of their ids, as a person copies them."""
+"""Search for rows by the start of their ids."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ M = TypeVar("M", bound=Model)
 
 
 def by_id(rows: QuerySet[M], beginning: str, what: str) -> M:
-    """The one row of `rows` whose id begins so. Raises `CliError` if there is not exactly one."""
+    """Return the one row of `rows` with an id that starts with `beginning`.
+
+    Raises `CliError` unless there is exactly one.
+    """
     found = list(rows.filter(pk__startswith=beginning.lower())[:2]) if beginning else []
     if not found:
         raise CliError(f"There is no {what} {one_line(beginning)!r} of yours.")
@@ -26,6 +29,6 @@ def by_id(rows: QuerySet[M], beginning: str, what: str) -> M:
 
 
 def agent_named(user: User, name: str) -> Agent:
-    """The agent with the slug `name`, or whose id begins so, of those that `user` may use."""
+    """Return the agent with the slug `name` or an id that starts with it, if `user` can use it."""
     agents = agents_for(user)
     return agents.filter(slug=name).first() or by_id(agents, name, "agent")

@@ -12,7 +12,7 @@ MAX_SHOWN = 50
 
 
 def show_findings(findings: Sequence[FileFinding]) -> None:
-    """A line for each, the dangerous ones first, on standard error."""
+    """Print a line for each finding on standard error, dangerous ones first."""
     for found in sorted(findings, key=lambda found: found.severity)[:MAX_SHOWN]:
         print(
             f"{found.severity}: {found.path}:{found.line}: {one_line(found.description)}: "

@@ -1,8 +1,8 @@
 """Imports of a command's file that wait until Django is set up.
 
-The file of a command holds its options and its code. The code needs models, which can be imported
-only after Django's set-up. Help and usage errors need only the options, and the set-up would cost
-them 0.3 s of processor time. Write:
+The file of a command contains its options and its code. The code needs models, which can be
+imported only after Django's set-up. Help and usage errors need only the options, and the set-up
+would cost them 0.3 s of processor time. Write:
 
     with late_imports:
         from agents.models import Run
@@ -11,9 +11,9 @@ Before the set-up, `Run` becomes a placeholder, and `boot.database` later calls 
 which replaces it. After the set-up, the block imports as usual. Type checkers and linters see
 ordinary imports.
 
-A placeholder raises an error when it is used too early, for example as a decorator, a base class
-or a default. The block can contain only `from … import …`. Import from a file that has such a
-block inside a block of your own. Python 3.15 has this as `lazy from … import …` (PEP 810).
+A placeholder raises an error when it is used too early, for example as a decorator, a base class or
+a default. The block can contain only `from … import …`. To import from a file with such a block,
+use a block as well. Python 3.15 has this as `lazy from … import …` (PEP 810).
 """
 
 from __future__ import annotations

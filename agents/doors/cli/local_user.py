@@ -15,7 +15,7 @@ from agents.services.audit import Origin, acting
 
 
 def account_name() -> str:
-    """The operating system's name of the caller, by uid: LOGNAME and USER can say anything."""
+    """Return the operating system's name for the caller's uid. LOGNAME and USER are not trusted."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -23,7 +23,7 @@ def account_name() -> str:
 
 
 def local_user() -> User:
-    """The user row of the caller, made on first use: no password, no rights beyond the own runs."""
+    """Return the caller's user row. A new one has no password and no permissions."""
     users = get_user_model()
     user, created = users.objects.get_or_create(username=account_name())
     if created:
@@ -37,9 +37,9 @@ def local_user() -> User:
 
 
 def from_command_line() -> AbstractContextManager[None]:
-    """Until the end of the block, audit entries come from the caller's account on this machine.
+    """Record the caller's account on this machine in audit entries, until the end of the block.
 
-    Commands that act as a user of Vel's say so themselves.
+    Commands that act as a user of Vel set their own origin.
     """
     account = account_name()
     return acting(

@@ -1,8 +1,8 @@
-"""Wait for input of a person, so that a signal always ends the wait.
+"""Wait for input of a person, in a way that a signal always ends.
 
-Python calls its signal handlers between two of its own instructions, and when a signal interrupts
-a system call of the main thread. A signal right before that system call, or one that the kernel
-gives to another thread, does neither: Python would notice it at the next key.
+Python calls its signal handlers between two of its own instructions, and when a signal interrupts a
+system call of the main thread. A signal that arrives just before that system call, or in another
+thread, does neither: Python would handle it only after the next key.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from types import FrameType
 from agents.doors.cli.errors import Signalled
 
 AGAIN_SECONDS = 0.05
-"""How often a signal is sent again until the main thread has noticed it."""
+"""Interval in seconds to send a signal again, until the main thread has handled it."""
 
 
 class _Prompt:
@@ -38,7 +38,7 @@ class _Prompt:
         ]
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        """Be a signal handler. Only the first signal counts: others may be the same, sent again."""
+        """Handle a signal. Only the first one counts: later ones may be repetitions."""
         if self.came is not None:
             return
         self.came = number
@@ -50,7 +50,7 @@ class _Prompt:
         return KeyboardInterrupt() if self.came == signal.SIGINT else Signalled(self.came)
 
     def send_again(self, bell: socket.socket) -> None:
-        """Send what has come to the main thread, until Python has called the handler there."""
+        """Send received signals to the main thread, until Python has called the handler."""
         while numbers := bell.recv(4096):
             for number in set(numbers).intersection(self.numbers):
                 while self.is_open and self.came is None:
@@ -63,7 +63,7 @@ def interruptible() -> Iterator[None]:
     """Let signals interrupt the main thread while it waits in this block.
 
     Ctrl-C raises `KeyboardInterrupt`, SIGTERM and SIGHUP raise `Signalled`, unless they are ignored
-    or somebody else handles them.
+    or have another handler.
     """
     prompt = _Prompt()
     bell, ringer = socket.socketpair()
@@ -89,7 +89,7 @@ def interruptible() -> Iterator[None]:
         prompt.is_open = False
         signal.set_wakeup_fd(earlier)
         ringer.close()
-        watcher.join()  # first: a signal that it sends would find the earlier handler
+        watcher.join()  # first: a signal from this thread would reach the earlier handler
         bell.close()
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""Questions to the person at the terminal."""
+"""Questions to a person at the terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agents.doors.cli.prompting import interruptible
 
 
 def confirm(question: str, console: Console) -> bool:
-    """Whether the person typed `y`, after the question was there. The end of input is a no."""
+    """Return whether the person typed `y` after the question appeared. End of input means no."""
     forget_typed_ahead()
     try:
         return read(f"{question} [y/n] ", console).strip().lower() == "y"
@@ -22,7 +22,7 @@ def confirm(question: str, console: Console) -> bool:
 
 
 def read(question: str, console: Console) -> str:
-    """A line that the person types. Raises `EOFError` at the end of input, and `Signalled`."""
+    """Return a line of input. Raises `EOFError` at the end of input, and `Signalled`."""
     with interruptible():
         console.print(Text(question, style="bold"), end="")
         console.file.flush()
@@ -33,6 +33,6 @@ def read(question: str, console: Console) -> str:
 
 
 def forget_typed_ahead() -> None:
-    """Keys pressed while the agent worked were not meant for this question."""
+    """Discard keys that were pressed before the question appeared."""
     if sys.stdin.isatty():
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

@@ -1,1 +1,1 @@
-"""The OpenAPI document. Methods declare its contents with `rest.operations`."""
+"""The OpenAPI document. Methods declare their contents with `rest.operations`."""

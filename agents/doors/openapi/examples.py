@@ -1,7 +1,7 @@
-"""Examples for the document: typical values of fields by their names, combined by the schema.
+"""Examples for the OpenAPI document: typical values by field name, combined by the schema.
 
-So every body and answer has an example that fits, also of an endpoint that was added just now; a
-name without an entry here is shown as `…`.
+Each body and response, including those of new endpoints, has a valid example. A name without an
+entry here is shown as `…`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MOMENT = "2026-01-31T12:00:00.123456Z"
 _HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 _RUN, _THREAD, _AGENT = "01kb4f6y8m3q9t5w7x1z2c4v6b", "01kb4e2s7d9f1g3h5j7k9m2n4p", "01kb3a"
 
-# A name means different things in different forms: the first value that fits the type is taken.
+# A name has different types in different forms: the first value of the right type is used.
 _BY_NAME: dict[str, tuple[Any, ...]] = {
     "id": (_RUN, 7),
     "run": (_RUN,),
@@ -116,7 +116,7 @@ _BY_FORM: dict[str, Any] = {
     "ResumeBody": {},
     "RestoreBody": {"run": _RUN, "turn": 2, "to": "before"},
 }
-"""Where fields exclude each other."""
+"""Complete examples for forms with fields that exclude each other."""
 _BY_FORMAT = {
     "date-time": _MOMENT,
     "date": "2026-01-31",
@@ -158,7 +158,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 
 
 def problem_example(status: int) -> dict[str, Any]:
-    """A refusal with this status."""
+    """Return a problem with this status."""
     code, detail = _PROBLEMS[status]
     shown: dict[str, Any] = {
         "type": "about:blank",
@@ -174,9 +174,10 @@ def problem_example(status: int) -> dict[str, Any]:
 
 
 def example_of(schema: Mapping[str, Any], schemas: Mapping[str, Any], name: str = "") -> Any:
-    """A value that fits `schema`, a field called `name`; `schemas` are the document's components.
+    """Return a valid value for `schema`, a field with this `name`.
 
-    Of a body's fields those that are required and those with a typical value other than null.
+    `schemas` are the components of the document. A body contains its required fields and those with
+    a typical value other than null.
     """
     if "$ref" in schema:
         form = schema["$ref"].rpartition("/")[2]
@@ -203,7 +204,7 @@ def _fits(value: Any, schema: Mapping[str, Any], kinds: list[str]) -> bool:
         return False
     if "items" in schema and isinstance(value, list) and "$ref" in schema["items"] and value:
         return False
-    # Python takes True for an integer.
+    # In Python, True is an integer.
     is_kind = [isinstance(value, _KINDS[k]) and not isinstance(value, bool) for k in kinds]
     return any(is_kind) or not kinds
 
@@ -229,7 +230,7 @@ def _any_of(
 
 
 def with_examples(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with an example at each JSON body and answer."""
+    """Return the document with an example for each JSON body and response."""
     schemas = document["components"]["schemas"]
     for item in document["paths"].values():
         for said in item.values():

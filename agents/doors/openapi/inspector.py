@@ -35,7 +35,7 @@ JSON = "application/json"
 
 @cache
 def page_shape(of: Shape) -> Shape:
-    """`{results, next_cursor}` as a serializer of its own, the same one each time."""
+    """Return the serializer `{results, next_cursor}` for this shape, cached."""
     return type(
         f"{component_name(of)}PageShape",
         (serializers.Serializer,),
@@ -56,7 +56,7 @@ def response_name(status: int) -> str:
 
 
 def problem_responses() -> dict[str, Any]:
-    """The refusals, as components that operations name."""
+    """Return the problem responses, as components that operations refer to."""
     shown = {}
     for status in (400, 401, 403, 404, 409, 411, 413, 415, 429, 503, 507):
         content = {
@@ -75,7 +75,7 @@ def problem_responses() -> dict[str, Any]:
 
 
 class VelSchema(AutoSchema):
-    """One operation of the document."""
+    """The schema of one operation."""
 
     @property
     def said(self) -> Operation:
@@ -110,7 +110,7 @@ class VelSchema(AutoSchema):
         if tag := getattr(self.view, "tag", ""):
             return [tag]
         parts = [part for part in self.path.split("/") if part]
-        # Resources of an agent with a name of their own are listed below that name.
+        # Resources of an agent with their own name are listed under that name.
         if parts[0] == "agents" and len(parts) > 2:
             own = parts[2].partition("-")[0]
             return [own if own in ("chat", "policy", "skills") else "agents"]
@@ -124,7 +124,7 @@ class VelSchema(AutoSchema):
 
     def get_override_parameters(self) -> list[Any]:
         said = self.said
-        # A query that takes nothing has no parameters, and drf-spectacular stumbles over it.
+        # drf-spectacular fails for a query without fields, so leave it out.
         query = [said.query] if said.query is not None and said.query().fields else []
         return [*query, *(self._header(header) for header in said.headers)]
 
@@ -193,10 +193,10 @@ class VelSchema(AutoSchema):
             return {"type": "string", "format": "binary", **meta}
         shown = super()._map_serializer_field(field, direction, bypass_extensions)
         if isinstance(shown, dict):
-            # That it goes out only is plain from where the shape is used.
+            # The use of the serializer already shows that the field is only in responses.
             shown.pop("readOnly", None)
             if "enum" in shown and shown.get("default") not in shown["enum"]:
-                shown.pop("default", None)  # stands for none of them
+                shown.pop("default", None)  # such a default means that no value is set
         return shown
 
     def _get_serializer_field_meta(self, field: Any, direction: str) -> dict[str, Any]:
@@ -218,7 +218,7 @@ class VelSchema(AutoSchema):
 
 
 class VelSchemaGenerator(SchemaGenerator):
-    """Gives each view `VelSchema`, and ignores the project's REST framework settings."""
+    """A generator that uses `VelSchema` and ignores the project's REST framework settings."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

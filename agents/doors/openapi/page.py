@@ -12,7 +12,7 @@ _METHODS = ("get", "post", "put", "patch", "delete")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A parameter, or a field of a body or an answer. `kind` is its type in words."""
+    """A parameter, or a field of a body or a response. `kind` is its type in words."""
 
     name: str
     kind: str
@@ -22,7 +22,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A body or an answer. `title` is its status or media type; `refers` names components."""
+    """A body or a response. `title` is its status or media type; `refers` lists components."""
 
     title: str
     media_type: str
@@ -109,7 +109,7 @@ def _endpoint(
 
 
 def _plain(markdown: str) -> str:
-    """Without the marks of code: the page shows plain text."""
+    """Return the text without code marks, for a page of plain text."""
     return markdown.replace("`", "")
 
 
@@ -121,7 +121,7 @@ def _forms(title: str, said: dict[str, Any]) -> Iterator[Form]:
         if example is None:
             example = next((each["value"] for each in form.get("examples", {}).values()), None)
         shown = "" if example is None else json.dumps(example, indent=2, ensure_ascii=False)
-        # One problem looks like the other: the statuses are enough.
+        # All problems have the same form: the statuses are enough.
         is_problem = media_type == "application/problem+json"
         yield Form(
             described,
@@ -138,7 +138,7 @@ def _fields(schema: dict[str, Any]) -> Iterator[Field]:
 
 
 def kind_of(schema: dict[str, Any]) -> str:
-    """A schema in a few words, as `list of Run`, `string or null`, `one of a, b`."""
+    """Describe a schema in a few words, such as `list of Run`, `string or null`, `one of a, b`."""
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     for many in ("oneOf", "anyOf", "allOf"):

@@ -1,4 +1,4 @@
-"""Problem details (RFC 9457) on the wire."""
+"""Serializer for problem details (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 
 class ProblemShape(serializers.Serializer[object]):
-    """A refusal or a failure. `code` is a stable word for programs, `detail` for people."""
+    """A problem. `code` is a stable word for programs, `detail` is a message for people."""
 
     optional = ("errors",)
 
@@ -15,7 +15,7 @@ class ProblemShape(serializers.Serializer[object]):
     status = serializers.IntegerField()
     detail = serializers.CharField()
     code = serializers.CharField()
-    # A declared field is taken off the class, so it does not hide `Serializer.errors`.
+    # Serializers remove declared fields from the class, so this does not hide `Serializer.errors`.
     errors = serializers.DictField(  # type: ignore[assignment]
         child=serializers.ListField(child=serializers.CharField()), required=False
     )

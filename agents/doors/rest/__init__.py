@@ -1,1 +1,1 @@
-"""The base of the REST API: views, authentication, problems, lists, descriptions of methods."""
+"""The base of the REST API: views, authentication, problems, pagination and operations."""

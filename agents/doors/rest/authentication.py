@@ -1,4 +1,4 @@
-"""`Authorization: Token vel_…`. Sessions are Django REST framework's own, with CSRF."""
+"""Authentication with `Authorization: Token vel_…`. Sessions use Django REST framework's class."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from agents.services.tokens import authenticate_token
 
 
 class TokenAuthentication(BaseAuthentication):
-    """Knows a person by an API token. `request.auth` is then the `ApiToken` with its scopes."""
+    """Authentication with an API token. `request.auth` is the `ApiToken` with its scopes."""
 
     keyword = "Token"
 
     def authenticate(self, request: Request) -> tuple[AbstractBaseUser, ApiToken] | None:
-        """None without a `Token` header, so that a session may answer instead.
+        """Return None without a `Token` header, so that session authentication can follow.
 
-        A header that names no living token is refused: it never falls back to a session.
+        An invalid token is refused, without a fallback to the session.
         """
         parts = get_authorization_header(request).split()
         if not parts or parts[0].lower() != self.keyword.lower().encode():

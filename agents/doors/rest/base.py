@@ -13,7 +13,7 @@ from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from agents.doors.rest import converters  # noqa: F401  # for the patterns of whoever has views
+from agents.doors.rest import converters  # noqa: F401  # registers them for URL patterns
 from agents.doors.rest.authentication import TokenAuthentication
 from agents.doors.rest.permissions import HasScope
 from agents.doors.rest.problems import exception_handler
@@ -23,7 +23,7 @@ from agents.services.errors import NotFound
 
 
 class ApiView(APIView):
-    """JSON in, JSON out, problem documents for errors; tokens by scope, sessions with CSRF."""
+    """A view with JSON bodies and responses, problem documents, token scopes and CSRF checks."""
 
     authentication_classes: Sequence[type[BaseAuthentication]] = (
         TokenAuthentication,
@@ -38,11 +38,11 @@ class ApiView(APIView):
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
 
     scopes: ClassVar[dict[str, str]] = {}
-    """The scope that a token needs for each method that the view answers."""
+    """The scope that a token needs for each method of the view."""
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
-        # Also with ATOMIC_REQUESTS: refused requests are counted, and services begin their own
+        # Even with ATOMIC_REQUESTS: refused requests are counted, and services start their own
         # transactions.
         return transaction.non_atomic_requests(super().as_view(**initkwargs))
 
@@ -50,7 +50,7 @@ class ApiView(APIView):
         return exception_handler
 
     def perform_authentication(self, request: Request) -> None:
-        # Before permissions are checked: refused requests cost something, too.
+        # Before the permission checks: refused requests also use resources.
         try:
             super().perform_authentication(request)
         except AuthenticationFailed:
@@ -60,7 +60,8 @@ class ApiView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        # Without a length the framework would take the body for empty, and no limit would hold.
+        # Without a length, REST framework would read an empty body, and the size limit would not
+        # apply.
         if "Transfer-Encoding" in request.headers:
             raise LengthRequired()
 
@@ -70,7 +71,7 @@ class ApiView(APIView):
 
 
 class LengthRequired(APIException):
-    """A chunked body."""
+    """Error for a chunked body."""
 
     status_code = 411
     default_code = "length_required"
@@ -78,7 +79,7 @@ class LengthRequired(APIException):
 
 
 class UnknownUrl(ApiView):
-    """Any other path below the API's prefix: a 404 for any method."""
+    """Any other path below the API's prefix. Returns 404 for all methods."""
 
     schema = None
     authentication_classes = ()

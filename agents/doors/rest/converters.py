@@ -1,4 +1,4 @@
-"""Parts of the paths of the REST API. `agents.doors.rest.base` imports it for patterns."""
+"""Path converters of the REST API. `agents.doors.rest.base` registers them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.urls import register_converter
 
 
 class OpaqueId:
-    """Any id that Vel could have made. Other texts do not reach the database."""
+    """An id in Vel's format. Other texts do not reach the database."""
 
     regex = "[0-9A-Za-z_-]{1,64}"
 
@@ -18,7 +18,7 @@ class OpaqueId:
 
 
 class CallId:
-    """The id that a model's server gave a call: anything short, in one part of the path."""
+    """The id that a model's server gave a call: any short text without a slash."""
 
     regex = r"[^/\x00]{1,200}"
 

@@ -1,4 +1,4 @@
-"""Views that take files of people's: a limit that holds before the form is read."""
+"""Views that accept uploads, with a size limit that applies before the form is read."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ FIELD = "file"
 
 
 class UploadsView(ApiView):
-    """JSON or multipart forms with files, as `parser_classes` says."""
+    """A view for JSON or multipart forms with files, according to `parser_classes`."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        # Before authentication, which looks for a CSRF token in the form and so reads all of it.
+        # Before authentication: its CSRF check reads the whole form.
         length = request.META.get("CONTENT_LENGTH") or "0"
         if not length.isdecimal() or int(length) > UploadSettings.now().UPLOAD_BYTES + FORM_BYTES:
             raise RequestDataTooBig("The upload is larger than a thread takes.")
@@ -30,14 +30,14 @@ class UploadsView(ApiView):
 
 
 def is_form(request: Request) -> bool:
-    """Whether the body is a multipart form, not JSON."""
+    """Return whether the body is a multipart form, not JSON."""
     return str(request.content_type).lower().startswith("multipart/form-data")
 
 
 def files_of(
     request: Request, *, needed: bool, beside: Collection[str] = ()
 ) -> list[UploadedFile[Any]]:
-    """The files of the field `file`. Raises `ValidationError` for files of any other field."""
+    """Return the files of the field `file`. Raises `ValidationError` for files in other fields."""
     files: list[UploadedFile[Any]] = request.FILES.getlist(FIELD)
     unknown = set(request.FILES) - {FIELD} | set(request.data) - {FIELD, *beside}
     if unknown or (needed and not files):

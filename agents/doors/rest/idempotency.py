@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: a create that is sent again is answered as the first time."""
+"""Support for `Idempotency-Key`: a repeated create request gets the first response again."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ Method = Callable[Concatenate[View, Request, Arguments], Response]
 
 
 def idempotent(method: Method[View, Arguments]) -> Method[View, Arguments]:
-    """For a `post` that makes something and changes nothing but rows (and what nobody then has).
+    """Decorate a `post` that creates something and changes only rows.
 
-    Its work runs in one transaction with the key. The parser has read the body before.
+    Its work and the key are stored in one transaction. Files that it writes must be unreferenced
+    after a rollback. The parser has already read the body.
     """
 
     @functools.wraps(method)
@@ -40,7 +41,7 @@ def idempotent(method: Method[View, Arguments]) -> Method[View, Arguments]:
 
 
 def answer_once(request: Request, work: Callable[[], Response]) -> Response:
-    """`work`'s response; with a key that was used for the same, the response of that time."""
+    """Return the response of `work`, or the stored response if the key was used before."""
     asked = _keyed(request)
     if asked is None:
         return work()
@@ -49,7 +50,7 @@ def answer_once(request: Request, work: Callable[[], Response]) -> Response:
 
 
 def answered_before(request: Request) -> Response | None:
-    """The response of the first time, for views that prepare something outside of transactions."""
+    """Return the stored response, for views that do preparations outside of transactions."""
     asked = _keyed(request)
     answer = known_answer(asked) if asked is not None else None
     return _response(answer, is_known=True) if answer is not None else None
@@ -61,7 +62,7 @@ def _keyed(request: Request) -> Keyed | None:
 
 
 def _digest(request: Request) -> str:
-    """A digest of path and body. The order of the names in JSON objects does not count."""
+    """Return a digest of path and body. The order of names in JSON objects is irrelevant."""
     found = hashlib.sha256(dump([request.method, request.path]).encode())
     if request.FILES:
         form = request.data if isinstance(request.data, dict) else {}

@@ -1,4 +1,4 @@
-"""Parameters that the queries of lists share."""
+"""Query parameters shared by lists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agents.doors.rest.serializers import PageQuery
 
 
 def ordering(*names: str) -> serializers.ChoiceField:
-    """The first is the default. `-` before a name: the other way round."""
+    """Return a field for the order. The first name is the default; `-` reverses the order."""
     choices = list(dict.fromkeys(names))
     for name in names:
         other = name[1:] if name.startswith("-") else f"-{name}"
@@ -22,12 +22,12 @@ def ordering(*names: str) -> serializers.ChoiceField:
 
 
 def moment(**options: Any) -> serializers.DateTimeField:
-    """ISO 8601; UTC without a zone."""
+    """Return a field for ISO 8601 times. Times without a zone are UTC."""
     return serializers.DateTimeField(default_timezone=datetime.UTC, required=False, **options)
 
 
 class CreatedQuery(PageQuery):
-    """A part of a list, of what was made in a time. `created_after` is not within it."""
+    """A page of a list, with a range of creation times. `created_after` is exclusive."""
 
     created_after = moment()
     created_before = moment()
@@ -40,6 +40,6 @@ class CreatedQuery(PageQuery):
 
 
 def created_between(query: dict[str, Any], column: str = "created_at") -> dict[str, Any]:
-    """The lookups for `filter`."""
+    """Return the lookups of the range for `filter`."""
     lookups = {"created_after": f"{column}__gt", "created_before": f"{column}__lt"}
     return {lookup: query[name] for name, lookup in lookups.items() if name in query}

@@ -1,4 +1,4 @@
-"""The agent that a path names."""
+"""Lookup of the agent in a path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agents.services.errors import NotFound
 
 
 def agent_of(user: AbstractBaseUser, agent_id: str) -> Agent:
-    """An agent that `user` may use, by its id alone: another's slug may look like one."""
+    """Return an agent that `user` can use, by id only: slugs may look like ids of other agents."""
     agent = agents_for(user).filter(pk=agent_id).first()
     if agent is None:
         raise NotFound(f"There is no agent {agent_id!r} that you may use.", code="unknown_agent")

@@ -1,10 +1,10 @@
-"""Descriptions of endpoints, declared at their methods. The schema is made from them.
+"""Descriptions of endpoints, declared at their methods. The schema is generated from them.
 
     @operation("list_runs", "List runs", query=RunListQuery, answer=Page(RunShape))
     def get(self, request: Request) -> Response: ...
 
-What every endpoint has in common is not repeated: signing in, scopes, parameters of the path, and
-the refusals that come with a body, a query or a path (`Operation.refusals`).
+Common parts are added automatically: authentication, scopes, path parameters, and the problems of
+requests with a body, a query or a path (`Operation.refusals`).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`{results, next_cursor}` with rows of one shape."""
+    """A response `{results, next_cursor}` with rows of one shape."""
 
     of: Shape
 
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """An answer whose form depends on the query."""
+    """A response with a form that depends on the query."""
 
     kinds: tuple[Shape, ...]
     pages: tuple[Page, ...] = ()
@@ -36,7 +36,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """An answer in a media type of its own: bytes, text or a stream, or one with a `schema`."""
+    """A response with its own media type: bytes, text, a stream, or data with a `schema`."""
 
     media_types: tuple[str, ...] = ("application/octet-stream",)
     schema: Mapping[str, Any] = field(
@@ -46,7 +46,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A header of the request (`statuses` empty) or of the answers with these statuses."""
+    """A header of the request (`statuses` is empty) or of responses with these statuses."""
 
     name: str
     description: str
@@ -67,24 +67,24 @@ RETRY_AFTER = Header("Retry-After", "Seconds to wait.", {"type": "string"}, (429
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One method of one endpoint. `name` is what a generated client calls it."""
+    """A method of an endpoint. `name` is the operation's name in generated clients."""
 
     name: str
     summary: str
     answers: Mapping[int, Answer]
-    """By status; None is an answer without a body."""
+    """By status. None means a response without a body."""
     query: Shape | None = None
     body: Shape | None = None
     form: Shape | None = None
-    """The fields of a multipart form, instead of or beside a JSON `body`."""
+    """The fields of a multipart form, instead of or in addition to a JSON `body`."""
     errors: tuple[int, ...] = ()
-    """Refusals beyond those that every such endpoint has."""
+    """Statuses of additional problems."""
     headers: tuple[Header, ...] = ()
     description: str = ""
     deprecated: bool = False
 
     def refusals(self, *, in_path: bool) -> set[int]:
-        """The statuses of all problems that it answers with."""
+        """Return the statuses of all problems that the operation can return."""
         found = {401, 403, 411, 429, 503, 507, *self.errors}
         if in_path:
             found.add(404)
@@ -103,9 +103,9 @@ def operation(
     answers: Mapping[int, Answer] | None = None,
     **more: Any,
 ) -> Callable[[Method], Method]:
-    """Describe a method. `answer` is short for `answers={200: answer}`; `more` is an `Operation`'s.
+    """Describe a method. `answer` is short for `answers={200: answer}`; `more` is for `Operation`.
 
-    Changes nothing about what the method does.
+    Does not change the method's behavior.
     """
     described = Operation(name, summary, answers or {200: answer}, **more)
 

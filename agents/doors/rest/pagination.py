@@ -1,7 +1,7 @@
-"""Lists in pages. A cursor names the last row of a page, so new rows shift no page.
+"""Pagination with cursors. A cursor contains the last row of a page, so new rows shift no page.
 
-It is opaque: the list's order and the last row's position, as base64url. An invented cursor can
-only lead to another part of the same list.
+It is opaque: the list's order and the last row's position, as base64url. A forged cursor can only
+lead to another part of the same list.
 """
 
 from __future__ import annotations
@@ -35,12 +35,14 @@ def page_of(
     among: QuerySet[Row] | None = None,
     weight: Callable[[Row], int] | None = None,
 ) -> Response:
-    """`{results, next_cursor}`: the `limit` rows after `cursor`, ordered by the column `by`.
+    """Return `{results, next_cursor}`: the `limit` rows after `cursor`, ordered by the column `by`.
 
-    `by` is never null; what is equal in it is ordered by the primary key. `next_cursor` is null on
-    the last page. `among` is the list that `rows` were filtered from: a page then looks through
-    `LOOKED_THROUGH` of it at most, and may show fewer than `limit` though there is a next one. So
-    may a page of rows whose `weight`, in bytes, is more than `PAGE_BYTES` together.
+    `by` is never null; the primary key orders equal values. `next_cursor` is null on the last page.
+
+    `among` is the unfiltered list of `rows`. In this case a page examines at most `LOOKED_THROUGH`
+    of its rows, and can have fewer than `limit` rows although there is a next page. The same holds
+    if the `weight` of the rows, in bytes, exceeds `PAGE_BYTES`.
+
     Raises `InvalidRequest` for a cursor of another list or order.
     """
     order = f"{'-' if descending else ''}{by}"
@@ -71,7 +73,7 @@ def page_of(
 def _first_of(
     rows: QuerySet[Row], limit: int, weight: Callable[[Row], int] | None
 ) -> tuple[list[Row], bool]:
-    """The first rows, and whether there are more."""
+    """Return the first rows, and whether there are more."""
     if weight is None:
         page = list(rows[: limit + 1])
         return page[:limit], len(page) > limit
@@ -87,7 +89,7 @@ def _first_of(
 def _beyond(
     rows: QuerySet[Row], by: str, place: Sequence[Any], descending: bool, *, itself: bool = False
 ) -> QuerySet[Row]:
-    """Rows after a position in their order. Raises `InvalidRequest` for an impossible one."""
+    """Return the rows after a position. Raises `InvalidRequest` for an impossible position."""
     value, key = place
     after = "lt" if descending else "gt"
     last = f"pk__{after}e" if itself else f"pk__{after}"
@@ -108,7 +110,7 @@ def ordered_page(
     among: QuerySet[Row] | None = None,
     weight: Callable[[Row], int] | None = None,
 ) -> Response:
-    """`page_of` for a query with `ordering`; `columns` are the columns of the names it may have."""
+    """Return `page_of` for a query with `ordering`. `columns` maps the allowed names to columns."""
     name = query["ordering"].removeprefix("-")
     return page_of(
         rows,

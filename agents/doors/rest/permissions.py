@@ -1,4 +1,4 @@
-"""Scopes of tokens. A session has all of them."""
+"""Token scopes. A session has all scopes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ SESSION_ONLY = "session"
 
 
 class HasScope(BasePermission):
-    """The token must have the scope that the view's `scopes` names for the method.
+    """Requires a token to have the scope for the method in the view's `scopes`.
 
-    A method that the view answers but gives no scope is closed to tokens.
+    Methods without an entry are closed to tokens.
     """
 
     code = "insufficient_scope"
@@ -24,7 +24,7 @@ class HasScope(BasePermission):
     def has_permission(self, request: Request, view: APIView) -> bool:
         method = str(request.method)
         if request.auth is None or method not in view.allowed_methods:
-            return True  # a session; or a method that will be answered with 405
+            return True  # a session, or a method that gets a 405
         needed = getattr(view, "scopes", {}).get("GET" if method == "HEAD" else method)
         if needed == SESSION_ONLY:
             self.message = "No token does this: sign in, or ask whoever runs this server."

@@ -1,7 +1,7 @@
-"""Every refusal and failure as problem details (RFC 9457), `application/problem+json`.
+"""All errors as problem details (RFC 9457), `application/problem+json`.
 
-`{type, title, status, detail, code, errors?}`: `code` is a stable word for programs, `errors`
-names the fields of a body or query that do not fit.
+Fields: `{type, title, status, detail, code, errors?}`. `code` is a stable word for programs;
+`errors` lists the invalid fields of a body or query.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def problem(
     errors: Mapping[str, list[str]] | None = None,
     headers: dict[str, str] | None = None,
 ) -> Response:
-    """A response that tells a program (`code`) and a person (`detail`) what went wrong."""
+    """Return a problem response, with `code` for programs and `detail` for people."""
     body: dict[str, Any] = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
@@ -56,10 +56,10 @@ def problem(
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
-    """The answer to any exception of a view. Unexpected ones are logged and become a 500."""
+    """Return the response to any exception of a view. Logs unexpected ones and returns 500."""
     set_rollback()
     if text := full_disk(error):
-        # Without a traceback: the log may be on the same disk.
+        # Without a traceback: the log may be on the full disk.
         logger.error("%s: %s", _asked(context), text)
         error = NoSpace(text)
     if isinstance(error, ServiceError):
@@ -99,7 +99,7 @@ def _of_validation(error: ValidationError) -> Response:
         str(name): [str(text) for text in (said if isinstance(said, list) else [said])]
         for name, said in fields.items()
     }
-    # A body that is no object at all has no field to blame.
+    # A body that is not an object has no field to refer to.
     errors = {"body" if name == "non_field_errors" else name: said for name, said in errors.items()}
     detail = " ".join(f"{name}: {said[0]}" for name, said in errors.items() if said)
     return problem(400, code="invalid", detail=detail, errors=errors)

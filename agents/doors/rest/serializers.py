@@ -1,4 +1,4 @@
-"""Reading bodies and queries without guessing: a wrong type or an unknown name is an error."""
+"""Strict parsing of bodies and queries: wrong types and unknown names are errors."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 MAX_NAMED = 10
-"""Unknown fields that an error lists; a body may hold a hundred thousand."""
+"""Maximum number of unknown fields in an error; a body may have a hundred thousand."""
 
 
 class Text(serializers.CharField):
-    """A string, kept as it is: no number is turned into one and no blank is trimmed."""
+    """A string, unchanged: numbers are not converted and whitespace is not trimmed."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(trim_whitespace=False, **options)
@@ -26,7 +26,7 @@ class Text(serializers.CharField):
 
 
 class Flag(serializers.Field[bool, object, bool, Any]):
-    """true or false, and nothing that only resembles them."""
+    """A boolean. Only true and false are accepted."""
 
     default_error_messages = {"invalid": "Must be true or false."}
 
@@ -37,7 +37,7 @@ class Flag(serializers.Field[bool, object, bool, Any]):
 
 
 class JsonObject(serializers.Field[Any, object, Any, Any]):
-    """An object of any JSON, kept unchanged. The service checks its contents."""
+    """A JSON object, unchanged. The service checks its contents."""
 
     default_error_messages = {"invalid": "Must be an object."}
 
@@ -48,7 +48,7 @@ class JsonObject(serializers.Field[Any, object, Any, Any]):
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """Refuses fields that it does not know, by name: a misspelt one must not be ignored."""
+    """A serializer that rejects unknown fields by name, so that misspelled ones are not ignored."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if isinstance(data, Mapping):
@@ -65,19 +65,19 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 
 class PageQuery(StrictSerializer):
-    """Which part of a list."""
+    """A page of a list."""
 
     cursor = serializers.RegexField(r"\A[0-9A-Za-z_-]{1,1500}\Z", required=False)
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
 
 
 def read_body(kind: type[StrictSerializer], request: Request) -> dict[str, Any]:
-    """Return the fields of the body. Raises `ValidationError`, which names the wrong fields."""
+    """Return the fields of the body. Raises `ValidationError` with the invalid fields."""
     return _checked(kind(data=request.data))
 
 
 def read_query(kind: type[StrictSerializer], request: Request) -> dict[str, Any]:
-    """The query's parameters, each at most once."""
+    """Return the parameters of the query. Each can occur only once."""
     twice = [name for name, given in request.query_params.lists() if len(given) > 1]
     if twice:
         raise ValidationError({name[:100]: ["Given more than once."] for name in twice[:MAX_NAMED]})

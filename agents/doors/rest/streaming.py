@@ -1,7 +1,7 @@
-"""Responses that last: rights looked at again and again, a limit per person, pings.
+"""Long-lived responses: repeated permission checks, a limit per person, and pings.
 
-The view answers in its thread and ends; what follows runs in the server's event loop. A stream
-holds no more than one event: what a slow reader has not taken stays in the database.
+The view returns in its thread; the stream runs in the server's event loop. A stream buffers only
+one event: the rest stays in the database until a slow client reads it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ from agents.services.errors import NotAllowed
 from agents.services.open_connections import Kind, Place, take_place
 
 RECHECK_SECONDS = 5.0
-"""No event goes out on a right that was last looked at longer ago, and a stream whose right has
-ended ends after so long, also when there is nothing to send."""
+"""Maximum age in seconds of the last permission check when an event is sent.
+
+A stream without events also ends within this time after the permission has ended.
+"""
 
 Item = TypeVar("Item")
 
@@ -44,9 +46,9 @@ class RightEnded(Exception):
 
 
 class Access:
-    """Whether who opened a stream may still read it. `may_read` asks the database.
+    """The permission of the client that opened a stream. `may_read` queries the database.
 
-    Looked up again each time, and without the request, which holds a body.
+    Each check loads the user again. It does not keep the request, which contains the body.
     """
 
     def __init__(self, request: Request, may_read: Callable[[Person], bool]) -> None:
@@ -61,7 +63,7 @@ class Access:
         self._looked_at = time.monotonic()
 
     async def check(self) -> None:
-        """Raise `RightEnded`, unless it was looked at a moment ago or still holds."""
+        """Raise `RightEnded` if the permission has ended. Recent checks are not repeated."""
         if time.monotonic() - self._looked_at < RECHECK_SECONDS:
             return
         looked_at = time.monotonic()
@@ -71,7 +73,7 @@ class Access:
         self._looked_at = looked_at
 
     async def holds_for(self, may_read: Callable[[Person], bool]) -> bool:
-        """Whether who reads may read something else, too, at this moment."""
+        """Return whether the reader can now also read something else."""
         return not await database_sync_to_async(self._refusal)(may_read)
 
     def _refusal(self, may_read: Callable[[Person], bool]) -> str:
@@ -131,7 +133,7 @@ async def lasting(
 
 
 def take_slot(request: Request, *, kind: Kind = "stream") -> Place:
-    """Count one more lasting response to the person who asks. See `open_connections.take_place`."""
+    """Count one more long-lived response of the user. See `open_connections.take_place`."""
     token_id = request.auth.pk if isinstance(request.auth, ApiToken) else None
     return take_place(person(request).pk, token_id, kind=kind)
 
@@ -139,12 +141,12 @@ def take_slot(request: Request, *, kind: Kind = "stream") -> Place:
 def event_stream(
     frames: AsyncGenerator[str, None], slot: Place, headers: dict[str, str] | None = None
 ) -> StreamingHttpResponse:
-    """`text/event-stream` of whole frames. Frees the view's database connection."""
+    """Return a `text/event-stream` of whole frames. Frees the view's database connection."""
     free_connection()
     return StreamingHttpResponse(
         _sent(frames, slot),
         content_type="text/event-stream",
-        # Proxies that buffer would keep events for themselves.
+        # Disables buffering of events in proxies.
         headers={"X-Accel-Buffering": "no", **(headers or {})},
     )
 
@@ -159,6 +161,6 @@ async def _sent(frames: AsyncGenerator[str, None], slot: Place) -> AsyncGenerato
 
 
 def free_connection() -> None:
-    """Give this thread's connection back: a stream can last for hours without one."""
+    """Return this thread's connection: a stream can last for hours without one."""
     if not connection.in_atomic_block:
         connection.close()

@@ -1,4 +1,4 @@
-"""The limits of `agents.services.request_limits`, as answers of the REST API."""
+"""The limits of `agents.services.request_limits` as responses of the REST API."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agents.services import request_limits
 
 
 class TooManyRequests(Throttled):
-    """429 with `Retry-After`. `wait` is in seconds."""
+    """Error 429 with `Retry-After`. `wait` is in seconds."""
 
     extra_detail_singular = extra_detail_plural = ""
 
@@ -23,7 +23,7 @@ class TooManyRequests(Throttled):
 
 
 def count_request(request: Request) -> None:
-    """Count a request of the person who asks. Raises `TooManyRequests`.
+    """Count a request of the authenticated user. Raises `TooManyRequests`.
 
     Requests of anonymous users are not counted.
     """
@@ -35,7 +35,7 @@ def count_request(request: Request) -> None:
 
 
 def count_failure(request: Request) -> None:
-    """Count an invalid token. Raises `TooManyRequests` in place of the 401."""
+    """Count an invalid token. Raises `TooManyRequests` instead of the 401."""
     with _as_throttled():
         request_limits.count_bad_token(request.META)
 

@@ -1,4 +1,4 @@
-"""Serializers that the endpoints of all triggers share."""
+"""Serializers shared by the endpoints of all triggers."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ class TriggerListQuery(PageQuery):
 
 
 class StartedByShape(serializers.Serializer[object]):
-    """What started a run. `kind`: `person`, `schedule`, `hook` or `agent`; `id` and `name` are of
-    the schedule or webhook, null where there is none or it was removed."""
+    """What started a run. `kind` is `person`, `schedule`, `hook` or `agent`.
+
+    `id` and `name` are those of the trigger, null if there is no trigger or it was removed.
+    """
 
     kind = serializers.ChoiceField(choices=starters())
     id = serializers.CharField(allow_null=True)
@@ -45,7 +47,7 @@ class StartedByShape(serializers.Serializer[object]):
 
 
 def lookups_of(query: dict[str, Any]) -> dict[str, Any]:
-    """The lookups for `filter`."""
+    """Return the lookups for `filter`."""
     found: dict[str, Any] = {}
     if "agent" in query:
         found["agent__slug"] = query["agent"]

@@ -1,4 +1,4 @@
-"""Functions that the endpoints of all triggers share."""
+"""Functions shared by the endpoints of all triggers."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ M = TypeVar("M", bound=Model)
 
 
 def list_page(request: Request, rows: QuerySet[T], show: Callable[[T], Any]) -> Response:
-    """Newest first, by the query of `TriggerListQuery`."""
+    """Return a page of triggers, newest first, by the query of `TriggerListQuery`."""
     query = read_query(TriggerListQuery, request)
     found = rows.filter(**lookups_of(query)).select_related("agent")
     return _newest_first(found, show, query)
 
 
 def records_page(request: Request, rows: QuerySet[M], show: Callable[[M], Any]) -> Response:
-    """The records of one trigger, newest first, by the query of `PageQuery`."""
+    """Return a page of one trigger's records, newest first, by the query of `PageQuery`."""
     return _newest_first(rows, show, read_query(PageQuery, request))
 
 
 def own(rows: QuerySet[T], row_id: str, what: str) -> T:
-    """Return one of a person's own `rows`. Raises `NotFound`, whose message names it `what`."""
+    """Return one of a person's own `rows`. Raises `NotFound` with the noun `what`."""
     found = rows.select_related("agent", "owner").filter(pk=row_id).first()
     if found is None:
         raise NotFound(f"You have no {what} {row_id!r}.")
@@ -42,7 +42,7 @@ def own(rows: QuerySet[T], row_id: str, what: str) -> T:
 
 
 def with_body(trigger: T, body: dict[str, Any], user: AbstractBaseUser) -> T:
-    """Set the fields of a checked `body` in `trigger`. Raises `NotFound` (the agent)."""
+    """Set the fields of a validated `body` on `trigger`. Raises `NotFound` for the agent."""
     if "agent" in body:
         trigger.agent = find_agent(body.pop("agent"), user)
     if "enabled" in body:

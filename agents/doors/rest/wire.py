@@ -1,4 +1,4 @@
-"""JSON in and out: bodies are strict UTF-8 JSON that every database can store."""
+"""Parsing and rendering of JSON. Bodies are strict UTF-8 JSON that every database can store."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from rest_framework.request import Request
 from agents.events.append import dump
 
 MAX_DEPTH = 64
-"""Levels of lists and objects in a body. Tools nest a few; a thousand would exhaust the stack."""
+"""Maximum levels of lists and objects in a body. A thousand would exhaust the stack."""
 
 
 class StrictJSONParser(BaseParser):
-    """A JSON body in UTF-8; the charset of the header is ignored (RFC 8259).
+    """A parser for JSON in UTF-8; ignores the charset of the header (RFC 8259).
 
-    Refuses values that would fail later, in the database or on the way out: NaN and infinity, NUL,
-    lone surrogates, deep nesting. A body over `DATA_UPLOAD_MAX_MEMORY_SIZE` raises
+    Rejects values that would fail later, in the database or in a response: NaN and infinity, NUL,
+    lone surrogates and deep nesting. A body over `DATA_UPLOAD_MAX_MEMORY_SIZE` raises
     `RequestDataTooBig`.
     """
 
@@ -35,7 +35,7 @@ class StrictJSONParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
-        # `body` knows the size limit; the bare stream does not.
+        # `body` enforces the size limit; the stream does not.
         body: bytes = (parser_context or {})["request"].body
         try:
             data = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant)
@@ -43,7 +43,7 @@ class StrictJSONParser(BaseParser):
             raise ParseError(f"The body is not UTF-8: {error.reason} at {error.start}.") from None
         except json.JSONDecodeError as error:
             raise ParseError(f"The body is not JSON: {error}.") from None
-        except ValueError as error:  # an integer of thousands of digits
+        except ValueError as error:  # an integer with thousands of digits
             raise ParseError(f"The body holds a number that is too long: {error}.") from None
         except RecursionError:
             raise ParseError(f"The body nests deeper than {MAX_DEPTH} levels.") from None
@@ -52,7 +52,7 @@ class StrictJSONParser(BaseParser):
 
 
 def check_json(data: object) -> None:
-    """Raise `ParseError` for a value that some database or client would choke on."""
+    """Raise `ParseError` for a value that some databases or clients cannot process."""
     level, depth = [data], 0
     while level:
         if depth > MAX_DEPTH:
@@ -86,7 +86,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 class CanonicalJSONRenderer(JSONRenderer):
-    """The project's one JSON. A lone surrogate in a tool's output goes out as an escape."""
+    """The renderer for JSON in Vel's canonical form. Lone surrogates are escaped."""
 
     def render(
         self,
@@ -98,7 +98,7 @@ class CanonicalJSONRenderer(JSONRenderer):
 
 
 class OneRepresentation(DefaultContentNegotiation):
-    """JSON for any `Accept`: there is no other representation, and a refusal would be JSON too."""
+    """JSON for any `Accept` header: there is no other representation."""
 
     def select_renderer(
         self,

@@ -1,1 +1,1 @@
-"""The base of the pages: access, navigation, the security policy, and the size of uploads."""
+"""The base of the pages: access, navigation, the security policy and upload limits."""

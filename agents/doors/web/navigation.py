@@ -1,4 +1,4 @@
-"""The links in the bar at the top, in the menu of the person, and next to each agent."""
+"""Links in the top bar, in the user menu, and next to each agent."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ AGENT: Literal["agent"] = "agent"
 
 @dataclass(frozen=True, slots=True)
 class NavigationEntry:
-    """A link to a page. Lower numbers of `order` come first.
+    """A link to a page. Entries are sorted by `order`.
 
-    `key` is the second key of its shortcut: g and `key` open the page. `help` is what the list of
-    shortcuts says.
+    `key` is the second key of its shortcut: g and `key` open the page. `help` is its description in
+    the list of shortcuts.
     """
 
     view: str
@@ -43,7 +43,7 @@ _BUILT_IN = (
 
 
 def navigation(place: str) -> list[NavigationEntry]:
-    """Return the links at `place`, with those of the features (`pages.NAVIGATION`)."""
+    """Return the links at `place`, including those of features (`pages.NAVIGATION`)."""
     of_features = [entry for _, entry in collect("pages", "NAVIGATION", skip_broken=True)]
     found = [entry for entry in (*_BUILT_IN, *of_features) if entry.place == place]
     return sorted(found, key=lambda entry: entry.order)

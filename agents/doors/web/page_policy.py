@@ -1,4 +1,4 @@
-"""The content security policy of Vel's pages. Browsers enforce it."""
+"""The content security policy of Vel's pages."""
 
 CONTENT_SECURITY_POLICY = "; ".join(
     (
@@ -7,7 +7,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "form-action 'self'",
         "frame-ancestors 'none'",
         "object-src 'none'",
-        # No script may turn text into markup: browsers that know this refuse innerHTML.
+        # Scripts cannot turn text into markup: browsers with trusted types refuse innerHTML.
         "require-trusted-types-for 'script'",
         "trusted-types 'none'",
     )

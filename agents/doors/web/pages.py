@@ -1,4 +1,4 @@
-"""The decorator of all pages: access, and the policy for browsers."""
+"""Decorators for pages: access control and response headers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
 class PersonRequest(HttpRequest):
-    """A request of somebody who has signed in."""
+    """A request of a signed-in user."""
 
     user: User
 
 
 def public_page(view: View[P]) -> View[P]:
-    """A page without scripts or styles but the site's own, kept by no cache."""
+    """Decorate a page: allow only the site's scripts and styles, and disable caches."""
 
     @transaction.non_atomic_requests
     @never_cache
@@ -40,5 +40,5 @@ def public_page(view: View[P]) -> View[P]:
 
 
 def page(view: Callable[Concatenate[PersonRequest, P], HttpResponseBase]) -> View[P]:
-    """A `public_page` for people who have signed in; others are sent to do so."""
+    """Decorate a page for signed-in users. Redirects other users to the login page."""
     return public_page(login_required(cast(View[P], view)))

@@ -1,4 +1,4 @@
-"""A limit on forms with files that holds before the form is read."""
+"""A size limit for forms with files that applies before the form is read."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ View = Callable[..., HttpResponseBase]
 
 
 def limited_upload(view: View) -> View:
-    """413 for a body that is larger than a thread's uploads, or of unknown length."""
+    """Return 413 for a body that exceeds a thread's upload limit, or has no length."""
     return limited_form(view, lambda: UploadSettings.now().UPLOAD_BYTES)
 
 
 def limited_form(view: View, limit: Callable[[], int]) -> View:
-    """413 for a body with files of more than `limit()` bytes, or of unknown length.
+    """Return 413 for a body that exceeds `limit()` bytes of files, or has no length.
 
-    Django's check of the CSRF token reads the whole form to find it, and so comes after this.
+    Django's CSRF check reads the whole form, so it must run after this check.
     """
     protected = csrf_protect(view)
 

@@ -1,1 +1,1 @@
-"""The base of the WebSockets: consumers, credentials, origins, and frames."""
+"""The base of the WebSockets: consumers, credentials, origins and frames."""

@@ -1,4 +1,4 @@
-"""The base of all WebSocket consumers: it admits people, counts sockets and refuses them."""
+"""The base class of WebSocket consumers: it admits people, limits sockets and refuses others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agents.services.errors import NotAllowed
 from agents.services.open_connections import NoRoom, Place, TooManyConnections, take_place
 from agents.services.request_limits import TooManyRequests, count_bad_token, count_request
 
-# Autobahn, which Daphne uses, sends no codes below 3000 but 1000.
+# Autobahn, which Daphne uses, sends no code below 3000 except 1000.
 BAD_REQUEST = 4400
 UNAUTHENTICATED = 4401
 FORBIDDEN = 4403
@@ -27,7 +27,7 @@ NO_ROOM = 4503
 
 
 class Refused(Exception):
-    """The socket is closed with `code`, after an error frame if `word` and `message` are given."""
+    """The socket is closed with `code`, after an error frame if `word` and `message` are set."""
 
     def __init__(self, code: int, word: str = "", message: str = "") -> None:
         super().__init__(message)
@@ -36,14 +36,14 @@ class Refused(Exception):
 
 
 class Consumer(AsyncWebsocketConsumer):
-    """A consumer whose client may leave at any time."""
+    """A consumer with a client that can leave at any time."""
 
     credentials: Credentials
     _place: Place | None = None
 
     async def connect(self) -> None:
         self.credentials = credentials_of(self.scope)
-        # Before the handshake is accepted a close has no code that a page could read.
+        # A page cannot read the close code if the handshake was not accepted.
         await self.accept()
         try:
             await self.start()
@@ -51,7 +51,7 @@ class Consumer(AsyncWebsocketConsumer):
             await self.refuse(refusal)
 
     async def start(self) -> None:
-        """Begin to send, after `admit`. Raises `Refused`."""
+        """Call `admit` and start to send. Raises `Refused`."""
         raise NotImplementedError
 
     async def disconnect(self, code: int) -> None:
@@ -59,7 +59,7 @@ class Consumer(AsyncWebsocketConsumer):
             self._place.release()
 
     async def admit(self) -> Person:
-        """Return the person who opened the socket, and count the socket. Raises `Refused`."""
+        """Return the user of the socket, and count the socket. Raises `Refused`."""
         person, self._place = await database_sync_to_async(_admit)(self.credentials, self.meta)
         return person
 
@@ -70,14 +70,14 @@ class Consumer(AsyncWebsocketConsumer):
 
     @property
     def meta(self) -> dict[str, str]:
-        """Where the handshake came from, as Django's `request.META` has it."""
+        """The addresses of the handshake, as in Django's `request.META`."""
         host, *_ = self.scope.get("client") or ("",)
         headers = self.scope.get("headers", ())
         forwarded = b",".join(value for name, value in headers if name == b"x-forwarded-for")
         return {"REMOTE_ADDR": str(host), "HTTP_X_FORWARDED_FOR": forwarded.decode("latin-1")}
 
     async def send(self, *args: Any, **kwargs: Any) -> None:
-        """Send a frame, or nothing if the client has just left: then `disconnect` follows."""
+        """Send a frame, or nothing if the client has just left: `disconnect` follows."""
         try:
             await super().send(*args, **kwargs)
         except Disconnected:
@@ -85,7 +85,7 @@ class Consumer(AsyncWebsocketConsumer):
 
 
 def reader_of(credentials: Credentials) -> Person:
-    """Return the person who may read with `credentials` now. Raises `Refused`."""
+    """Return the user who can read with `credentials` now. Raises `Refused`."""
     try:
         person = credentials.person_now(TokenScope.READ)
     except NotAllowed:

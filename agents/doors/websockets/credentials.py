@@ -1,4 +1,4 @@
-"""Who is at the other end of a socket. Asked again for each frame: a session may end meanwhile."""
+"""The credentials of a socket, checked again for each frame: a session can end."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Credentials(Protocol):
     """The credentials of a handshake."""
 
     name: str
-    """The name in the audit log; empty for a session."""
+    """The name for the audit log; empty for a session."""
     key: str
-    """The same for all sockets that were opened with the same session or token."""
+    """Equal for all sockets with the same session or token."""
     has_token: bool
     token: ApiToken | None
     """The token, after `person_now` has found it."""
 
     def person_now(self, scope: TokenScope) -> Person:
-        """Return the user as the database has them now; AnonymousUser when the right has ended.
+        """Return the current user, or AnonymousUser if the credentials are no longer valid.
 
         Raises `NotAllowed` for a token without `scope`. A session has all scopes.
         """
@@ -40,13 +40,13 @@ class Credentials(Protocol):
 
 
 async def person_of(credentials: Credentials, scope: TokenScope) -> Person:
-    """Call `credentials.person_now` on a thread for the database."""
+    """Call `credentials.person_now` in a thread for the database."""
     person: Person = await database_sync_to_async(credentials.person_now)(scope)
     return person
 
 
 class SessionCredentials:
-    """A browser with a session cookie. Frames that change something need the page's CSRF token."""
+    """A browser with a session cookie. Frames that change data need the page's CSRF token."""
 
     name = ""
     has_token = False
@@ -59,7 +59,7 @@ class SessionCredentials:
 
     def person_now(self, scope: TokenScope) -> Person:
         request = HttpRequest()
-        # A new store each time: a store keeps what it has read.
+        # Use a new store each time: a store caches its data.
         request.session = import_module(settings.SESSION_ENGINE).SessionStore(self._session)
         return get_user(request)
 
@@ -75,7 +75,7 @@ class SessionCredentials:
 
 
 class TokenCredentials:
-    """A program with `Authorization: Token …`. No page can send that header for somebody else."""
+    """A program with `Authorization: Token …`. Foreign pages cannot send this header."""
 
     has_token = True
 
@@ -102,7 +102,7 @@ class TokenCredentials:
 
 
 def credentials_of(scope: dict[str, Any]) -> Credentials:
-    """Those of a handshake. A token header, even a bad one, never falls back to the session."""
+    """Return the credentials of a handshake. An invalid token does not fall back to the session."""
     for name, value in scope["headers"]:
         if name.lower() == b"authorization":
             keyword, _, secret = value.decode("latin-1").partition(" ")

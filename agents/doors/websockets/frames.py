@@ -1,7 +1,7 @@
-"""Frames that a client can send on a run's socket, and the answers that are not events.
+"""Frames that a client can send on a run's socket, and the responses.
 
-Every frame is answered by one `accepted` or one `error`, with the frame's own `ref` where it has
-one. Events have a `seq`; answers have none.
+Each frame gets one `accepted` or `error` response, with the `ref` of the frame if it has one.
+Events have a `seq`; responses do not.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_INTEGER = 2**63
 
 
 def _storable(value: Any) -> Any:
-    """Refuse texts that a database or JSON cannot hold."""
+    """Reject texts that a database or JSON cannot store."""
     match value:
         case str() if "\x00" in value:
             raise ValueError("holds a NUL character")
@@ -54,30 +54,30 @@ Json = Annotated[dict[str, JsonValue], AfterValidator(_storable)]
 
 
 class Frame(BaseModel):
-    """A frame of a client. A subclass has a `Literal` for its `type`."""
+    """A frame from a client. A subclass has a `Literal` for its `type`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     ref: Text | None = Field(None, max_length=100)
-    """Comes back in the answer."""
+    """Returned in the response."""
     csrf: str = Field("", max_length=200)
-    """The page's CSRF token. Needed with a session."""
+    """The page's CSRF token, required with a session."""
     scope: ClassVar[TokenScope] = TokenScope.RUN
     """The scope that a token needs for this frame."""
 
     def carry_out(self, run: Run, user: AbstractBaseUser) -> dict[str, str]:
-        """Carry out the frame, and return the content of the answer.
+        """Process the frame and return the content of the response.
 
-        `user` may watch `run`. Raises `ServiceError`.
+        `user` can watch `run`. Raises `ServiceError`.
         """
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class AfterEvents:
-    """More frames of a feature after events of these types (`frames.AFTER_EVENTS`).
+    """Additional frames of a feature after events of these types (`frames.AFTER_EVENTS`).
 
-    `frames` returns them as JSON texts, for a person who may watch the run.
+    `frames` returns them as JSON texts, for a person who can watch the run.
     """
 
     types: frozenset[str]
@@ -86,7 +86,7 @@ class AfterEvents:
 
 @lru_cache(maxsize=1)
 def after_events() -> Mapping[str, Sequence[AfterEvents]]:
-    """Return the frames that features send, by the type of the event. Most events have none."""
+    """Return the frames of features by event type. Most events have none."""
     found: dict[str, list[AfterEvents]] = {}
     for _, entry in collect("frames", "AFTER_EVENTS", skip_broken=True):
         for name in entry.types:
@@ -95,12 +95,12 @@ def after_events() -> Mapping[str, Sequence[AfterEvents]]:
 
 
 def accepted(ref: str | None = None, **what: str) -> str:
-    """The answer to a frame that was carried out."""
+    """Return the response to a processed frame."""
     return _answer("accepted", ref, what)
 
 
 def refused(code: str, message: str, ref: str | None = None) -> str:
-    """The answer to a frame that was not. Nothing was changed."""
+    """Return the response to a refused frame, which has changed nothing."""
     return _answer("error", ref, {"code": code, "message": message})
 
 

@@ -1,4 +1,4 @@
-"""Which pages may open a socket: the site's own, and programs with a token."""
+"""Access to sockets by origin: pages of the site, and programs with a token."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 class OwnPagesOnly:
     """ASGI middleware that refuses the handshake (403) of foreign pages.
 
-    A browser sends a person's session cookie along with any page's WebSocket and tells the truth
-    in Origin. It must name the host that was asked, or one of CSRF_TRUSTED_ORIGINS; the host must
-    be one of ALLOWED_HOSTS, whatever name an attacker's DNS gives to this machine. Without an
-    Origin it is no browser: then only a token opens the socket, never a session.
+    A browser sends a person's session cookie with WebSockets of any page, and the page's address in
+    Origin. The origin must be the requested host or one of CSRF_TRUSTED_ORIGINS. The host must be
+    one of ALLOWED_HOSTS, because an attacker's DNS can give this machine any name. Programs send no
+    Origin: they need a token.
     """
 
-    # Channels' word for "routes within": a project may put this below a path of its own.
+    # Marks an application that routes within a path, so that a project can mount it below a path.
     _path_routing = True
 
     def __init__(self, app: AsgiApp) -> None:
@@ -38,7 +38,7 @@ class OwnPagesOnly:
 
 
 def is_allowed(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether a handshake with these headers comes from a page of this site or has a token."""
+    """Return whether a handshake with these headers comes from this site or has a token."""
     given = {name.lower(): value.decode("latin-1") for name, value in headers}
     host = given.get(b"host", "")
     domain, _ = split_domain_port(host)
