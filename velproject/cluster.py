@@ -41,10 +41,10 @@ WORKER_SECONDS = 0.01
 
 
 class MortalLock:
-    """A lock of several processes, re-entrant, that is passed by when it is never released.
+    """A lock of several processes, re-entrant, that gives up waiting if it is never released.
 
-    Who passes by goes on without it: for a timer, the worst is one count that is lost. For one
-    thread a process, as django-q2 uses it.
+    The process then continues without the lock: for a timer, the worst result is one lost count.
+    Only one thread of each process may use it, as in django-q2.
     """
 
     def __init__(self, patience: float = PATIENCE) -> None:
@@ -55,7 +55,7 @@ class MortalLock:
     def acquire(self) -> bool:
         held = self._lock.acquire(timeout=self._patience)
         self._held.append(held)
-        # Known by now: the next look does not wait as long again.
+        # The holder counts as dead now: the next call waits less.
         self._patience = self._patience if held else 0.0
         return held
 
@@ -196,9 +196,9 @@ def _needed(preload: Preload) -> bool:
 
 
 def join_before_forks() -> None:
-    """Refuse to start workers that no host may have; `MachineRefused` says why.
+    """Raise `MachineRefused` with the reason if this host may not start workers.
 
-    A database that is away is the workers' own affair: they wait for it.
+    If the database is unreachable, workers may start: they wait for it themselves.
     """
     try:
         if MachineSettings.now().HOST:
