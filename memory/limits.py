@@ -1,4 +1,4 @@
-"""How large a memory may be. Sizes are bytes of UTF-8."""
+"""Size limits of a memory. Sizes are bytes of UTF-8."""
 
 from __future__ import annotations
 

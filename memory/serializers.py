@@ -17,7 +17,7 @@ MAX_REVISION = 2**31 - 1
 
 
 class FileListQuery(StrictSerializer):
-    """Which files to list. The default is the files of people and agents."""
+    """Which files to list. The default is knowledge/, written by people and agents."""
 
     directory = serializers.ChoiceField(choices=["knowledge", "skills", "all"], default="knowledge")
 

@@ -79,7 +79,7 @@ class SkillSettings(FeatureSettings):
 
     @property
     def store_directory(self) -> Path:
-        """Where unpacked skills are stored on this machine."""
+        """Return the directory of unpacked skills on this machine."""
         return Path(self.STORE) if self.STORE else DataSettings.now().DATA_DIR / "skills"
 
 

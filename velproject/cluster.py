@@ -73,8 +73,8 @@ class MortalLock:
 def keep_connection() -> None:
     """Keep this process's connection to the queue's database.
 
-    The pusher looks for tasks ten times a second. With Django's default every look would open a
-    connection, and PostgreSQL would start a process for it.
+    The pusher looks for tasks ten times a second. With Django's default every query would open
+    a connection, and PostgreSQL would start a process for it.
     """
     wrapper = connections[Conf.ORM or "default"]
     given = wrapper.settings_dict
@@ -153,7 +153,7 @@ class VelSentinel(Sentinel):
     def reincarnate(self, process: Process) -> None:
         """Replace a process that is dead, or that hangs in a task."""
         name = self._names.pop(process, "")
-        if name and not process.is_alive():  # which waits for the process
+        if name and not process.is_alive():  # also reaps the process
             self._life.dead.append(name)
         super().reincarnate(process)
 
@@ -175,7 +175,8 @@ class VelCluster(Cluster):
 def modules_of_features() -> list[str]:
     """Return the modules that workers of this installation need for features.
 
-    Each is in a `preload.PRELOAD` of a feature. A database that is away may need all of them.
+    Each is in a `preload.PRELOAD` of a feature. If the database is unreachable, these are the
+    modules of all features.
     """
     try:
         return [

@@ -81,7 +81,7 @@ def _shown(row: AgentSkillRow) -> dict[str, Any]:
 
 
 def _switch(page: ModelAdmin[Agent], request: HttpRequest, agent: Agent) -> None:
-    """The service checks the permission."""
+    """Turn a skill on or off. The service checks the permission."""
     requested, word = request.POST.get("skill", ""), request.POST.get("enabled")
     known = {row.skill.pk: row.skill for row in agent_skills(agent)}
     skill = known.get(int(requested)) if requested.isdecimal() and len(requested) < 19 else None

@@ -1,4 +1,4 @@
-"""Whether removed features have left tables or options in the database."""
+"""Search for tables and options of removed features in the database."""
 
 from __future__ import annotations
 

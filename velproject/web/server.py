@@ -64,7 +64,7 @@ class PatientServer(Server):
         self._on_first_answer = on_first_answer
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
-        """See Daphne's. Waits after a part of a stream or a frame, not after a whole answer."""
+        """Send as Daphne does; wait after a part of a stream or a frame, not a whole answer."""
         reader = self._reader_of(protocol, message)
         await super().handle_reply(protocol, message)
         if self._on_first_answer is not None:

@@ -91,5 +91,5 @@ def _names(directory: Path) -> list[str]:
 
 
 def _remove(path: Path) -> None:
-    """The contents are safe: this account made them, and commands cannot write to them."""
+    """Remove a directory. Its contents are safe: this account made them, not commands."""
     shutil.rmtree(path)

@@ -40,7 +40,7 @@ with late_imports:
 def demo(output: Path, no_toolbox: bool) -> int:
     """Let the demo agent analyse four years of weather in the sandbox.
 
-    Without ANTHROPIC_API_KEY, an offline scripted model takes its part and says so. It computes
+    Without ANTHROPIC_API_KEY, an offline scripted model replaces it, with a message. It computes
     with pandas in the toolbox `demo`, which is built on first use, or else with the standard
     library. Exits with 0 only if the run was completed and the report and its pictures exist.
     """

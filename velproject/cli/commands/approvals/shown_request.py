@@ -79,7 +79,7 @@ def _facts(request: ApprovalRequest) -> list[str]:
 
 
 def _show_background(background: Background, console: Console) -> None:
-    """Show the agent's reason and the sources that others may have written, after a bar."""
+    """Show the agent's reason and the sources that others may have written, behind a bar."""
     reason = visible(background.reason).split("\n")
     lines = ["The agent's reason:", *(f"│ {line}" for line in reason)]
     sources = background.sources

@@ -97,7 +97,7 @@ def save_command_line_agent(options: AgentOptions, owner: User) -> Agent:
 
 
 def _databases() -> AgentRelation:
-    """Raises `CliError` if the feature is not installed."""
+    """Return the relation of databases. Raises `CliError` without its feature."""
     relation = relation_named("databases")
     if relation is None:
         raise CliError("--database: the feature `databases` is not installed here.")
