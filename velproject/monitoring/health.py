@@ -46,8 +46,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
 def _may_see_checks(request: HttpRequest) -> bool:
     try:
         return may_see_status(request)
-    # it has the sessions; the checks report the failure, so their answer is enough
-    except DatabaseError:
+    except DatabaseError:  # the sessions are unreachable too, and the checks report it
         return False
 
 
