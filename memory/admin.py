@@ -1,4 +1,4 @@
-"""What agents remember: files, their history with a way back, and what agents asked to change."""
+"""Admin of agents' memory: files, their history with restoring, and agents' edit requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHOWN_REVISIONS = 200
 
 
 class MemoryAdmin(JournalAdmin):
-    """Rows of the agents that one may use or approve for; all of them with `view_all_runs`."""
+    """Rows of agents that the user may use or approve for; all rows with `view_all_runs`."""
 
     list_select_related = ["agent"]
     search_fields = ["path", "=agent__slug", "=agent__id"]
@@ -77,7 +77,7 @@ class MemoryFileAdmin(MemoryAdmin):
 
 @admin.register(MemoryRevision)
 class MemoryRevisionAdmin(MemoryAdmin):
-    """Read-only; a POST to a revision's page makes the file what it was then."""
+    """Read-only; a POST to a revision's page restores that revision."""
 
     page_template = "admin/memory/revision.html"
     list_display = ["path", "number", "shown_agent", "operation", "size", "by", "source", "when"]
@@ -112,7 +112,7 @@ class MemoryRevisionAdmin(MemoryAdmin):
         }
 
     def act_on_row(self, request: HttpRequest, row: MemoryRevision) -> HttpResponse:
-        """Restore the revision. Who may is for the service to say."""
+        """Restore the revision. The service checks the permission."""
         if "restore" not in request.POST:
             raise PermissionDenied
         try:
@@ -132,7 +132,7 @@ class MemoryRevisionAdmin(MemoryAdmin):
 
 @admin.register(MemoryEditRequest)
 class MemoryEditRequestAdmin(MemoryAdmin):
-    """What an agent asked for. Its state is that of the approval, where it is decided."""
+    """An agent's edit request. It has the state of its approval request, where people decide it."""
 
     page_template = "admin/memory/request.html"
     list_display = ["path", "operation", "shown_agent", "state", "created_at"]
@@ -141,7 +141,7 @@ class MemoryEditRequestAdmin(MemoryAdmin):
     ordering = ["-id"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MemoryEditRequest]:
-        # A request that waits is for those who may see the approval, as in the queue.
+        # Pending requests are visible to people who may see the approval, as in the queue.
         rows = super().get_queryset(request)
         if request.user.has_perm(VIEW_ALL):
             return rows
@@ -175,6 +175,6 @@ def _asked(row: MemoryEditRequest) -> ApprovalRequest | None:
 
 
 def _approval_of(request: HttpRequest, edit_id: int | None) -> str | None:
-    """The id of the request that decided an edit, where this person may open it."""
+    """Return the id of the approval request of an edit, if this person may open it."""
     found = approvals_for(person(request)).filter(memory_edit=edit_id, memory_edit__isnull=False)
     return found.values_list("pk", flat=True).first()

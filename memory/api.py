@@ -1,4 +1,4 @@
-"""What an agent remembers: read by whoever may use it, changed by those who may change it."""
+"""REST endpoints for an agent's memory: its users read it, and permitted people change it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class OneMemoryFile(ApiView):
     """`GET`, `PUT` and `DELETE /agents/{id}/memory/{path}`"""
 
     tag = "memory"
-    # Not `approve`: who decides what waits need not be able to write it by himself.
+    # Not `approve`: a token that decides requests need not be able to write directly.
     scopes: ClassVar = {
         "GET": TokenScope.READ,
         "PUT": TokenScope.MANAGE,
@@ -109,7 +109,7 @@ class OneMemoryFile(ApiView):
 
 
 class MemoryRevisions(ApiView):
-    """`GET /agents/{id}/memory-revisions?path=`; with `number`, that state and its content"""
+    """`GET /agents/{id}/memory-revisions?path=`; with `number`, that revision and its content"""
 
     tag = "memory"
     scopes: ClassVar = {"GET": TokenScope.READ}
@@ -143,7 +143,7 @@ class MemoryRevisions(ApiView):
 
 
 class RestoreMemory(ApiView):
-    """`POST /agents/{id}/memory-restore`: a file as it was, as a new revision"""
+    """`POST /agents/{id}/memory-restore`: restores an earlier state as a new revision"""
 
     tag = "memory"
     scopes: ClassVar = {"POST": TokenScope.MANAGE}
@@ -165,7 +165,7 @@ class RestoreMemory(ApiView):
 
 
 def existing_path(path: str) -> str:
-    """`path`, where a file could be. What no memory could hold is not there."""
+    """Return `path` if a memory can have such a file; otherwise raise the 404 of a missing file."""
     try:
         return check_path(path)
     except InvalidPath:

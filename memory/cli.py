@@ -1,4 +1,4 @@
-"""`vel memory`: what an agent remembers."""
+"""`vel memory`: commands for the files that an agent remembers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ with late_imports:
 
 DOOR = "cli"
 MAX_CONTENT = 1024**2
-"""No file may be as large: the service says how large one may be."""
+"""Above the limit for one file, which the service checks and names."""
 
 agent_argument = click.argument("agent", metavar="AGENT")
 path_argument = click.argument("path", metavar="FILE")
@@ -59,10 +59,10 @@ content_option = click.option(
 
 @click.group(short_help="Read, change, export and import what an agent remembers.")
 def memory() -> None:
-    """What an agent remembers, as files: knowledge/… and skills/NAME.md.
+    """Manage an agent's memory files: knowledge/… and skills/NAME.md.
 
-    AGENT is a slug, or the beginning of an id. AGENTS.md (the prompt) and tools.json only show
-    the agent's settings.
+    AGENT is a slug, or the beginning of an id. AGENTS.md (the prompt) and tools.json show the
+    agent's settings and are read-only.
     """
 
 
@@ -72,7 +72,7 @@ def memory() -> None:
 @with_database
 @json_option
 def list_files(agent: str, directory: str, as_json: bool) -> None:
-    """Show the files, or those in one directory."""
+    """Show all files, or those in one directory."""
     entries = list_memory_entries(_agent(agent).pk, directory)
     if as_json:
         for entry in entries:
@@ -93,7 +93,7 @@ def list_files(agent: str, directory: str, as_json: bool) -> None:
 @with_database
 @click.option("--revision", type=click.IntRange(min=1), help="As it was at this revision.")
 def read(agent: str, path: str, revision: int | None) -> None:
-    """Print a file. A terminal gets hidden characters as code points, a pipe the very bytes."""
+    """Print a file: hidden characters as code points at a terminal, the exact bytes to a pipe."""
     found = _agent(agent)
     try:
         if revision is None:
@@ -129,7 +129,7 @@ def write(
     persist: Path | None,
     base: int | None,
 ) -> None:
-    """Create a file, or replace it whole."""
+    """Create a file, or replace all of it."""
     content = _read(source)
     with database(persist):
         number = memory_changes.write_file(
@@ -220,7 +220,7 @@ def history(agent: str, path: str, as_json: bool) -> None:
 @click.argument("revision", type=click.IntRange(min=1))
 @with_database
 def restore(agent: str, path: str, revision: int) -> None:
-    """Make a file what it was at REVISION, as a new revision."""
+    """Restore a file to REVISION, as a new revision."""
     number = memory_changes.restore_revision(
         _agent(agent), path, revision, by=local_user(), source=DOOR
     )
@@ -247,10 +247,10 @@ def export(agent: str, directory: Path) -> None:
 def import_folder(
     agent: str, directory: Path, with_prompt: bool, accept_findings: bool, apply: bool
 ) -> None:
-    """Take knowledge/ and skills/ from DIRECTORY, all of them or none.
+    """Import knowledge/ and skills/ from DIRECTORY, all files or none.
 
-    Files that only the memory has stay. Without --apply it only says what it would change and what
-    the scanner suspects.
+    Files that only the memory has stay. Without --apply, the command only shows the changes and the
+    scanner's findings.
     """
     user = local_user()
     found = _agent(agent)

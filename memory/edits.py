@@ -1,4 +1,4 @@
-"""What an agent asks for, and what its memory would be afterwards."""
+"""Edits that agents request, and the content that results from them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ EditOperation = Literal["write", "append", "delete"]
 
 @dataclass(frozen=True, slots=True)
 class MemoryEdit:
-    """One edit as the model asks for it.
+    """One edit as the model requests it.
 
-    `content` is the whole file for `write`, what is added for `append`. With `old_text` it is
-    what takes that text's place instead.
+    `content` is the whole file for `write`, and the added text for `append`. With `old_text`,
+    `content` replaces that text.
     """
 
     path: str
@@ -30,7 +30,7 @@ class MemoryEdit:
 
 
 def content_after(edit: MemoryEdit, before: str | None) -> str | None:
-    """The file after `edit`, None when it is deleted. Raises `InvalidEdit`."""
+    """Return the file after `edit`, None if it is deleted. Raises `InvalidEdit`."""
     if edit.operation == "delete":
         if before is None:
             raise InvalidEdit(f"There is no {edit.path} to delete: list_memory shows what is.")
@@ -61,7 +61,7 @@ def content_after(edit: MemoryEdit, before: str | None) -> str | None:
 
 
 def size_of_text(text: str) -> int:
-    """Bytes of UTF-8. Raises `InvalidEdit` for text that has none."""
+    """Return the size in bytes of UTF-8. Raises `InvalidEdit` for text without a UTF-8 form."""
     try:
         return size_of(text)
     except UnicodeEncodeError:
@@ -69,7 +69,7 @@ def size_of_text(text: str) -> int:
 
 
 def size_warnings(total: int) -> list[str]:
-    """What to tell the person who decides, when the memory would have `total` bytes."""
+    """Return warnings for the approver about a memory of `total` bytes."""
     if total > TOTAL_BYTES:
         return [
             f"The memory would have {total:,} bytes, over the {TOTAL_BYTES:,} that are advised: "

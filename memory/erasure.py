@@ -1,4 +1,4 @@
-"""What a person has let an agent remember stays when the thread is erased that it came from."""
+"""Memory files stay when the thread is erased that they came from: people approved them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memory.models import MemoryRevision
 
 
 def remembered_from(thread_id: str) -> list[Stays]:
-    """Memory files that were changed from this thread, or from one of its subagents."""
+    """Return the memory files that this thread or one of its subagents has changed."""
     revisions = MemoryRevision.objects.filter(
         Q(edit_request__run__thread=thread_id) | Q(edit_request__run__thread__root=thread_id)
     )

@@ -1,16 +1,16 @@
-"""What a memory refuses. `agents` turns these into its own service errors."""
+"""Errors of a memory. `agents` converts them to its own service errors."""
 
 from __future__ import annotations
 
 
 class MemoryRefused(Exception):
-    """Base. The message is fit to be shown; `code` is a stable word for programs."""
+    """The base class. Users may see the message; `code` is a stable word for programs."""
 
     code = "refused"
 
 
 class InvalidEdit(MemoryRefused):
-    """The edit does not fit: a path, a size, or content that cannot be stored."""
+    """The edit is invalid: its path, its size, or content that cannot be stored."""
 
     code = "invalid"
 

@@ -10,12 +10,12 @@ from agents.events.event import Event
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryChanged(Event):
-    """A person approved an edit of the agent's memory, and it is made."""
+    """A person has approved an edit of the agent's memory, and the edit is made."""
 
     type: ClassVar[str] = "memory.changed"
 
     path: str
-    """The path of the file, as `knowledge/preferences.md`."""
+    """The path of the file, such as `knowledge/preferences.md`."""
     operation: str
     """`write`, `append` or `delete`."""
     revision: int

@@ -1,7 +1,7 @@
-"""A memory as a folder on disk: written whole or not at all, read with suspicion.
+"""A memory as a folder on disk: written completely or not at all, read with suspicion.
 
-A folder to be read may come from anybody: nothing outside of it is opened, no link is followed,
-and everything has a limit.
+A folder may come from an untrusted source. Therefore, reading opens no file outside of it, follows
+no link, and has limits for everything.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ from sandbox.errors import FileError
 
 MAX_FOLDER_BYTES = 32 * 1024**2
 MAX_ENTRIES = 4 * MAX_FILES
-"""Files and directories together, however deep."""
+"""Files and directories together, at any depth."""
 
 
 class InvalidFolder(MemoryRefused):
-    """The folder cannot be read as a memory, or not be written. Nothing was done."""
+    """The folder cannot be read as a memory, or cannot be written. Nothing was changed."""
 
     code = "invalid_folder"
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """`files` by their paths in the memory; `prompt` is AGENTS.md, None where there is none.
+    """The contents of a folder: `files` by their paths in the memory, and AGENTS.md as `prompt`.
 
-    `ignored` are the names at the top that are no part of a memory.
+    `prompt` is None if there is no AGENTS.md. `ignored` are the names at the top level that do not
+    belong to a memory.
     """
 
     files: dict[str, str]
@@ -45,9 +46,10 @@ class Folder:
 
 
 def write_folder(directory: Path, files: Mapping[str, str]) -> None:
-    """Make `directory` with `files`, all or nothing. Raises `InvalidFolder` and OSError.
+    """Create `directory` with all of `files`, or fail. Raises `InvalidFolder` and `OSError`.
 
-    It must be new or empty, and no link. The files are written beside it and moved there at once.
+    It must be new or empty, and not a link. The files are written to a sibling directory, which
+    then replaces it in one step.
     """
     target = Path(os.path.abspath(directory))
     if target.is_symlink():
@@ -74,7 +76,7 @@ def write_folder(directory: Path, files: Mapping[str, str]) -> None:
 
 
 def read_folder(directory: Path) -> Folder:
-    """The memory in `directory`. Raises `InvalidFolder`, which names what does not fit."""
+    """Return the memory in `directory`. Raises `InvalidFolder`, which names the invalid file."""
     if not directory.is_dir():
         raise InvalidFolder(f"There is no directory {directory}.")
     tree = TreeBackend(directory)
@@ -102,7 +104,7 @@ def read_folder(directory: Path) -> Folder:
 
 
 def _paths(tree: TreeBackend, directories: list[Entry]) -> Iterator[str]:
-    """Checked paths of the files below `directories`. Raises `InvalidFolder` for anything else."""
+    """Yield checked paths of the files in `directories`. Raises `InvalidFolder` for others."""
     left, seen = list(directories), 0
     while left:
         directory = left.pop()
@@ -139,7 +141,7 @@ def _content(tree: TreeBackend, path: str) -> str:
 
 
 def _require_distinct(files: Mapping[str, str]) -> None:
-    """Refuse two names that would be one on a system that folds case."""
+    """Raise `InvalidFolder` for two names that are equal on a system that folds case."""
     by_folded: dict[str, str] = {}
     for path in files:
         other = by_folded.setdefault(path.lower(), path)

@@ -1,6 +1,6 @@
 """Folders of the memory whose files are rows of another feature: its `memory_folders.FOLDERS`.
 
-The memory shows these files beside its own, and lets agents propose changes of them.
+The memory shows these files together with its own, and lets agents propose changes to them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memory.models import MemoryEditRequest, Operation
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """`content` is None where there is no such file; `revision` is 0 where there never was."""
+    """A file's state. `content` is None if it does not exist; `revision` is 0 if it never did."""
 
     content: str | None
     revision: int
@@ -35,7 +35,7 @@ class MemoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class RevisionEntry:
-    """One state that a file has been in, without its content. `by` is a user's name."""
+    """One state of a file, without its content. `by` is a user's name."""
 
     number: int
     operation: str
@@ -46,15 +46,15 @@ class RevisionEntry:
     created_at: datetime
     is_deleted: bool
     approval_id: str | None
-    """The request whose decision made it; None when a person did it by hand."""
+    """The request whose decision made it; None for a direct change by a person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A revision to be. `content` is the whole file, None to delete it.
+    """A change to store. `content` is the whole file, None to delete it.
 
-    `base_revision` is the revision that it builds on. `source` names the door: `approval`, `api`,
-    `web`, `admin`, `cli`, `import`.
+    `base_revision` is the revision that the change builds on. `source` names the door: `approval`,
+    `api`, `web`, `admin`, `cli`, `import`.
     """
 
     path: str
@@ -68,17 +68,17 @@ class Change:
 
 
 class MemoryFolder:
-    """The base class. Paths are checked ones below `prefix`."""
+    """The base class. Paths are checked, and are below `prefix`."""
 
     prefix: ClassVar[str]
-    """As `skills/`."""
+    """For example, `skills/`."""
 
     def state(self, agent_id: str, path: str) -> FileState:
-        """Return the file as it is now."""
+        """Return the current file."""
         raise NotImplementedError
 
     def updated_at(self, agent_id: str, path: str) -> datetime | None:
-        """Return when the file got its content; None where there is no such file."""
+        """Return when the file got its content; None if it does not exist."""
         raise NotImplementedError
 
     def entries(self, agent_id: str) -> Sequence[MemoryEntry]:
@@ -94,7 +94,7 @@ class MemoryFolder:
         raise NotImplementedError
 
     def check(self, path: str, content: str) -> None:
-        """Raise `MemoryRefused` for content that the file may not have."""
+        """Raise `MemoryRefused` if the file may not have this content."""
         raise NotImplementedError
 
     def store(self, agent_id: str, change: Change) -> int:

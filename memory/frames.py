@@ -1,12 +1,12 @@
-"""Requests to change the memory, in frames that a page can show without knowing events.
+"""Requests to change the memory, as frames that a page can show without knowledge of events.
 
-A `MemoryDecisionFrame` answers one. Each frame to the client is a projection of the event before
-it and of the rows of its request, and has no `seq`:
+A `MemoryDecisionFrame` answers a request. Each frame to the client is a projection of the preceding
+event and of the rows of its request, and has no `seq`:
 
-- after `approval.requested`: `memory_edit_request`, while the request is still to be decided. Asked
-  anew because the file has changed, it comes with another request_id and the same tool_call_id.
-- after the decision, the expiry or the end of the run: `memory_edit_complete`. `success` says
-  whether the memory was changed.
+- after `approval.requested`: `memory_edit_request`, while the request is pending. If the file has
+  changed, a new request has another request_id and the same tool_call_id.
+- after the decision, the expiry or the end of the run: `memory_edit_complete`. `success` is true if
+  the memory was changed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BEGINS = ApprovalRequested.type
 
 
 class MemoryDecisionFrame(Frame):
-    """An answer to a `memory_edit_request`, bound to what was shown by the request's id."""
+    """An answer to a `memory_edit_request`. The request's id binds it to the shown content."""
 
     type: Literal["memory_edit_decision"]
     scope: ClassVar = TokenScope.APPROVE
@@ -52,7 +52,7 @@ class MemoryDecisionFrame(Frame):
         return self
 
     def carry_out(self, run: Run, user: AbstractBaseUser) -> dict[str, str]:
-        # Of this kind only: whoever answers this frame has seen a file, not a command.
+        # Only requests of this kind: the sender of this frame has seen a file, not a command.
         asked = approvals_for(user).filter(pk=self.request_id, run=run, kind=KIND)
         if not asked.exists():
             raise NotFound("This run has no such request about the memory that you may decide.")
@@ -62,7 +62,7 @@ class MemoryDecisionFrame(Frame):
 
 
 def frames_after(event: StoredEvent, user: Person) -> list[str]:
-    """What follows `event` on the socket of `user`, as JSON texts."""
+    """Return the frames that follow `event` on the socket of `user`, as JSON texts."""
     requests = (
         approvals_for(user)
         .filter(run=event.run_id, kind=KIND, memory_edit__isnull=False)

@@ -1,13 +1,13 @@
-"""How large a memory may be. Sizes are bytes of UTF-8."""
+"""Size limits of a memory. Sizes are bytes of UTF-8."""
 
 from __future__ import annotations
 
 MAX_FILE_BYTES = 100 * 1024
-"""Of one file, and of what one call may write: refused before anybody is asked."""
+"""Of one file, and of the text that one call may write. More is an error, without a request."""
 TOTAL_BYTES = 100 * 1024
-"""Of all files of one agent. More is possible, with a warning to whoever decides."""
+"""Of all files of one agent. More is possible, with a warning to the approver."""
 WARN_SHARE = 0.8
-"""From this share of `TOTAL_BYTES` on a request says how full the memory is."""
+"""A request warns of a full memory from this share of `TOTAL_BYTES`."""
 MAX_FILES = 1_000
 """Of one agent. Listings show all of them."""
 

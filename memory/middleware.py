@@ -1,4 +1,4 @@
-"""What an agent remembers: it reads freely, and what it writes waits for a person."""
+"""Tools for an agent's memory: reading is free, and each write waits for a person's approval."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ListMemoryInput(BaseModel):
 
 
 def memory_path(path: str) -> str:
-    """A path as the memory has it: file tools and models also write `/memory/…`."""
+    """Return the path inside the memory. File tools and models also write `/memory/…`."""
     return path.removeprefix(f"{MOUNT}/")
 
 
@@ -43,7 +43,7 @@ def _proposed(given: WriteMemoryInput) -> Proposed:
 
 
 async def write_memory(context: ToolContext, given: WriteMemoryInput) -> ToolResult:
-    """Never called: the decision on the request makes the edit."""
+    """Fail: this is never called, because the decision on the request makes the edit."""
     raise AssertionError("an edit of the memory is made by the decision on it")
 
 
@@ -73,7 +73,7 @@ async def list_memory(context: ToolContext, given: ListMemoryInput) -> ToolResul
 
 
 class MemoryMiddleware(Middleware):
-    """The three memory tools. The file tools know the same files below /memory."""
+    """The three memory tools. The file tools show the same files below /memory."""
 
     name = "memory"
 

@@ -1,4 +1,4 @@
-"""Rows of agents' memory: files, every state they have been in, and what agents asked for."""
+"""Rows of agents' memory: files, their revisions, and edit requests of agents."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from django.utils.translation import gettext_lazy as _
 from memory.paths import MAX_PATH_CHARACTERS
 
 KIND = "memory"
-"""The kind of the approval requests for edits of a memory."""
+"""The kind of the approval requests for memory edits."""
 
 
 class Operation(models.TextChoices):
-    """What made a revision. The first three are what an agent may ask for."""
+    """The operation that made a revision. Agents may request the first three."""
 
     WRITE = "write", _("write")
     APPEND = "append", _("append")
@@ -23,7 +23,7 @@ class Operation(models.TextChoices):
 
 
 class MemoryFile(models.Model):
-    """The present content of `knowledge/…`. A deleted file has no row, only revisions."""
+    """The current content of `knowledge/…`. A deleted file has no row, only revisions."""
 
     agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="memory_files")
     path = models.CharField(max_length=MAX_PATH_CHARACTERS)
@@ -45,9 +45,9 @@ class MemoryFile(models.Model):
 
 
 class MemoryRevision(models.Model):
-    """One change of one file, for ever. Numbers go on over a deletion.
+    """One change of one file, kept forever. Numbers continue after a deletion.
 
-    The unique number is what makes a change conditional: of two that build on the same revision
+    The unique number makes a change conditional: of two changes that build on the same revision,
     one is refused.
     """
 
@@ -87,9 +87,9 @@ class MemoryRevision(models.Model):
 
 
 class MemoryEditRequest(models.Model):
-    """One proposed change. Its status is that of its approval request.
+    """One proposed change. It has the status of its approval request.
 
-    `proposed_content` is the whole file as it would be, for `append` too; null for `delete`.
+    `proposed_content` is the whole file after the change, for `append` too; null for `delete`.
     `base_revision` is the number of the revision that the proposal builds on; 0 for a new file.
     """
 

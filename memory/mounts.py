@@ -1,6 +1,6 @@
-"""An agent's memory below /memory, for the file tools: read-only, asked for when it is read.
+"""An agent's memory below /memory for the file tools: read-only, and loaded at each read.
 
-What would write there proposes an edit of the memory. The files themselves refuse it.
+File tools that write there propose an edit of the memory. The mount itself refuses to write.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class MemoryMount(Mount):
 
 
 class MemoryFiles:
-    """`sandbox.backends.FileStore` over the memory as it is now. Nothing is kept between calls."""
+    """A `sandbox.backends.FileStore` of the current memory. It caches nothing between calls."""
 
     def __init__(self, agent_id: str, call: Callable[..., Any]) -> None:
         self._agent_id = agent_id

@@ -1,6 +1,6 @@
-"""What an agent remembers, for the people who use it: its files, their history, and changing them.
+"""The page Knowledge: an agent's memory files, their history, and forms to change them.
 
-The page changes nothing but through `memory.actions.changes`, and works without scripts.
+The page makes changes only through `memory.actions.changes`, and works without scripts.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ SHOWN_REQUESTS = 50
 @page
 @require_http_methods(["GET", "HEAD", "POST"])
 def knowledge(request: PersonRequest, slug: str) -> HttpResponse:
-    """The files; `?path=` shows one, with `revision=` one change of it, with `edit=1` a form.
+    """Show the files; `?path=` shows one, `revision=` one of its changes, `edit=1` a form.
 
-    `?edit=1` alone is the form for a new file. A POST with `action` save, delete or restore
-    changes the file at `path`.
+    `?edit=1` alone is the form for a new file. A POST with `action` save, delete or restore changes
+    the file at `path`.
     """
     agent = get_object_or_404(agents_for(request.user), slug=slug)
     if request.method == "POST":
@@ -116,7 +116,7 @@ def _one_file(request: PersonRequest, agent: Agent, path: str) -> dict[str, Any]
 
 
 def _review_of(agent: Agent, path: str, entry: RevisionEntry) -> Review:
-    """What a revision made of the one before."""
+    """Return the difference between a revision and the one before it."""
     try:
         before = revision_content(agent.pk, path, entry.number - 1)
     except NoSuchFile:
@@ -149,7 +149,7 @@ def _change(request: PersonRequest, agent: Agent) -> HttpResponse:
 
 
 def _carry_out(request: PersonRequest, agent: Agent, path: str) -> str:
-    """Do what was posted and say so."""
+    """Carry out the posted action and return a message about it."""
     form = request.POST
     match form.get("action"):
         case "save":
@@ -179,7 +179,7 @@ def _carry_out(request: PersonRequest, agent: Agent, path: str) -> str:
 def _show_again(
     request: PersonRequest, agent: Agent, path: str, error: ServiceError
 ) -> HttpResponse:
-    """The form with what was typed, and why it was not saved."""
+    """Show the form again with the posted text and the error."""
     form = request.POST
     context = _overview(request, agent)
     context["form"] = {
@@ -195,7 +195,7 @@ def _show_again(
 
 
 def _url(agent: Agent, path: str) -> str:
-    """The page of a file, or of them all where there is no such file."""
+    """Return the URL of a file's page, or of the list if there is no such file."""
     url = reverse("web:knowledge", args=[agent.slug])
     try:
         has_history = bool(memory_revisions(agent.pk, path))
@@ -205,7 +205,10 @@ def _url(agent: Agent, path: str) -> str:
 
 
 def _number(text: str) -> int:
-    """A number of a revision. What is none is refused: it must not count as not given."""
+    """Return the number of a revision. Raises `InvalidRequest` unless it is a valid number.
+
+    An invalid number must not count as a missing one.
+    """
     if text.isascii() and text.isdecimal() and len(text) < 10:
         return int(text)
     raise InvalidRequest("The form is not complete: open the file again.")

@@ -1,7 +1,7 @@
-"""Which paths a memory has.
+"""Valid paths of a memory.
 
-A path is relative to the agent's memory, as in `knowledge/preferences.md`. What is refused is
-refused for reading too: there is one spelling of each file.
+A path is relative to the agent's memory, such as `knowledge/preferences.md`. Invalid paths are
+refused for reading too: each file has exactly one spelling.
 """
 
 from __future__ import annotations
@@ -13,31 +13,32 @@ MAX_PATH_CHARACTERS = 200
 MAX_DEPTH = 8
 
 MOUNT = "/memory"
-"""Where file tools see an agent's memory. Commands do not."""
+"""Where file tools find an agent's memory. Commands have no access to it."""
 
 PROMPT = "AGENTS.md"
 TOOLS = "tools.json"
 READ_ONLY = frozenset({PROMPT, TOOLS})
-"""Views of what the agent's own row holds."""
+"""Views of settings in the agent's own row."""
 DIRECTORIES = ("knowledge", "skills")
 
-# ASCII only, outside of skills/: two names that look the same would be two files. No name begins
-# with a dot or a space, none ends with one, so that an exported folder is the same on every system.
+# ASCII only, outside of skills/: two names that look the same would be two files. A name does not
+# start with a space, "." or "-", and does not end with a space or ".". Therefore, an exported
+# folder is the same on every system.
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_. -]*[A-Za-z0-9_-])?")
 MAX_SKILL_NAME = 64
-# Letters and digits of any script, since skills are called so. Letters of these scripts look
-# alike: a name has those of one.
+# Letters and digits of any script, as in the names of skills. Letters of these scripts look alike:
+# a name uses only one of them.
 _SKILL = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _ALIKE = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC"})
 _CONTENT_TYPES = {".md": "text/markdown", ".json": "application/json", ".csv": "text/csv"}
 
 
 class InvalidPath(ValueError):
-    """No file of a memory can have this path. The message says what one may be."""
+    """No memory file can have this path. The message describes valid paths."""
 
 
 def check_path(path: str) -> str:
-    """`path` if it names a file that a memory may have. Raises `InvalidPath`."""
+    """Return `path` if a memory may have such a file. Raises `InvalidPath`."""
     if path in READ_ONLY:
         return path
     if len(path) > MAX_PATH_CHARACTERS:
@@ -81,7 +82,7 @@ def _check_skill(path: str, names: list[str]) -> str:
 
 
 def check_writable(path: str) -> str:
-    """`check_path`, and not one of the two that only show the agent's own settings."""
+    """Return `path` as `check_path` does. Also refuse the two views of the agent's settings."""
     if check_path(path) in READ_ONLY:
         raise InvalidPath(
             f"{path} is read-only: people change it in the agent's settings. "
@@ -91,6 +92,6 @@ def check_writable(path: str) -> str:
 
 
 def content_type_of(path: str) -> str:
-    """The media type by the name's ending; plain text where that is unknown."""
+    """Return the media type for the name's extension; plain text if it is unknown."""
     dot = path.rfind(".")
     return _CONTENT_TYPES.get(path[dot:].lower(), "text/plain") if dot > 0 else "text/plain"

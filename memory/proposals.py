@@ -1,4 +1,4 @@
-"""Edits of the memory as proposals: what a person is asked, and what the decision does."""
+"""Memory edits as proposals: the question for the approver, and the effect of the decision."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class MemoryEditKind(ProposalKind):
         edited_content(request.memory_edit, arguments)
 
     def check_right(self, request: ApprovalRequest, by: AbstractBaseUser) -> None:
-        # A memory that others' runs read is not for any user of the agent to change.
+        # If other people's runs read the memory, not every user of the agent may change it.
         agent = request.memory_edit.agent
         if not may_change_memory(by, agent):
             raise NotAllowed(
@@ -129,7 +129,7 @@ class MemoryEditKind(ProposalKind):
         return sum(len(text or "") for text in (edit.proposed_content, edit.previous_content))
 
     def shown(self, request: ApprovalRequest) -> dict[str, Any]:
-        """What a request of the kind `memory` would make of a file; null for the other kinds."""
+        """Return the change that a request of the kind `memory` proposes; null for other kinds."""
         edit = request.memory_edit
         return {**shown_edit(edit), "warnings": edit.warnings, "provenance": edit.provenance}
 

@@ -1,4 +1,4 @@
-"""What other features may import: folders of theirs in the memory."""
+"""The API for other features: their folders in the memory."""
 
 from memory.errors import Changed, MemoryRefused
 from memory.folders import Change, FileState, MemoryEntry, MemoryFolder, RevisionEntry

@@ -19,11 +19,11 @@ def memory_edit_review(
     findings: Sequence[Finding] = (),
     warnings: Sequence[str] = (),
 ) -> Review:
-    """`operation` on the memory file `path`.
+    """Return the review of `operation` on the memory file `path`.
 
-    `proposed` is the whole file as it would be, for `append` too, and None for `delete`;
-    `current` is None where there is no file. `findings` give places in `proposed`. `warnings` are
-    sentences. An operation that is none of write, append and delete is named as it is.
+    `proposed` is the whole file after the change, for `append` too, and None for `delete`;
+    `current` is None if there is no file. `findings` give places in `proposed`. `warnings` are
+    sentences. Operations other than write, append and delete appear under their own names.
     """
     verb = _VERBS.get(operation, f"{one_line(operation, 40).capitalize()}:")
     notes = [Note(one_line(warning), "warning") for warning in warnings]

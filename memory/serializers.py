@@ -1,4 +1,4 @@
-"""An agent's memory on the wire, and what may be asked of it."""
+"""Serializers of an agent's memory, and of the requests to its endpoints."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ MAX_REVISION = 2**31 - 1
 
 
 class FileListQuery(StrictSerializer):
-    """What people and agents have written, unless more is asked for."""
+    """Which files to list. The default is knowledge/, written by people and agents."""
 
     directory = serializers.ChoiceField(choices=["knowledge", "skills", "all"], default="knowledge")
 
 
 class FileBody(StrictSerializer):
-    """A whole file. `base_revision` is what the writer has seen, 0 for no file."""
+    """A whole file. `base_revision` is the revision that the writer has seen, 0 for no file."""
 
     content = Text(allow_blank=True)
     reason = Text(max_length=REASON_CHARACTERS, default="", allow_blank=True)
@@ -35,7 +35,7 @@ class DeleteQuery(StrictSerializer):
 
 
 class RevisionsQuery(StrictSerializer):
-    """The history of a file; with `number` one state of it. A cursor is a revision's number."""
+    """The history of a file; with `number`, one of its states. A cursor is a revision's number."""
 
     path = Text(max_length=4096)
     number = serializers.IntegerField(required=False, min_value=1, max_value=MAX_REVISION)
@@ -68,7 +68,7 @@ def show_file(file: ShownFile) -> dict[str, Any]:
 
 
 def show_change(path: str, revision: int, file: ShownFile | None) -> dict[str, Any]:
-    """What a change made: the last three are null where it deleted the file."""
+    """Return the result of a change: the last three values are null if the file is deleted."""
     return {
         "path": path,
         "revision": revision,
@@ -116,7 +116,7 @@ class MemoryFileShape(serializers.Serializer[object]):
 
 
 class MemoryChangeShape(serializers.Serializer[object]):
-    """What a change made. The last three are null where it deleted the file."""
+    """The result of a change. The last three values are null if the file is deleted."""
 
     path = serializers.CharField()
     revision = serializers.IntegerField()
@@ -126,14 +126,14 @@ class MemoryChangeShape(serializers.Serializer[object]):
 
 
 class RevisionShape(serializers.Serializer[object]):
-    """`by` is a user's name; `approval` the request whose decision made it."""
+    """`by` is a user's name; `approval` is the request whose decision made the revision."""
 
     number = serializers.IntegerField()
     operation = serializers.ChoiceField(choices=Operation.choices)
     size_bytes = serializers.IntegerField()
     is_deleted = serializers.BooleanField()
     reason = serializers.CharField()
-    # A declared field is taken off the class, so it does not hide `Field.source`.
+    # A declared field is removed from the class, so it does not hide `Field.source`.
     source = serializers.CharField()  # type: ignore[assignment]
     by = serializers.CharField(allow_null=True)
     approval = serializers.CharField(allow_null=True)
@@ -141,7 +141,7 @@ class RevisionShape(serializers.Serializer[object]):
 
 
 class RevisionContentShape(RevisionShape):
-    """One state of a file; `content` is null where it was deleted then."""
+    """One state of a file; `content` is null if this revision deleted it."""
 
     path = serializers.CharField()
     content = serializers.CharField(allow_null=True)

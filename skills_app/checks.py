@@ -1,4 +1,4 @@
-"""Django system checks of the places of skills: what lies there is told to agents."""
+"""Django system checks of the directories of skills, whose contents instruct agents."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from django.core.exceptions import ImproperlyConfigured
 from skills_app.settings import SkillSettings
 
 _PACKAGES = 500
-"""Directories within a directory of skills that are looked at."""
+"""Directories inside of a directory of skills that are checked."""
 
 
 @register(Tags.security)
 def check_skills(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """The settings are known, the directories readable and nobody's but their owners'."""
+    """Check that the settings are valid and that only the owners can write to the directories."""
     try:
         settings, store = SkillSettings.now(), SkillSettings.now().store_directory
     except ImproperlyConfigured:
-        return []  # which `check_vel_settings` says
+        return []  # `check_vel_settings` reports this
     return [*_check_directories(settings), *_check_store(store)]
 
 
@@ -34,7 +34,7 @@ def _check_directories(settings: SkillSettings) -> Iterator[CheckMessage]:
             with os.scandir(directory):
                 pass
         except OSError:
-            continue  # which `check_directories` says
+            continue  # `check_directories` reports this
         place = open_to_everybody(directory)
         if place is not None:
             yield Error(
@@ -46,10 +46,10 @@ def _check_directories(settings: SkillSettings) -> Iterator[CheckMessage]:
 
 
 def open_to_everybody(directory: Path) -> Path | None:
-    """The first place through which any account could change the skills in `directory`.
+    """Return the first path through which any account could change the skills in `directory`.
 
-    The directory, the packages right below it, and the directories above it, where those that
-    let everybody make files but not replace others' (as /tmp) do not count.
+    Checks the directory, the packages directly in it, and its parents. A sticky parent such as /tmp
+    is safe: everybody can create files there, but not replace those of others.
     """
     real = directory.resolve()
     for above in real.parents:
@@ -60,7 +60,7 @@ def open_to_everybody(directory: Path) -> Path | None:
         try:
             mode = place.lstat().st_mode
         except OSError:
-            continue  # gone at this moment
+            continue  # deleted since
         if mode & stat.S_IWOTH and not stat.S_ISLNK(mode):
             return place
     return None
@@ -85,7 +85,7 @@ def _check_store(store: Path) -> Iterator[CheckMessage]:
 
 
 def store_problem(store: Path) -> str:
-    """Why this account cannot write below `store`, which need not be there yet; else empty."""
+    """Return why this account cannot write to `store`, which need not exist; otherwise empty."""
     place = next(there for there in (store, *store.parents) if os.path.lexists(there))
     if not place.is_dir():
         return f"{place} is no directory"
@@ -96,16 +96,16 @@ def store_problem(store: Path) -> str:
 
 @register()
 def check_directories(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """The directories of the settings can be read."""
+    """Check that the directories of the settings are readable."""
     try:
         SkillSettings.now()
     except (ImproperlyConfigured, TypeError):
-        return []  # which `check_vel_settings` says
+        return []  # `check_vel_settings` reports this
     return [Error(problem, id="vel.E016") for problem in directory_problems()]
 
 
 def directory_problems() -> list[str]:
-    """Directories of skills of the settings that cannot be read: agents would lack their skills."""
+    """Return problems of the settings' unreadable directories: agents would lack their skills."""
     return [
         f'VEL_SKILLS_DIRS (settings.VEL_SKILLS["DIRECTORIES"]): {problem} Make the directory '
         "readable for this account, or take it out."

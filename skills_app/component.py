@@ -14,14 +14,14 @@ from skills_app.library.registry import SkillRegistry
 
 
 class SkillInjectionMode(StrEnum):
-    """Where the instructions of a loaded skill stand."""
+    """The place of the instructions of a loaded skill."""
 
     TOOL_RESULT = "tool_result"
     SYSTEM_PROMPT = "system_prompt"
 
 
 class SkillsMiddleware(BaseMiddleware):
-    """Tools to find and load the skills of directories and those that come with Vel."""
+    """Tools to find and load skills: those of directories and those of Vel."""
 
     name = "skills"
 
@@ -83,7 +83,7 @@ class SkillsMiddleware(BaseMiddleware):
         return {"deactivated": self.registry.deactivate(name)}
 
     def auto_detect_skill(self, query: str) -> str | None:
-        """The instructions of the skill that fits `query` best; None without `auto_load`."""
+        """Return the instructions of the skill that fits `query` best; None without `auto_load`."""
         skill = self.registry.find_skill(query) if self.auto_load else None
         return None if skill is None else self.load_skill(skill.name)
 

@@ -1,4 +1,4 @@
-"""The doctor's look at skills. Imported once Django is set up."""
+"""The doctor's check of skills. Imported after Django's set-up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PACKAGES_TOLD = 20
 
 
 def check_skills() -> Iterator[Finding]:
-    """What comes with Vel and lies in the directories can be taken, and can be unpacked."""
+    """Check that skills of Vel and of the directories are valid, and can be unpacked."""
     store = SkillSettings.now().store_directory
     place = next(there for there in (store, *store.parents) if there.exists())
     try:

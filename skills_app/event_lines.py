@@ -1,4 +1,4 @@
-"""The events of skills as lines of the terminal, for `vel` while a run goes on."""
+"""The events of skills as lines of the terminal, for `vel` during a run."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class SkillLoaded(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class SkillDeactivated(Event):
-    """The agent put a skill away."""
+    """The agent deactivated a skill."""
 
     type: ClassVar[str] = "skill.deactivated"
 

@@ -87,7 +87,7 @@ class SkillFolder(MemoryFolder):
                 _name(change.path),
                 change.content,
                 base_version=change.base_revision,
-                # Approved to be kept, not vouched for: a review says so of exactly these bytes.
+                # The approval allows to keep it, but is not a review of exactly these bytes.
                 trust=Trust.IMPORTED,
                 source=change.source,
                 by_id=change.by_id,
@@ -96,12 +96,12 @@ class SkillFolder(MemoryFolder):
 
 
 def _name(path: str) -> str:
-    """The skill of a checked path `skills/NAME.md`."""
+    """Return the skill of a checked path `skills/NAME.md`."""
     return path.removeprefix(SkillFolder.prefix).removesuffix(".md")
 
 
 def _operation(version: SkillVersion) -> str:
-    """What made a version, as far as its row tells: a restored one counts as written."""
+    """Return the operation of a version as its row shows it: a restore counts as a write."""
     if version.content is None:
         return Operation.DELETE.value
     return Operation.IMPORT.value if version.source == "import" else Operation.WRITE.value

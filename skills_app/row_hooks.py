@@ -1,4 +1,4 @@
-"""What skills do when runs and threads are copied, and when a caller names directories."""
+"""Hooks of skills for copies of runs and threads, and for callers' directories."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SkillRows(RowHooks):
 
 
 def _copy_active(source: Run, turn: int, thread: Thread) -> None:
-    """The skills that were loaded then, which may narrow the tools."""
+    """Copy the skills that were loaded then, which may narrow the tools."""
     runs = Run.objects.filter(thread=source.thread_id, number__lte=source.number)
     later = ToolCall.objects.filter(run=source, turn__gt=turn).values_list("call_id", flat=True)
     uses = SkillUse.objects.filter(run__in=runs).exclude(run=source, call_id__in=list(later))

@@ -1,4 +1,4 @@
-"""What the app has for each run."""
+"""The parts of the app in each run."""
 
 from skills_app.runs.session import RunSkills
 

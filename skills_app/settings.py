@@ -23,7 +23,7 @@ def directories(text: str) -> tuple[str, ...]:
 class SkillSettings(FeatureSettings):
     """Skills
 
-    These are in the dictionary `VEL_SKILLS`, and `VEL_SKILLS_` begins their environment variables.
+    These are in the dictionary `VEL_SKILLS`; their environment variables start with `VEL_SKILLS_`.
     Of 1,345 public packages the largest has 5.6 MB and 145 files. See [skills](skills.md).
     """
 
@@ -73,13 +73,13 @@ class SkillSettings(FeatureSettings):
     CATALOGUE_BYTES: Bytes = 6_000
     """Names and descriptions of skills in the system prompt."""
     CONTEXT_BYTES: Bytes = 100_000
-    """What the model receives when it loads a skill, with the skills that it requires."""
+    """Text that the model receives for a loaded skill, including the skills that it requires."""
     SUGGESTIONS: Count = 3
-    """Skills that are suggested to the model beside a message."""
+    """Skills that the model receives as suggestions with a message."""
 
     @property
     def store_directory(self) -> Path:
-        """Where unpacked skills are stored on this machine."""
+        """Return the directory of unpacked skills on this machine."""
         return Path(self.STORE) if self.STORE else DataSettings.now().DATA_DIR / "skills"
 
 

@@ -1,4 +1,4 @@
-"""The project. No process of it starts with another package in the place of Vel's `agents`."""
+"""The Django project of Vel. No process starts if another package replaces Vel's `agents`."""
 
 from velproject.own_agents import problem
 

@@ -1,4 +1,4 @@
-"""Users and groups in the admin, with what is changed of them in the audit log."""
+"""Users and groups in the admin. The audit log records each change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agents.services.audit import changes_between, record
 
 
 class Audited(admin.ModelAdmin):
-    """Writes an entry in the transaction of each save and removal."""
+    """Writes an audit entry in the transaction of each save and deletion."""
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         request._vel_before = _state(obj) if change else None  # type: ignore[attr-defined]
@@ -46,7 +46,7 @@ class Audited(admin.ModelAdmin):
 
 
 def _state(row: models.Model) -> dict[str, object] | None:
-    """What is stored of a user or group. Of a password only whether it is another one."""
+    """Return the stored values of a user or group. A password is only marked as set or not."""
     stored = type(row)._default_manager.filter(pk=row.pk).first()
     if isinstance(stored, User):
         return {
@@ -70,14 +70,14 @@ def _names(permissions: QuerySet[Any]) -> list[str]:
 
 
 class AuditedUserAdmin(Audited, UserAdmin):
-    """Django's own, and the audit log."""
+    """Django's own, with the audit log."""
 
     @transaction.atomic
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
         return super().user_change_password(request, id, form_url)
 
     def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        # The page of a password saves by itself and calls only this.
+        # The page for passwords saves directly and calls only this method.
         match = request.resolver_match
         if match is not None and match.url_name == "auth_user_password_change":
             record("user.password_changed", obj)
@@ -85,7 +85,7 @@ class AuditedUserAdmin(Audited, UserAdmin):
 
 
 class AuditedGroupAdmin(Audited, GroupAdmin):
-    """Django's own, and the audit log."""
+    """Django's own, with the audit log."""
 
 
 admin.site.unregister([User, Group])

@@ -8,6 +8,6 @@ class VelProjectConfig(AppConfig):
     verbose_name = "Vel"
 
     def ready(self) -> None:
-        # They register themselves.
+        # The checks register themselves at import.
         for name in ("environment", "exposure", "machines", "watching"):
             import_module(f"velproject.checks.{name}")

@@ -1,8 +1,9 @@
-"""What `vel up` starts: `python -m velproject.child web|workers`.
+"""A child process of `vel up`: `python -m velproject.child web|workers`.
 
-A child must not outlive its supervisor, however that ends. Its main process holds the reading end
-of a pipe whose writing end only the supervisor has: end of file means that the supervisor is gone.
-Processes that it forks in turn are killed by the kernel (Linux) when their parent dies.
+A child must not outlive its supervisor, however the supervisor ends. The child's main process holds
+the reading end of a pipe whose writing end only the supervisor has: end of file means that the
+supervisor has ended. The kernel (Linux) kills the processes that the child forks when their parent
+dies.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ SHARED = (
     "text_scanner.scanning",
     "sandbox.linux.egress.execution",
 )
-"""The engine, and what it imports at first use."""
+"""The engine, and the modules that it imports at first use."""
 
 
 def main() -> None:
@@ -57,20 +58,20 @@ def main() -> None:
 
 
 def end_with_supervisor(life_fd: int, grace: float) -> None:
-    """Wait for the supervisor's end, then stop as if told to, then kill what is left."""
+    """Wait for the supervisor's end, then stop as after SIGTERM, then kill the rest."""
     while os.read(life_fd, 1):
         pass
-    # Nothing can be said: standard output went to the supervisor.
+    # No message is possible: standard output went to the supervisor.
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(grace)
     os.killpg(0, signal.SIGKILL)
 
 
 def kill_forks_with_parent() -> None:
-    """Let every process forked from here on be killed when the one that forked it dies.
+    """Let the kernel kill every later fork of this process when its parent dies.
 
-    django-q2's workers do not look after their parents: killed hard, it would leave them behind.
-    Commands in sandboxes are started without a fork of Python's and have their own tie.
+    django-q2's workers do not watch their parents and would survive a SIGKILL of them. Commands in
+    sandboxes are not forked by Python and have their own protection.
     """
     if sys.platform != "linux":
         return
@@ -92,8 +93,8 @@ def kill_forks_with_parent() -> None:
 def imports_without_collection() -> Iterator[None]:
     """Keep the garbage collector away from imported modules, during the imports and after.
 
-    No module is ever released. The collector would take a fifth of the time of a start, and would
-    later write to memory that forked processes share.
+    No module is ever released. The collector would take a fifth of the start time, and would later
+    write to memory that forked processes share.
     """
     gc.disable()
     try:
@@ -106,7 +107,7 @@ def imports_without_collection() -> Iterator[None]:
 def set_up_without_admin() -> None:
     """Set Django up without the modules of the admin, which only pages need.
 
-    Processes that this one starts get the settings that were meant.
+    Processes that this one starts get the original settings.
     """
     meant = os.environ.setdefault("DJANGO_SETTINGS_MODULE", SETTINGS)
     if meant == SETTINGS:
@@ -118,10 +119,10 @@ def set_up_without_admin() -> None:
 
 
 def run_workers(life: Life | None = None) -> None:
-    """One cluster of workers until SIGTERM, which goes to this process alone.
+    """Run one cluster of workers until SIGTERM, which is sent to this process only.
 
-    The parent imports what the workers need, also what only some runs do: it costs more than a
-    second and memory that they then share.
+    The parent imports all modules of the workers, also those that only some runs need: the imports
+    take more than a second, and forked workers share their memory.
     """
     kill_forks_with_parent()
     with imports_without_collection():
@@ -132,7 +133,7 @@ def run_workers(life: Life | None = None) -> None:
 
 
 def preload_workers(life: Life) -> Cluster:
-    """Import what the workers of this installation need. Returns their cluster, not started."""
+    """Import what the workers of this installation need. Return their cluster, not started."""
     for module in import_module("agents.services.agent_definitions.model_servers").modules_wanted():
         import_module(module)
     for name in SHARED:
@@ -147,14 +148,14 @@ def preload_workers(life: Life) -> Cluster:
 
 
 def run_web(listen_fd: int, life: Life | None = None) -> None:
-    """Daphne on a socket that the supervisor has bound, so that a restart loses no connection."""
+    """Run Daphne on a socket that the supervisor has bound, so a restart loses no connection."""
     with imports_without_collection():
-        # The reactor must be there before anything else imports Twisted.
+        # The reactor must exist before anything else imports Twisted.
         server = import_module("velproject.web.server").PatientServer
         import_module("velproject.web.connection_pool").pool_connections()
         application = import_module("velproject.asgi").application
         slow_requests = import_module("velproject.web.slow_requests")
-        # The first request would import these otherwise.
+        # Otherwise, the first request would import these.
         _ = import_module("django.urls").get_resolver().url_patterns
     wanted = import_module("django.conf").settings.CONNECTIONS
     possible = slow_requests.connections_possible(wanted)

@@ -41,10 +41,10 @@ WORKER_SECONDS = 0.01
 
 
 class MortalLock:
-    """A lock of several processes, re-entrant, that is passed by when it is never released.
+    """A lock of several processes, re-entrant, that gives up waiting if it is never released.
 
-    Who passes by goes on without it: for a timer, the worst is one count that is lost. For one
-    thread a process, as django-q2 uses it.
+    The process then continues without the lock: for a timer, the worst result is one lost count.
+    Only one thread of each process may use it, as in django-q2.
     """
 
     def __init__(self, patience: float = PATIENCE) -> None:
@@ -55,7 +55,7 @@ class MortalLock:
     def acquire(self) -> bool:
         held = self._lock.acquire(timeout=self._patience)
         self._held.append(held)
-        # Known by now: the next look does not wait as long again.
+        # The holder counts as dead now: the next call waits less.
         self._patience = self._patience if held else 0.0
         return held
 
@@ -73,8 +73,8 @@ class MortalLock:
 def keep_connection() -> None:
     """Keep this process's connection to the queue's database.
 
-    The pusher looks for tasks ten times a second. With Django's default every look would open a
-    connection, and PostgreSQL would start a process for it.
+    The pusher looks for tasks ten times a second. With Django's default every query would open
+    a connection, and PostgreSQL would start a process for it.
     """
     wrapper = connections[Conf.ORM or "default"]
     given = wrapper.settings_dict
@@ -153,7 +153,7 @@ class VelSentinel(Sentinel):
     def reincarnate(self, process: Process) -> None:
         """Replace a process that is dead, or that hangs in a task."""
         name = self._names.pop(process, "")
-        if name and not process.is_alive():  # which waits for the process
+        if name and not process.is_alive():  # also reaps the process
             self._life.dead.append(name)
         super().reincarnate(process)
 
@@ -175,7 +175,8 @@ class VelCluster(Cluster):
 def modules_of_features() -> list[str]:
     """Return the modules that workers of this installation need for features.
 
-    Each is in a `preload.PRELOAD` of a feature. A database that is away may need all of them.
+    Each is in a `preload.PRELOAD` of a feature. If the database is unreachable, these are the
+    modules of all features.
     """
     try:
         return [
@@ -196,9 +197,9 @@ def _needed(preload: Preload) -> bool:
 
 
 def join_before_forks() -> None:
-    """Refuse to start workers that no host may have; `MachineRefused` says why.
+    """Raise `MachineRefused` with the reason if this host may not start workers.
 
-    A database that is away is the workers' own affair: they wait for it.
+    If the database is unreachable, workers may start: they wait for it themselves.
     """
     try:
         if MachineSettings.now().HOST:

@@ -28,10 +28,10 @@ _MAIL_PORTS = {"smtp": 25, "submission": 587, "smtps": 465}
 
 
 def database(url: str, directory: Path) -> dict[str, Any]:
-    """Django's DATABASES entry for `url`; an empty one is SQLite in the data directory.
+    """Return Django's DATABASES entry for `url`; an empty URL is SQLite in the data directory.
 
-    Accepts `sqlite:////absolute/path` and `postgresql://user:password@host:port/name?option=…`
-    (a socket directory as `?host=/run/postgresql`).
+    Accepts `sqlite:////absolute/path` and `postgresql://user:password@host:port/name?option=…` (a
+    socket directory as `?host=/run/postgresql`).
     """
     if not url:
         return sqlite_database(directory / "vel.sqlite3")
@@ -59,7 +59,7 @@ def database(url: str, directory: Path) -> dict[str, Any]:
 
 
 def storages(url: str) -> dict[str, Any]:
-    """Django's STORAGES; `vel` is what several hosts have in common, at `url`.
+    """Return Django's STORAGES; `vel` is the storage that several hosts share, at `url`.
 
     Accepts `s3://bucket/prefix?endpoint_url=…&region_name=…` (keys as boto3 finds them:
     AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, profiles, roles) and `file:///mounted/directory`.
@@ -99,7 +99,7 @@ def storages(url: str) -> dict[str, Any]:
 
 
 def mail_server(url: str) -> dict[str, Any]:
-    """Django's EMAIL settings for `url`; an empty one is port 25 of this machine.
+    """Return Django's EMAIL settings for `url`; an empty URL is port 25 of this machine.
 
     Accepts `submission://user:password@host` (STARTTLS, port 587), `smtps://user:password@host`
     (TLS from the start, port 465) and, without a password, `smtp://host` (port 25).

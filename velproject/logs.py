@@ -1,7 +1,7 @@
-"""One log line a record, as text or as JSON: time, level, logger, message, the fields of `extra`.
+"""Log records as one line of text or JSON: time, level, logger, message, the fields of `extra`.
 
-Whatever is logged stays one line, nothing in it can move a terminal's cursor or hides in it, and
-what looks like a key is masked.
+Each record stays on one line, contains no terminal codes or hidden characters, and text that looks
+like a key is masked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from agents.telemetry.secret_masks import mask_secrets
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 LONGEST = 10_000
-"""Characters of a message or a field; more is cut."""
+"""Characters of a message or a field; the rest is cut."""
 LONGEST_TRACEBACK = 50_000
 
 
@@ -65,7 +65,7 @@ class LineFormatter(logging.Formatter):
             f"{record.name} {message}{fields}"
         )
         if record.exc_info:
-            # Indented: what somebody has put into an error's text is no record of its own.
+            # Indented: text inside of an error must not look like a separate record.
             traceback = visible(_end_of(self.formatException(record.exc_info)))
             line += "\n" + indent(traceback, "  | ", _every)
         return line
@@ -81,9 +81,10 @@ def _one_line(text: str) -> str:
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line, ASCII only. `message`, `level`, `logger`, `time` are always there.
+    """One JSON object in each line, ASCII only, always with `message`, `level`, `logger` and
+    `time`.
 
-    A field of `extra` with such a name, or one that is no plain value, is left out.
+    A field of `extra` with one of these names, or without a plain value, is left out.
     """
 
     RESERVED: ClassVar = frozenset({"time", "level", "logger", "message", "pid", "exception"})
@@ -103,7 +104,7 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info:
             told["exception"] = _end_of(self.formatException(record.exc_info))
         # ASCII: line separators, terminal codes and lone surrogates are escaped like line breaks.
-        # Infinity is no JSON.
+        # JSON has no infinity.
         return json.dumps({name: _number(value) for name, value in told.items()})
 
 
@@ -121,7 +122,7 @@ def _message(record: logging.LogRecord) -> str:
 
 
 def _harmless(text: str) -> str:
-    # More than is kept is looked at: half a key at the cut does not look like one.
+    # The mask sees more text than is kept: half a key at the cut does not look like one.
     return mask_secrets(text[: 2 * LONGEST])[:LONGEST]
 
 

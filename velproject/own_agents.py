@@ -19,7 +19,7 @@ _OURS = Path(__file__).resolve().parent.parent / "agents"
 
 
 def problem() -> str:
-    """Return what is wrong and what to do, in one line; empty if nothing is wrong."""
+    """Return the problem and its repair in one line; empty if there is no problem."""
     spec = find_spec("agents")
     origin = spec.origin if spec is not None else None
     if origin is None:

@@ -2,7 +2,7 @@
 
 Every default is safe for a server that only this machine reaches; docs/settings.md lists the
 variables. `ServerSettings` declares those of this file, and the modules `settings` of the apps
-those of `VEL`. What makes a wider deployment unsafe is refused by `velproject.checks`.
+those of `VEL`. `velproject.checks` refuses settings that make a wider deployment unsafe.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ USE_I18N = True
 USE_TZ = True
 
 STATIC_URL = "static/"
-# Pages are served straight from the packages, so that nothing has to be collected first.
+# Pages are served straight from the packages, so that `collectstatic` is not needed.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 
@@ -110,7 +110,7 @@ SECURE_HSTS_SECONDS = _SERVER.HSTS_SECONDS
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
-# The database is the truth, so one process's memory is enough for what Channels itself passes on.
+# The database is authoritative, so the memory of one process is enough for Channels' own messages.
 CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
 
 REST_FRAMEWORK = {
@@ -131,7 +131,7 @@ Q_CLUSTER = {
     "orm": "default",
     "workers": WORKERS,
     # Measured: these pick up a wake-up within 50 ms, lose no task to a killed cluster, and leave
-    # retrying to the lease and the sweeper, which know what was done.
+    # retries to the lease and the sweeper, which know the completed steps.
     "poll": 0.1,
     "queue_limit": 1,
     "bulk": 1,
@@ -146,7 +146,7 @@ Q_CLUSTER = {
     "broker_class": "agents.queues.TaskQueue",
 }
 
-# That one web process has open at once: docs/limits.md.
+# Connections of one web process at the same time: docs/limits.md.
 CONNECTIONS = _SERVER.CONNECTIONS
 
 _OWN_APPS = INSTALLED_APPS[INSTALLED_APPS.index("agents") : INSTALLED_APPS.index("velproject")]
@@ -189,7 +189,7 @@ LOGGING = {
     },
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
-        # These log each request they make or task they take at INFO.
+        # These log each of their requests or tasks at INFO.
         "httpx": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},
         "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},

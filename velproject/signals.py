@@ -49,7 +49,7 @@ async def handling(numbers: Iterable[int], handle: Callable[[int], None]) -> Asy
 
 
 def _later(number: int, earlier: object) -> signal._HANDLER:
-    """The handler of a signal once it is not handled here any more."""
+    """Return the handler of a signal that is no longer handled here."""
     if number == signal.SIGINT and earlier != signal.SIG_IGN:
         return signal.default_int_handler
     # None: a handler of C code, which Python cannot restore.

@@ -1,4 +1,4 @@
-"""Noticing that work is due and nobody takes it, though the workers seem alive.
+"""Detection of due work that no worker takes, although the workers seem alive.
 
 For example, the processes of the cluster are stopped (SIGSTOP), or hang.
 """
@@ -23,18 +23,18 @@ from agents.settings import MachineSettings, WorkerSettings
 from agents.states import RunStatus
 
 Due = frozenset[tuple[str, str]]
-"""What waits to be taken: ("task" or "run", id)."""
+"""Work that waits for a worker: ("task" or "run", id)."""
 
 LONGEST_PATIENCE = 300.0
 MOST = 200
-"""Rows looked at: of more, some would have been taken."""
+"""The most rows that are examined: of more, some would have been taken."""
 
 
 def due_work() -> Due:
-    """Due tasks, runs whose driver was lost, and queued runs while workers have room for them.
+    """Return due tasks, runs that lost their driver, and queued runs for which workers have room.
 
-    Of several hosts each looks for what is its own, and not while it may begin nothing. On a full
-    disk nobody can take anything, and runs wait for room.
+    Each of several hosts only considers its own work, and none while it must not start work. On a
+    full disk the result is empty, since runs wait for space.
     """
     if is_used_up():
         return frozenset()
@@ -58,13 +58,13 @@ def due_work() -> Due:
     room = settings.WORKERS * WorkerSettings.now().RUNS_PER_WORKER
     driven = clocks.extra(where=[f"lease_until > {now_sql()}"])  # noqa: S610 - a constant
     if driven.count() < room:
-        oldest = queued.order_by("created_at")  # as they are taken
+        oldest = queued.order_by("created_at")  # in the order of the workers
         due |= {("run", pk) for pk in oldest.values_list("pk", flat=True)[:MOST]}
     return frozenset(due)
 
 
 def read_due_work() -> Due:
-    """`due_work` on a connection that is closed again, for a thread that comes and goes."""
+    """Return `due_work` on a connection that is closed again, for a short-lived thread."""
     try:
         return due_work()
     finally:
@@ -72,12 +72,12 @@ def read_due_work() -> Due:
 
 
 class StallWatch:
-    """Decides from looks at the due work whether it has stalled.
+    """Decides from repeated looks at the due work whether it has stalled.
 
-    Stalled means: for `patience` seconds there was due work, and none of what was due at the
-    beginning has been taken. A long queue that moves is no stall. What was restarted gets twice as
-    long each time, until something is taken: on a machine that is too busy to start workers within
-    the patience, each restart would be undone by the next.
+    Stalled means: for `patience` seconds there was due work, and all work that was due at the start
+    of this time still is. A long queue that moves is not stalled. Each restart doubles the patience
+    until work is taken: on a machine that is too busy to start workers within the patience, the
+    next restart would otherwise undo each restart.
     """
 
     def __init__(self, patience: float = 20.0, clock: Callable[[], float] = time.monotonic) -> None:
@@ -87,7 +87,7 @@ class StallWatch:
         self._since = 0.0
 
     def looks_stalled(self, due: Due) -> bool:
-        """Take one look. After True the watch begins anew."""
+        """Take one look and return whether the work has stalled. After True the time restarts."""
         now = self._clock()
         if not self._first <= due or not due:
             self._patience = self._usual

@@ -1,8 +1,8 @@
-"""What `vel up` becomes when everything is prepared: `python -m velproject.supervise`.
+"""The last stage of `vel up`, after all preparations: `python -m velproject.supervise`.
 
-The process that checks the settings and migrates has imported all of Vel by then, which the one
-that only watches children would keep in memory for ever. So it replaces itself: the same pid, the
-same output, the socket that is bound already, and half of the memory.
+The process that checks the settings and migrates has imported all of Vel, and would keep it in
+memory while it only watches its children. Therefore, it replaces itself: the same pid, the same
+output, the socket that is already bound, and half of the memory.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from velproject.child import imports_without_collection, set_up_without_admin
 
 
 def become_supervisor(bound: socket.socket, grace: float) -> NoReturn:
-    """Replace this process; `bound` listens, and is handed on as the environment is.
+    """Replace this process. The new one gets `bound`, which listens, and the environment.
 
-    Raises `OSError` where the interpreter cannot be started again.
+    Raises `OSError` if the interpreter cannot be started again.
     """
     bound.set_inheritable(True)
     options = ["--listen-fd", str(bound.fileno()), "--grace", str(grace)]
@@ -33,7 +33,7 @@ def become_supervisor(bound: socket.socket, grace: float) -> NoReturn:
 
 
 def main() -> int:
-    """Watch web and workers until told to stop. Returns the exit code."""
+    """Watch web and workers until a signal to stop. Return the exit code."""
     parser = argparse.ArgumentParser(prog="velproject.supervise")
     parser.add_argument("--listen-fd", type=int, required=True)
     parser.add_argument("--grace", type=float, required=True)
@@ -43,7 +43,7 @@ def main() -> int:
             set_up_without_admin()
         supervise = import_module("velproject.up").supervise
         asyncio.run(supervise(arguments.listen_fd, arguments.grace))
-    except KeyboardInterrupt:  # before it listens for signals: nothing has been started
+    except KeyboardInterrupt:  # before it handles signals: nothing has been started
         return INTERRUPTED
     return 0
 

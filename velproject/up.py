@@ -1,8 +1,8 @@
-"""The supervisor behind `vel up`: web and workers as children that are watched.
+"""The supervisor of `vel up`: it watches its children, web and workers.
 
-Each child leads a session of its own, so that Ctrl-C reaches the supervisor only. To stop one, its
-main process alone is signalled: django-q2 hangs when its whole group is. What is left after the
-grace period is killed with the group.
+Each child leads its own session, so that Ctrl-C reaches the supervisor only. To stop a child, the
+supervisor signals only its main process: django-q2 hangs if its whole group gets the signal. After
+the grace period, the supervisor kills the rest of the group.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from velproject.stalled import Due, StallWatch, read_due_work
 T = TypeVar("T")
 
 LOOK_SECONDS = 5.0
-"""How often the supervisor looks for due work that nobody takes."""
+"""How often the supervisor looks for due work that no worker takes."""
 STALL_GRACE = 10.0
 """Seconds that a stalled cluster gets to stop: a frozen pool never does."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds before a dead child is started again; doubled while children die without useful work."""
 OLD_ENOUGH = 30.0
-"""A child that lived so many seconds did not die of its start."""
+"""After this number of seconds, a child's death was not caused by its start."""
 DEATH_SECONDS = 10.0
 """How long the supervisor waits for the end of all processes of a killed child."""
 
@@ -54,12 +54,12 @@ def say(line: str, who: str = "vel") -> None:
 
 
 def as_record(line: str, who: str) -> str:
-    """A line as JSON: a child's own record as it is, anything else as the text of one."""
+    """Return a line as JSON: a child's own record unchanged, other text as the text of a record."""
     if line.startswith("{"):
         try:
             return json.dumps({**json.loads(line), "child": who})
         except (ValueError, RecursionError):
-            pass  # it only looks like one
+            pass  # it only looks like JSON
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     return json.dumps(
         {"time": now, "level": "INFO", "logger": "vel.up", "message": line, "child": who}
@@ -67,7 +67,7 @@ def as_record(line: str, who: str) -> str:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A bound and listening socket. Raises `OSError` (EADDRINUSE where the port is taken)."""
+    """Return a bound, listening socket. Raises `OSError` (EADDRINUSE if the port is in use)."""
     family, kind, protocol, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
@@ -182,17 +182,17 @@ class Child:
                 say(f"ended {count} leases of dead {self.name}")
 
     def ask_to_stop(self) -> None:
-        """SIGTERM for the main process alone."""
+        """Send SIGTERM to the main process alone."""
         if self.process is not None and self.process.returncode is None:
             self.process.send_signal(signal.SIGTERM)
 
     def kill_all(self) -> None:
-        """Kill its main process and whatever else is left of the session."""
+        """Kill its main process and the rest of its session."""
         if self.process is not None:
             kill_session(self.process.pid)
 
     async def stop(self, grace: float) -> bool:
-        """Stop it and all it started. False if it had to be killed."""
+        """Stop it and all processes that it started. Return False if it had to be killed."""
         process = self.process
         if process is None:
             return True
@@ -235,7 +235,7 @@ async def in_own_thread(function: Callable[..., T], *arguments: object) -> T:
 
 
 def kill_session(leader: int) -> None:
-    """Kill a group by its leader's pid. No other can have that number while a member lives."""
+    """Kill a group by its leader's pid. The pid cannot be reused while a member lives."""
     try:
         os.killpg(leader, signal.SIGKILL)
     except ProcessLookupError:
@@ -243,10 +243,10 @@ def kill_session(leader: int) -> None:
 
 
 class Supervisor:
-    """Keeps children alive until it is told to stop.
+    """Keeps children alive until a signal to stop.
 
     `read_due` returns the due work; it runs in a thread. `life_fd` is the writing end of the pipe
-    that children watch: it is closed by this process's end and by nothing else.
+    that children watch: only the end of this process closes it.
     """
 
     def __init__(
@@ -269,7 +269,7 @@ class Supervisor:
         self._hurry = asyncio.Event()
 
     async def run(self) -> None:
-        """Start the children and stay until SIGTERM or SIGINT; a second one does not wait."""
+        """Start the children and run until SIGTERM or SIGINT; after a second one, do not wait."""
         async with handling((signal.SIGTERM, signal.SIGINT, signal.SIGHUP), self._signalled):
             await self._run()
 
@@ -278,7 +278,7 @@ class Supervisor:
         keepers = [loop.create_task(self._keep(child)) for child in self._children]
         watcher = loop.create_task(self._watch_for_stalls())
         stopping = loop.create_task(self._stopping.wait())
-        # A keeper ends only by an error of its own.
+        # A keeper ends only after an error.
         until: list[asyncio.Task[Any]] = [stopping, *keepers]
         await asyncio.wait(until, return_when=asyncio.FIRST_COMPLETED)
         for task in (watcher, *keepers):
@@ -322,7 +322,7 @@ class Supervisor:
             if self._watch.looks_stalled(due):
                 say(f"{len(due)} pieces of work are due and nobody takes them: restarting workers")
                 self._on_stall.pause = FIRST_PAUSE  # this end is not a crash
-                # Its keeper sees the end and starts it again.
+                # Its keeper notices the end and starts it again.
                 await self._on_stall.stop(min(self._grace, STALL_GRACE))
 
     async def _stop_children(self) -> None:
@@ -346,8 +346,8 @@ class Supervisor:
 
 
 async def supervise(listen_fd: int, grace: float) -> None:
-    """Start web, on a socket that listens, and workers; stay until told to stop."""
-    # Nothing is ever written: its closing, by this process's end, is the message.
+    """Start web, on a listening socket, and workers; run until a signal to stop."""
+    # Nothing is ever written: the closing, by this process's end, is the message.
     life_read, life_write = os.pipe()
     common = ["--life-fd", str(life_read), "--grace", str(grace)]
     web = Child(
@@ -369,7 +369,7 @@ async def supervise(listen_fd: int, grace: float) -> None:
 
 
 def settle_dead_cluster(life: str) -> int:
-    """Settle the runs of a dead cluster. For a thread that comes and goes."""
+    """Settle the runs of a dead cluster. For a short-lived thread."""
     try:
         try:
             return settle_dead([life], own_executor())

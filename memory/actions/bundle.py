@@ -1,4 +1,4 @@
-"""An agent's memory as a folder, out and in again."""
+"""Export of an agent's memory to a folder, and import from one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from memory.queries.tree import list_memory_entries, memory_state
 
 @dataclass(frozen=True, slots=True)
 class ImportedFile:
-    """A file that differs from the memory's. `before` is None where the memory has none."""
+    """A file that differs from the memory's. `before` is None for a new file."""
 
     path: str
     content: str
@@ -37,9 +37,9 @@ class ImportedFile:
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """What an import would do. Files that only the memory has, `kept`, stay as they are.
+    """The changes that an import would make. Files that only the memory has, `kept`, do not change.
 
-    `prompt` is None when the folder has none, it is the same, or it was not asked for.
+    `prompt` is None if the folder has no prompt, if it is unchanged, or if it was not requested.
     """
 
     files: list[ImportedFile]
@@ -54,8 +54,8 @@ class ImportPlan:
 def export_memory(agent_id: str, directory: Path) -> list[str]:
     """Write the whole memory into a new directory and return the paths of its files.
 
-    Raises `InvalidRequest` when `directory` is not new or empty, and OSError; then nothing is
-    written.
+    Raises `InvalidRequest` if `directory` is not new or empty, and `OSError`. In both cases it
+    writes no files.
     """
     with transaction.atomic():
         files: dict[str, str] = {}
@@ -71,9 +71,10 @@ def export_memory(agent_id: str, directory: Path) -> list[str]:
 
 
 def plan_import(agent: Agent, directory: Path, *, with_prompt: bool = False) -> ImportPlan:
-    """What importing `directory` would change. Raises `InvalidRequest` when any of it cannot be.
+    """Return the changes that an import of `directory` would make.
 
-    Who calls it may read the agent's memory.
+    Raises `InvalidRequest` if any of them is impossible. The caller has checked that the person may
+    read the agent's memory.
     """
     try:
         folder = read_folder(directory)
@@ -110,10 +111,10 @@ def plan_import(agent: Agent, directory: Path, *, with_prompt: bool = False) -> 
 def carry_out_import(
     agent: Agent, plan: ImportPlan, *, by: AbstractBaseUser, accept_findings: bool = False
 ) -> dict[str, int]:
-    """Store all of `plan`, or nothing, and return the new revisions by path.
+    """Store all changes of `plan`, or none, and return the new revisions by path.
 
-    Raises `NotAllowed`, `InvalidRequest` (code `findings`) when findings are not accepted, and
-    `Conflict` (code `stale`) when a file is not what the plan was made on.
+    Raises `NotAllowed`, `InvalidRequest` (code `findings`) if findings are not accepted, and
+    `Conflict` (code `stale`) if a file has changed since the plan was made.
     """
     check_may_change(agent, by)
     require_accepted(plan.findings, accept_findings)
@@ -138,7 +139,7 @@ def carry_out_import(
 
 
 def _bytes_after(agent_id: str, files: list[ImportedFile]) -> int:
-    """Of the knowledge files, as the size rules count them."""
+    """Return the size of the knowledge files after the import, in bytes as the size rules count."""
     total = memory_bytes(agent_id)
     for file in files:
         if file.path.startswith("knowledge/"):

@@ -1,7 +1,7 @@
-"""What people do to an agent's memory by themselves: write, append, delete, restore.
+"""Changes that people make to an agent's memory directly: write, append, delete, restore.
 
-All doors for people call these, and the import of a folder `check_may_change`. What an agent
-asks for goes through `memory_edits` and a decision instead.
+All doors for people call these functions, and the import of a folder calls `check_may_change`.
+Edits that an agent proposes use `memory.actions.edits` and an approval request instead.
 """
 
 from __future__ import annotations
@@ -32,12 +32,11 @@ def write_file(
     source: str,
     reason: str = "",
 ) -> int:
-    """Make `content` the file at `path`, new or not, and return the revision it is at.
+    """Create or replace the file at `path`, and return its revision.
 
-    Content that the file has already makes no new revision. `base_revision` is the one that
-    `by` has seen (0: no file); None takes the file as it is. `source` names the door, as in
-    `memory.actions.files.Change`. Raises `NotAllowed`, `InvalidRequest`, and `Conflict` (code
-    `stale`) when the file has changed.
+    Unchanged content makes no new revision. `base_revision` is the revision that `by` has seen (0:
+    no file); None accepts any. `source` names the door, as in `memory.actions.files.Change`. Raises
+    `NotAllowed`, `InvalidRequest`, and `Conflict` (code `stale`) if the file has changed.
     """
     state = _current(agent, path, by, base_revision)
     if content == state.content:
@@ -52,9 +51,9 @@ def write_file(
 def append_to_file(
     agent: Agent, path: str, content: str, *, by: AbstractBaseUser, source: str, reason: str = ""
 ) -> int:
-    """Add `content` at the end of the file, on a line of its own, and return the new revision.
+    """Add `content` to the end of the file, on a new line, and return the new revision.
 
-    Makes the file where there is none. Raises as `write_file`.
+    Creates the file if it does not exist. Raises the same errors as `write_file`.
     """
     state = _current(agent, path, by, None)
     try:
@@ -78,9 +77,9 @@ def delete_file(
     base_revision: int | None = None,
     source: str,
 ) -> int:
-    """Delete the file at `path` and return the revision that says so. Its history stays.
+    """Delete the file at `path` and return the revision of the deletion. Its history stays.
 
-    Raises as `write_file`, and `NotFound` when there is no such file.
+    Raises the same errors as `write_file`, and `NotFound` if there is no such file.
     """
     state = _current(agent, path, by, base_revision)
     if state.content is None:
@@ -93,10 +92,10 @@ def delete_file(
 def restore_revision(
     agent: Agent, path: str, number: int, *, by: AbstractBaseUser, source: str
 ) -> int:
-    """Make the file what it was at revision `number`, as a new revision, and return that.
+    """Restore the file to revision `number` as a new revision, and return the new number.
 
-    Restoring a deletion deletes the file. Raises as `write_file`, `NotFound` when there is no
-    such revision, and `InvalidRequest` when the file is like that already.
+    Restoring a deletion deletes the file. Raises the same errors as `write_file`, `NotFound` if
+    there is no such revision, and `InvalidRequest` if the file has that content already.
     """
     state = _current(agent, path, by, None)
     try:
@@ -118,7 +117,7 @@ def restore_revision(
 
 
 def check_may_change(agent: Agent, by: AbstractBaseUser) -> None:
-    """Raise `NotAllowed` unless `by` may change what `agent` remembers."""
+    """Raise `NotAllowed` unless `by` may change the memory of `agent`."""
     if not may_change_memory(by, agent):
         raise NotAllowed(
             f"The memory of {agent.name} is changed by its owner, or by people with the "
@@ -127,7 +126,7 @@ def check_may_change(agent: Agent, by: AbstractBaseUser) -> None:
 
 
 def _current(agent: Agent, path: str, by: AbstractBaseUser, base_revision: int | None) -> FileState:
-    """The file as it is, for somebody who may change it and has seen `base_revision`."""
+    """Return the current file. Raise unless `by` may change it and has seen `base_revision`."""
     check_may_change(agent, by)
     try:
         state = memory_state(agent.pk, check_writable(path))

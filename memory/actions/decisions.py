@@ -1,7 +1,7 @@
-"""What a decision on an edit of the memory does: the decision itself makes the edit.
+"""Effects of a decision on a memory edit: the decision itself makes the edit.
 
-So there is no time between the two in which the file could change, the worker die or the run be
-cancelled.
+Therefore, no time passes between the two in which the file could change, the worker could die, or
+somebody could cancel the run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memory.models import MemoryEditRequest
 
 
 def carry_out_edit(request: ApprovalRequest, call: ToolCall, by_id: int) -> list[EventDraft]:
-    """Make an approved edit, and end its call with the news. Run and request are locked."""
+    """Make an approved edit, and end its call. The run and the request are locked."""
     edit = request.memory_edit
     content = edit.proposed_content
     changed = request.decision == Decision.EDIT
@@ -54,7 +54,7 @@ def carry_out_edit(request: ApprovalRequest, call: ToolCall, by_id: int) -> list
 
 
 def edited_content(edit: MemoryEditRequest, arguments: Any) -> str:
-    """Return the content of an edited file. Raise `InvalidRequest` for any other input."""
+    """Return the content of an edited file. Raises `InvalidRequest` for any other input."""
     content = (
         arguments.get("content") if isinstance(arguments, dict) and len(arguments) == 1 else None
     )
@@ -65,7 +65,7 @@ def edited_content(edit: MemoryEditRequest, arguments: Any) -> str:
 
 
 def _told(edit: MemoryEditRequest, revision: int, edited: str | None) -> str:
-    """What the model hears."""
+    """Return the result of the call for the model."""
     if edit.operation == "delete":
         return f"A person approved it: {edit.path} is deleted."
     if edited is None:

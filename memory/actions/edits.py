@@ -1,4 +1,4 @@
-"""Edits of an agent's memory: what one would make of it, and making it so."""
+"""Edits of an agent's memory: previews of their results, and their execution."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from memory.queries.tree import memory_state
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """`edit` with the file before (None: there is none) and after it (None: it is gone)."""
+    """An edit with the content before it (None: no file) and after it (None: deleted)."""
 
     edit: MemoryEdit
     before: str | None
@@ -34,9 +34,9 @@ class Proposal:
 
 
 def propose_edit(agent_id: str, edit: MemoryEdit) -> Proposal:
-    """What `edit` would make of the memory as it is now.
+    """Return the result that `edit` would have on the current memory.
 
-    Raises `InvalidRequest` when there is nothing to ask anybody about.
+    Raises `InvalidRequest` if the edit is invalid or would change nothing.
     """
     try:
         path = check_writable(edit.path)
@@ -53,7 +53,7 @@ def propose_edit(agent_id: str, edit: MemoryEdit) -> Proposal:
 
 
 def check_edited_content(agent_id: str, path: str, content: str) -> None:
-    """Refuse content that the file at `path` may not have. Raises `InvalidRequest`."""
+    """Raise `InvalidRequest` if the file at `path` may not have this content."""
     try:
         check_content(content)
         folder = _folder_of(path)
@@ -66,7 +66,7 @@ def check_edited_content(agent_id: str, path: str, content: str) -> None:
 
 
 def record_proposal(request: ApprovalRequest, turn: int, proposal: Proposal) -> MemoryEditRequest:
-    """Store what a request for approval asks for."""
+    """Store the edit that a request for approval proposes."""
     edit, run = proposal.edit, request.run
     return MemoryEditRequest.objects.create(
         agent_id=run.agent_version.agent_id,
@@ -89,7 +89,7 @@ def record_proposal(request: ApprovalRequest, turn: int, proposal: Proposal) -> 
 
 
 def asked_edit(request: MemoryEditRequest) -> MemoryEdit:
-    """The edit as the model asked for it, whatever file it met."""
+    """Return the edit as the model requested it, independent of the current file."""
     return MemoryEdit(
         path=request.path,
         operation=cast(EditOperation, request.operation),
@@ -99,15 +99,15 @@ def asked_edit(request: MemoryEditRequest) -> MemoryEdit:
 
 
 def is_current(request: MemoryEditRequest) -> bool:
-    """Whether the file still is what the person was shown as the state before."""
+    """Return whether the file is still at the revision that the request shows."""
     return memory_state(request.agent_id, request.path).revision == request.base_revision
 
 
 def apply_edit(request: MemoryEditRequest, content: str | None, *, by_id: int) -> int:
     """Make an approved edit the file's next revision and return its number.
 
-    `content` is what was approved, edited or not. Raises `Conflict` (code `stale`) when the file
-    has changed, `InvalidRequest` when the content does not fit.
+    `content` is the approved content, edited or not. Raises `Conflict` (code `stale`) if the file
+    has changed, and `InvalidRequest` if the content is invalid.
     """
     return change_memory(
         request.agent_id,
@@ -126,9 +126,9 @@ def apply_edit(request: MemoryEditRequest, content: str | None, *, by_id: int) -
 
 @transaction.atomic
 def change_memory(agent_id: str, change: Change) -> int:
-    """`change` as the next revision of a file; its number.
+    """Store `change` as the next revision of a file and return its number.
 
-    For all doors. The caller has checked that the person may. Raises `InvalidRequest` and
+    All doors use it. The caller has checked the person's permission. Raises `InvalidRequest` and
     `Conflict` (code `stale`).
     """
     try:
@@ -137,7 +137,7 @@ def change_memory(agent_id: str, change: Change) -> int:
     except (InvalidPath, MemoryRefused) as problem:
         raise _as_service_error(problem) from None
     agent = Agent.objects.get(pk=agent_id)
-    # The revisions keep the contents: here is who, and from which door.
+    # The revisions keep the contents. The audit entry records the person and the door.
     record(
         "memory.changed",
         agent,
@@ -158,7 +158,10 @@ def _stored(agent_id: str, change: Change) -> int:
 
 
 def _folder_of(path: str) -> MemoryFolder | None:
-    """The folder of a feature that the file is in. Raises `MemoryRefused` if nobody has it."""
+    """Return the feature's folder that contains the file; None below knowledge/.
+
+    Raises `MemoryRefused` if no installed feature has the folder.
+    """
     folder = folder_of(path)
     if folder is None and not path.startswith("knowledge/"):
         raise MemoryRefused(

@@ -1,4 +1,4 @@
-"""The one way in which a file of a memory changes: a new revision on top of a known one."""
+"""The only code that changes a memory file: it adds a revision to a known one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memory.queries.state import file_state
 
 
 def check_content(content: str) -> None:
-    """Refuse what no file may hold. Raises `InvalidEdit`."""
+    """Raise `InvalidEdit` for content that no file may have."""
     if "\x00" in content:
         raise InvalidEdit("The content holds a NUL character, which no file may.")
     try:
@@ -30,7 +30,7 @@ def check_content(content: str) -> None:
 
 
 def check_place(agent_id: str, path: str) -> None:
-    """Refuse a new file where an exported folder could not hold it. Raises `InvalidEdit`."""
+    """Raise `InvalidEdit` for a new file that an exported folder could not contain."""
     taken = list(MemoryFile.objects.filter(agent_id=agent_id).values_list("path", flat=True))
     if path in taken:
         return
@@ -51,9 +51,9 @@ def check_place(agent_id: str, path: str) -> None:
 def store_change(agent_id: str, change: Change) -> int:
     """Make `change` the file's next revision and return its number.
 
-    Raises `InvalidEdit` (size, place, nothing to delete) and `Changed` when the file is not at
-    `base_revision`, also when another change commits at the same moment. The path is checked
-    already. Nothing is half-done.
+    Raises `InvalidEdit` (size, place, no file to delete), and `Changed` if the file is not at
+    `base_revision`, also when another change commits at the same moment. The caller has checked the
+    path. An error leaves no partial change.
     """
     if change.content is not None:
         check_content(change.content)

@@ -1,4 +1,4 @@
-"""One file of an agent's memory, with its content, as people's doors show it."""
+"""One file of an agent's memory with its content, as doors show it to people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memory.queries.tree import memory_state
 
 @dataclass(frozen=True, slots=True)
 class ShownFile:
-    """A file as it is now. `revision` is 0 for the two read-only ones, which have none."""
+    """A current file. `revision` is 0 for the two read-only files, which have no revisions."""
 
     path: str
     content: str
@@ -30,14 +30,14 @@ class ShownFile:
 
 
 def memory_file(agent_id: str, path: str) -> ShownFile | None:
-    """The file at `path`, None where there is none. Raises `memory.paths.InvalidPath`."""
+    """Return the file at `path`, None if it does not exist. Raises `memory.paths.InvalidPath`."""
     check_path(path)
     state = memory_state(agent_id, path)
     if state.content is None:
         return None
     updated_at = _updated_at(agent_id, path)
     if updated_at is None:
-        return None  # deleted at this moment
+        return None  # deleted since the first query
     return ShownFile(
         path=path,
         content=state.content,
@@ -49,7 +49,7 @@ def memory_file(agent_id: str, path: str) -> ShownFile | None:
 
 
 def _updated_at(agent_id: str, path: str) -> datetime | None:
-    """When the file at `path` got the content that it has. Of the settings: their last version."""
+    """Return when the file got its content; for the settings, when their last version was made."""
     if path in READ_ONLY:
         version = AgentVersion.objects.filter(agent_id=agent_id).order_by("-number").first()
         return version.created_at if version else Agent.objects.get(pk=agent_id).updated_at

@@ -1,4 +1,4 @@
-"""Where the text that a run has read came from, for the person who judges what it wants to keep."""
+"""Sources of the text that a run has read, for the person who decides on its proposals."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from agents.models import Effect, Run, ToolCall
 from agents.states import ToolCallStatus
 
 MAX_CALLS = 1_000
-"""So many of the thread's latest calls are looked at."""
+"""Only this number of the thread's latest calls is examined."""
 MAX_SOURCES = 50
 SOURCE_CHARACTERS = 200
 _OF_ITS_OWN = frozenset({"write_todos", "read_todos", "list_memory", "write_memory"})
-"""Tools whose results hold nothing that others wrote."""
+"""Tools whose results contain no text of other people."""
 _NAMING = ("path", "file_path", "url", "command", "code", "query", "sql", "task", "pattern")
-"""The inputs that say what was read."""
+"""The inputs that name the source of the text."""
 
 
 def untrusted_sources(run: Run) -> list[dict[str, Any]]:
-    """`[{step, tool, source}]`: the thread's calls whose results others may have written.
+    """Return `[{step, tool, source}]` of calls with results that others may have written.
 
-    The latest come first, each source once; the last entry says how many more there are.
+    The calls are those of the thread, the latest first. Each source occurs once; the last entry
+    contains the number of further sources.
     """
     calls = (
         ToolCall.objects.filter(

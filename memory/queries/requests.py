@@ -1,4 +1,4 @@
-"""A request to change the memory as every door shows it, with what the scanner says of it."""
+"""A request to change the memory as every door shows it, with the scanner's findings."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from memory.models import KIND, MemoryEditRequest
 from text_scanner import detect_suspicious_patterns
 
 NOTE = "note"
-"""A severity that the page shows and programs are spared."""
+"""A severity that the page shows and the API omits."""
 
 
 def shown_edit(edit: MemoryEditRequest) -> dict[str, Any]:
-    """`path, operation, current_content, proposed_content, reason, suspicious_flags`.
+    """Return `path, operation, current_content, proposed_content, reason, suspicious_flags`.
 
-    `current_content` is None for a new file, `proposed_content` None for a deletion and otherwise
-    the whole file as it would be, whatever the operation.
+    `current_content` is None for a new file. `proposed_content` is None for a deletion, and
+    otherwise the whole file after the change, for every operation.
     """
     return {
         "path": edit.path,
@@ -34,19 +34,19 @@ def shown_edit(edit: MemoryEditRequest) -> dict[str, Any]:
 
 
 def suspicious_flags(content: str | None) -> list[dict[str, str]]:
-    """`{pattern, match, description, severity}` of each warning or danger in `content`."""
+    """Return `{pattern, match, description, severity}` of each warning or danger in `content`."""
     return [dict(flag) for flag in _flags(content)] if content else []
 
 
 @lru_cache(maxsize=64)
 def _flags(content: str) -> tuple[dict[str, str], ...]:
-    # A list of requests is asked for again and again, and a full file takes tens of milliseconds.
+    # Clients poll the list of requests, and a scan of a full file takes tens of milliseconds.
     found = detect_suspicious_patterns(content)
     return tuple(flag for flag in found if flag["severity"] != NOTE)
 
 
 def pending_memory_requests(user: Person, agent_id: str) -> QuerySet[ApprovalRequest]:
-    """Requests to change this agent's memory that wait and that `user` may see, oldest first."""
+    """Return pending requests for this agent's memory that `user` may see, oldest first."""
     return (
         approvals_for(user)
         .filter(

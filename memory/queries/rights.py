@@ -1,4 +1,4 @@
-"""Who may change what an agent remembers."""
+"""The permission to change an agent's memory."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from agents.selectors.visible import is_approver
 
 
 def may_change_memory(user: AbstractBaseUser, agent: Agent) -> bool:
-    """Whether `user` may decide what `agent` remembers: its owner, and its approvers."""
+    """Return whether `user` may change the memory of `agent`: its owner and its approvers may."""
     return agent.owner_id == user.pk or is_approver(user, agent.pk)

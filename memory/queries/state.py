@@ -1,4 +1,4 @@
-"""A file of a memory as it is now, and how much a memory holds."""
+"""The current state of a memory file, and the size of a memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memory.models import MemoryFile, MemoryRevision
 
 
 def file_state(agent_id: str, path: str) -> FileState:
-    """The file as it is now. `path` is a checked one."""
+    """Return the current file. `path` is a checked path."""
     latest = (
         MemoryRevision.objects.filter(agent_id=agent_id, path=path)
         .order_by("-number")
@@ -20,6 +20,6 @@ def file_state(agent_id: str, path: str) -> FileState:
 
 
 def memory_bytes(agent_id: str, *, without: str = "") -> int:
-    """What an agent's files take, the file at `without` not counted."""
+    """Return the size of an agent's files in bytes, without the file at `without`."""
     files = MemoryFile.objects.filter(agent_id=agent_id).exclude(path=without)
     return files.aggregate(total=Sum("size_bytes"))["total"] or 0

@@ -16,7 +16,7 @@ from memory.queries.state import file_state
 
 
 def memory_state(agent_id: str, path: str) -> FileState:
-    """The file at `path` as it is now. Raises `memory.paths.InvalidPath` for an impossible one.
+    """Return the current file at `path`. Raises `memory.paths.InvalidPath` for an invalid path.
 
     The two read-only files have no revision.
     """
@@ -31,13 +31,13 @@ def memory_state(agent_id: str, path: str) -> FileState:
 
 
 def _tools_json(agent_id: str) -> str:
-    """The tools that the agent is configured with; null means all of its profile."""
+    """Return the tools that the agent is configured with; null means all of its profile."""
     agent = Agent.objects.get(pk=agent_id)
     return json.dumps({"profile": agent.profile, "tools": agent.tools}, indent=2) + "\n"
 
 
 def list_memory_entries(agent_id: str, directory: str = "") -> list[MemoryEntry]:
-    """The files below `directory` (all without one), in the order of their paths."""
+    """Return the files below `directory` (all files if it is empty), sorted by path."""
     prefix = f"{directory.strip('/')}/" if directory.strip("/") else ""
     entries: list[MemoryEntry] = []
     if not prefix:
@@ -65,7 +65,7 @@ def list_memory_entries(agent_id: str, directory: str = "") -> list[MemoryEntry]
 
 
 def memory_revisions(agent_id: str, path: str) -> list[RevisionEntry]:
-    """Every state of the file at `path`, the latest first.
+    """Return every state of the file at `path`, the latest first.
 
     The two read-only files have none. Raises `memory.paths.InvalidPath`.
     """
@@ -94,9 +94,9 @@ def memory_revisions(agent_id: str, path: str) -> list[RevisionEntry]:
 
 
 def _approvals_by_revision(agent_id: str, path: str) -> dict[int, str]:
-    """The decided requests by the revision that each has made.
+    """Return the decided requests by the revision that each has made.
 
-    An approved edit is the revision after the one it builds on, or is refused.
+    An approved edit either makes the revision after its base revision, or is refused.
     """
     requests = ApprovalRequest.objects.filter(
         memory_edit__agent_id=agent_id,
@@ -108,7 +108,7 @@ def _approvals_by_revision(agent_id: str, path: str) -> dict[int, str]:
 
 
 def revision_content(agent_id: str, path: str, number: int) -> str | None:
-    """The file as it was at a revision, None where that deleted it.
+    """Return the file at a revision, None if that revision deleted it.
 
     Raises `memory.paths.InvalidPath` and `memory.errors.NoSuchFile`.
     """

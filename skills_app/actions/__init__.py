@@ -1,1 +1,1 @@
-"""Every change of the rows of skills, and who may make it."""
+"""All changes to the rows of skills, and the permissions for them."""

@@ -1,4 +1,4 @@
-"""Keeping the disk: unpacked skills that no run needs."""
+"""Clean-up of the disk: unpacked skills that no run needs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from skills_app.models import RunSkillSet
 
 DAY = 86_400.0
 MIN_DAYS = 1
-"""A run of another database that shares the store may have just begun."""
+"""A run of another database that shares the store may have just started."""
 
 
 def prune_unpacked_skills(days: int, *, apply: bool) -> list[str]:
-    """Remove sets that nobody asked for in `days` days; returns paths. Raises OSError.
+    """Remove sets that no run has requested in `days` days; return paths. Raises OSError.
 
-    Those of runs that have not ended stay: a driver may have them mounted.
+    Sets of runs that have not ended stay: a driver may have them mounted.
     """
     active = RunSkillSet.objects.exclude(run__status__in=ENDED_RUNS).order_by()
     sets = active.values_list("skill_set_id", flat=True).distinct()

@@ -1,7 +1,7 @@
-"""Which directories of the host hold skills of a run, and which may not.
+"""Rules for the directories of the host that may contain the skills of a run.
 
-What lies in them is trusted as `local`: whoever can write there teaches the agent. So it is no
-place that the agent's own commands and file tools write to.
+Their contents are trusted as `local`: everyone who can write there can instruct the agent.
+Therefore, the agent's own commands and file tools must not be able to write there.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from skills_app.library.scopes import directory_scope
 from skills_app.settings import SkillSettings
 
 MAX_DIRECTORIES = 20
-"""That one caller names for a thread."""
+"""Directories that one caller may name for a thread."""
 MAX_PATH = 1000
 
 
 def check_skill_directories(directories: Sequence[str], workspace_path: str) -> None:
     """Raise `InvalidRequest` for paths that may not be a thread's directories of skills.
 
-    That they are there is not looked at: it is told when a run begins, by the host that has it.
+    Does not check that they exist: the host of a run checks that when the run starts.
     """
     if len(directories) > MAX_DIRECTORIES:
         raise InvalidRequest(f"{len(directories)} directories of skills; name {MAX_DIRECTORIES}.")
@@ -41,10 +41,10 @@ def check_skill_directories(directories: Sequence[str], workspace_path: str) -> 
 
 
 def usable_directories(run: Run) -> tuple[list[str], list[SourceRead]]:
-    """(directories of skills that this run has, those that are refused, each with the reason).
+    """Return (this run's directories of skills, the refused ones with reasons).
 
-    Of the settings first, then of the caller. Looked at again for each run: a link may lead
-    elsewhere now.
+    The directories of the settings come first, then those of the caller. They are checked again for
+    each run: a link may have a new target.
     """
     named = dict.fromkeys([*SkillSettings.now().DIRECTORIES, *run.thread.skill_directories])
     usable: list[str] = []
@@ -59,7 +59,7 @@ def usable_directories(run: Run) -> tuple[list[str], list[SourceRead]]:
 
 
 def _writable_place(path: str, workspace_path: str) -> Path | None:
-    """The place that agents write to and that `path` has a part of, or is a part of."""
+    """Return the writable place that contains `path` or is inside of it."""
     directory = Path(path).resolve()
     places = [DataSettings.now().workspaces, *([Path(workspace_path)] if workspace_path else [])]
     for location in map(Path.resolve, places):

@@ -1,4 +1,4 @@
-"""A version of a skill as an archive for any other program."""
+"""Export of a version of a skill as an archive for other programs."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from skills_app.models import SkillVersion, Trust
 
 @dataclass(frozen=True, slots=True)
 class ExportedSkill:
-    """A zip and the name of its file."""
+    """A zip and its file name."""
 
     name: str
     data: bytes
 
 
 def export_version(version: SkillVersion) -> ExportedSkill:
-    """`version`, its head written to the letter of the specification.
+    """Return `version` as a zip; its head follows the specification strictly.
 
-    Raises `Conflict`: one in quarantine is not given away, and a head may be too long.
+    Raises `Conflict` for a version in quarantine, and for a head that is too long.
     """
     head = version.fields
     if version.trust == Trust.QUARANTINED:

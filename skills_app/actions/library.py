@@ -1,6 +1,7 @@
-"""Skills as people bring them in, vouch for them, take them away, and give them to agents.
+"""Import, deletion and enabling of skills by people.
 
-All doors call these. Nothing of a package is run; what the scan finds stands in its version.
+All doors use these functions. They run no code of a package; the findings of its scan are stored in
+its version.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ _TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """`created` is false where the skill has just these bytes already.
+    """`created` is false if the skill already has exactly these bytes.
 
     `waits`: agents do not get `version` until somebody accepts it.
     """
@@ -73,11 +74,11 @@ def import_skill(
     accept: bool = False,
     reason: str = "",
 ) -> Imported:
-    """Take `package` into the library, or as a skill of `agent`'s own.
+    """Import `package` into the library, or as `agent`'s own skill.
 
-    The first version of a skill is accepted. A later one of the library waits, unless `accept`
-    and `by` may review. What the scan finds dangerous is quarantined, and waits. `source` names
-    the door, `origin` the file or address. Raises `NotAllowed` and `Conflict` (codes
+    The first version of a skill is accepted. A later version in the library waits, unless `accept`
+    is set and `by` may review. A package with dangerous findings is quarantined, and waits.
+    `source` names the door, `origin` the file or address. Raises `NotAllowed` and `Conflict` (codes
     `name_taken`, `duplicate`, `lookalike`, `stale`).
     """
     if agent is None:
@@ -151,7 +152,7 @@ def _record_import(
 
 
 def _same_bytes(skill: Skill, content_hash: str) -> SkillVersion | None:
-    """The current or the latest version, where it has just these bytes."""
+    """Return the current or the latest version if it has exactly these bytes."""
     current = skill.current
     if current is not None and current.content_hash == content_hash:
         return current
@@ -163,10 +164,11 @@ def _same_bytes(skill: Skill, content_hash: str) -> SkillVersion | None:
 def delete_skill_of_library(
     skill_id: int, *, by: AbstractBaseUser, base_version: int | None = None, source: str = "api"
 ) -> SkillVersion:
-    """Delete a skill of the library; the version that says so. Its earlier ones stay for runs.
+    """Delete a skill of the library and return the deleting version. Earlier ones stay for runs.
 
-    No agent has it any more, also not when one of this name is imported again. `base_version` is
-    the version that `by` has seen. Raises `NotAllowed`, `NotFound`, `Conflict` (code `stale`).
+    All agents lose it, and do not get it back if a skill of this name is imported again.
+    `base_version` is the version that `by` has seen. Raises `NotAllowed`, `NotFound`, `Conflict`
+    (code `stale`).
     """
     check_may_manage(by)
     skill = Skill.objects.select_for_update().filter(pk=skill_id, scope=LIBRARY).first()
@@ -185,12 +187,12 @@ def delete_skill_of_library(
 def set_enabled(agent: Agent, skill_id: int, enabled: bool, *, by: AbstractBaseUser) -> None:
     """Turn a skill on or off for `agent`, from its next run on.
 
-    Raises `NotAllowed`, `NotFound` for what the agent cannot have, and `Conflict` (codes
-    `quarantined`, `waits`) for turning on what no agent gets.
+    Raises `NotAllowed`, `NotFound` for a skill that the agent cannot have, and `Conflict` (codes
+    `quarantined`, `waits`) for enabling a skill that no agent can get.
     """
     check_may_change(agent, by)
     scopes = scopes_of(agent.pk, built_in=agent.builtin_skills, directories=())
-    # The lock: a quarantine at this moment comes before or after, not between.
+    # The lock: a concurrent quarantine happens before or after, not in between.
     skill = (
         Skill.objects.select_for_update()
         .filter(pk=skill_id, scope__in=scopes, is_deleted=False)
@@ -226,10 +228,10 @@ def _require_usable(skill: Skill) -> None:
 
 
 def sync_shared_skills() -> dict[str, list[str]]:
-    """Make the rows of built-in skills and of the settings' directories what is there now.
+    """Update the rows of built-in skills and of the settings' directories from their files.
 
-    Each run does so; a page that lists skills before the first run may, too. Returns what was
-    left out, as messages by path.
+    Each run does so, and so do pages that list skills. Returns the omitted skills, as messages by
+    path.
     """
     problems: dict[str, list[str]] = {}
     for read in shared_sources():
@@ -240,12 +242,12 @@ def sync_shared_skills() -> dict[str, list[str]]:
             # Each package is a transaction: one around all would hold locks against a driver's.
             sync_source(read)
         except SkillChanged:
-            continue  # another process stores the same directory at this moment
+            continue  # another process is storing the same directory
     return problems
 
 
 def as_service_error(problem: SkillRefused) -> ServiceError:
-    """What doors know, for what the library of skills refuses."""
+    """Return the service error for an error of the library of skills."""
     if isinstance(problem, SkillChanged):
         return Conflict(str(problem), code="stale")
     assert isinstance(problem, InvalidSkill)

@@ -1,4 +1,4 @@
-"""Names of skills that are taken, or that a reader would take for another."""
+"""Checks of skill names: not taken, and not easily confused with another name."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from skills_app.settings import SkillSettings
 
 
 def shared_sources() -> list[SourceRead]:
-    """What comes with Vel and what lies in the settings' directories, as it is now.
+    """Return the current skills of Vel and of the settings' directories.
 
-    Their rows are made by the next run: a name is theirs before that. Not for a transaction.
+    The next run stores their rows, but they own their names already. Do not call it in a
+    transaction.
     """
     return read_sources(SkillSettings.now().DIRECTORIES, built_in=True)
 
@@ -29,10 +30,10 @@ def shared_sources() -> list[SourceRead]:
 def check_name(
     name: str, sources: Sequence[SourceRead], *, agent_id: str | None = None, new: bool = True
 ) -> None:
-    """Raise `Conflict` when a skill of the library, or of an agent, may not be called `name`.
+    """Raise `Conflict` if a skill of the library, or of an agent, may not have this `name`.
 
     Codes: `name_taken` by a built-in; `duplicate`: the agent has a skill of this name, or could
-    have it, or (with `new`) owns one; `lookalike`: a reader would not tell it from another.
+    have it, or (with `new`) owns one; `lookalike`: readers could confuse it with another name.
     """
     taken = _names(sources, agent_id)
     holders = taken.get(name, [])
@@ -58,7 +59,7 @@ def check_name(
 
 
 def _names(sources: Sequence[SourceRead], agent_id: str | None) -> dict[str, list[str]]:
-    """Names with their scopes: of all that is shared, and of the agent's own skills."""
+    """Return names with their scopes: those of shared skills, and of the agent's own ones."""
     scopes = [
         BUILT_IN,
         LIBRARY,

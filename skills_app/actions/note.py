@@ -1,7 +1,7 @@
-"""The note by which the model hears that its skills are others than in the last run.
+"""The message to the model about changes of its skills since the last run.
 
-It stands in the conversation as Vel's own word, and parts of it are what authors of packages
-wrote: descriptions are cut, quoted, and hold none of the marks that begin or end such a note.
+It is in the conversation as Vel's own text, but contains text by the authors of packages: their
+descriptions are cut, quoted, and stripped of the marks that start or end such a message.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _REPLACED = str.maketrans({"[": "(", "]": ")", "“": "'", "”": "'", '"': "'",
 
 
 def change_note(before: Mapping[str, PinnedSkill], now: Mapping[str, PinnedSkill]) -> str:
-    """What is new, changed and gone, in one line; "" where nothing is."""
+    """Return the new, changed and removed skills in one line; empty without changes."""
     new = [f"{name} (“{_quoted(now[name].description)}”)" for name in now if name not in before]
     changed = [
         name

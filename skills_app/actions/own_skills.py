@@ -1,7 +1,7 @@
-"""Skills that an agent owns, as people write them, and what an agent is to have no more.
+"""Creation, change and removal of an agent's own skills by people.
 
-What a person writes is theirs to answer for: the scan's findings are recorded with the version,
-for whoever looks at it, and never quarantine it by themselves.
+The person is responsible for the content: the scan's findings are stored with the version for later
+readers, and do not put it into quarantine.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def create_own_skill(
     by: AbstractBaseUser,
     source: str = "api",
 ) -> Skill:
-    """A new skill that only `agent` has; "PDF Processing" is called pdf-processing.
+    """Create a skill for `agent` only; "PDF Processing" gets the name pdf-processing.
 
     Raises `NotAllowed`, `InvalidRequest`, and `Conflict` (codes `name_taken`, `duplicate`,
     `lookalike`, `stale`).
@@ -55,7 +55,7 @@ def create_own_skill(
     sources = shared_sources()
     with transaction.atomic():
         check_name(called, sources, agent_id=agent.pk)
-        # Of two at once one comes second, and finds a newer version than the one it counts on.
+        # Of two simultaneous calls, the second finds a newer version than it expects.
         deleted = Skill.objects.filter(scope=agent_scope(agent.pk), name=called).first()
         base = deleted.version if deleted else 0
         return _store(agent, package, VersionDetails(source, by.pk, findings=findings), base)
@@ -72,11 +72,12 @@ def update_own_skill(
     base_version: int | None = None,
     source: str = "api",
 ) -> Skill:
-    """A new version with what is given; other fields of the head and other files stay.
+    """Store a new version with the given values; other fields of the head and other files stay.
 
-    What changes nothing makes no version. `base_version` is the version that `by` has seen; for
-    another it is a `Conflict` (code `stale`). Raises as `create_own_skill`, `NotFound` for what is
-    no skill of this agent's own, and `Conflict` (code `quarantined`) for one in quarantine.
+    Without a change there is no new version. `base_version` is the version that `by` has seen;
+    another current version is a `Conflict` (code `stale`). Raises the same errors as
+    `create_own_skill`, `NotFound` unless the agent owns the skill, and `Conflict` (code
+    `quarantined`) for a skill in quarantine.
     """
     check_may_change(agent, by)
     called = None if name is None else _checked_name(name)
@@ -89,7 +90,7 @@ def update_own_skill(
             )
         current = skill.current
         if current is None or current.trust == Trust.QUARANTINED:
-            # Its other files would come out of quarantine with a changed word.
+            # Otherwise a small change would release its other files from quarantine.
             raise Conflict(
                 f"The skill {skill.name} is in quarantine: it has to be reviewed first.",
                 code="quarantined",
@@ -97,7 +98,7 @@ def update_own_skill(
         try:
             text = recompose_skill(
                 current.content or "",
-                # A title that means the name that it has is no other name.
+                # A title with the same normalised name does not change the name.
                 name=None if called == skill.name else called,
                 description=None if description is None else description.strip(),
                 instructions=instructions,
@@ -120,7 +121,7 @@ def update_own_skill(
 def remove_skill(agent: Agent, skill_id: int, *, by: AbstractBaseUser, source: str = "api") -> None:
     """Delete a skill that `agent` owns; turn a shared one off for it.
 
-    Raises `NotAllowed`, and `NotFound` for what the agent does not and cannot have.
+    Raises `NotAllowed`, and `NotFound` for a skill that the agent does not and cannot have.
     """
     check_may_change(agent, by)
     scopes = scopes_of(agent.pk, built_in=agent.builtin_skills, directories=())
@@ -148,7 +149,7 @@ def _checked_name(raw: str) -> str:
 
 
 def _own_skill(agent: Agent, skill_id: int) -> Skill:
-    """One of the agent's own, locked."""
+    """Return the agent's own skill, locked."""
     skill = (
         Skill.objects.select_for_update()
         .filter(pk=skill_id, scope=agent_scope(agent.pk), is_deleted=False)

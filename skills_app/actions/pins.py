@@ -1,4 +1,4 @@
-"""Which skills a run has: settled when it begins, told to the model where that is a change."""
+"""The skills of a run: fixed at its start, with a message to the model if they have changed."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from skills_app.queries.available import available_skills
 from skills_app.queries.pinned_search import suggested
 
 MAX_TOLD = 50
-"""Packages that the event names of those that are left out; it counts all."""
+"""Omitted packages that the event names; its count includes all."""
 MAX_MESSAGE = 2000
 
 
 def pin_skills(run: Run, spec: AgentSpec, reads: Sequence[SourceRead]) -> Beginning:
-    """Bind a run that has no skills yet to the versions of this moment; what watchers are told.
+    """Bind a run without skills to the current versions, and return the resulting events and note.
 
-    Runs in the transaction of the driver that begins the run. `reads` are its directories as this
-    driver found them: what is not in them is not in the run, whatever other hosts have stored.
+    Runs in the transaction of the driver that starts the run. `reads` are its directories as this
+    driver found them: the run gets no skills outside of them, even if other hosts have stored some.
     """
     available = available_skills(
         run.agent_version.agent_id,
@@ -75,7 +75,7 @@ def pin_for_child(
 
 
 def _set_before(run: Run) -> str | None:
-    """The set of the thread's last run that had any pinned; None for the first."""
+    """Return the set of the thread's last run that had one; None for the first."""
     if run.number == 1:
         return None
     earlier = RunSkillSet.objects.filter(
@@ -85,7 +85,7 @@ def _set_before(run: Run) -> str | None:
 
 
 def _put_away(run: Run, now: dict[str, PinnedSkill]) -> None:
-    """An active skill that changed or went is active no more."""
+    """Deactivate active skills whose versions have changed or disappeared."""
     ids = {skill.version_id for skill in now.values()}
     active = ActiveSkill.objects.filter(thread_id=run.thread_id)
     old = [pk for pk, version_id in active.values_list("pk", "version_id") if version_id not in ids]
@@ -94,7 +94,7 @@ def _put_away(run: Run, now: dict[str, PinnedSkill]) -> None:
 
 
 def _suggestion(run: Run, now: dict[str, PinnedSkill]) -> str:
-    """Names of skills that fit the message. Their instructions are never given unasked."""
+    """Return names of skills that fit the message. Their instructions need a request."""
     message = Message.objects.filter(run=run, turn=0).first()
     if message is None or not now:
         return ""

@@ -1,4 +1,4 @@
-"""Vouching for versions of skills, and putting them into quarantine."""
+"""Reviews of versions of skills, and their quarantine."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _TRIES = 3
 def review_version(
     version_id: int, *, by: AbstractBaseUser, content_hash: str, seen_trust: str | None = None
 ) -> SkillVersion:
-    """`by` vouches for the bytes with this hash: the version is trusted, and agents get it.
+    """Record that `by` vouches for the bytes with this hash: agents get the version as trusted.
 
-    Takes it out of quarantine, too. `seen_trust` is the trust that `by` was shown: somebody may
-    have put it in quarantine since. Raises `NotAllowed`, `NotFound`, and `Conflict` (code
-    `stale`) when the hash or the trust is another, or the skill was deleted.
+    Also ends its quarantine. `seen_trust` is the trust that `by` has seen: somebody may have put it
+    in quarantine since. Raises `NotAllowed`, `NotFound`, and `Conflict` (code `stale`) if the hash
+    or the trust has changed, or the skill was deleted.
     """
     check_may_review(by)
     skill, version = _locked(version_id)
@@ -46,7 +46,7 @@ def review_version(
     version.trust, version.reviewed_by_id = Trust.REVIEWED, by.pk
     version.reviewed_at = timezone.now()
     version.save(update_fields=["trust", "reviewed_by", "reviewed_at"])
-    # What a directory holds now is current there: an earlier version does not come back.
+    # For a directory, its present version is current: an earlier version does not return.
     if not _is_synced(skill) or version.number == skill.version:
         accept_version(skill, version)
     return version
@@ -54,10 +54,10 @@ def review_version(
 
 @transaction.atomic
 def quarantine_version(version_id: int, *, by: AbstractBaseUser, reason: str) -> SkillVersion:
-    """No agent gets these bytes again: not as this version, nor under another name.
+    """Put these bytes into quarantine, as this version and under any other name.
 
-    Each skill that has them goes back to the latest version before that was once accepted and is
-    not quarantined, else agents have it no more; runs that have begun keep what they have. Raises
+    Each skill with these bytes returns to its latest earlier version that was accepted and is not
+    quarantined. Without one, agents lose the skill; runs that have started keep it. Raises
     `NotAllowed`, `NotFound` and `InvalidRequest` (without a reason).
     """
     check_may_review(by)
@@ -113,11 +113,11 @@ def _go_back(skill: Skill) -> None:
         .exclude(content=None)
         .exclude(trust=Trust.QUARANTINED)
     )
-    # What was before a deletion was given up with it.
+    # A deletion also gave up the versions before it.
     deleted = skill.versions.filter(number__lt=current.number, content=None)
     last_deletion = deleted.order_by("-number").values_list("number", flat=True).first()
     found = before.filter(number__gt=last_deletion or 0).order_by("-number").first()
-    # What a directory holds is there or not: it has no earlier state to go back to.
+    # A directory has no earlier state to return to.
     if found is not None and not _is_synced(skill):
         accept_version(skill, found)
         return
@@ -127,7 +127,7 @@ def _go_back(skill: Skill) -> None:
 
 
 def _locked(version_id: int) -> tuple[Skill, SkillVersion]:
-    """The skill of a version, locked, and the version as it is under that lock."""
+    """Return the skill of a version, locked, and the version as read under that lock."""
     skill = Skill.objects.select_for_update(of=("self",)).filter(versions__pk=version_id).first()
     version = SkillVersion.objects.filter(pk=version_id).exclude(content=None).first()
     if skill is None or version is None:

@@ -1,4 +1,4 @@
-"""Who may do what with skills."""
+"""Permissions for skills."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHANGE_AGENT = "agents.change_agent"
 
 
 def may_change_skills(by: Person, agent: Agent) -> bool:
-    """Whether `by` decides what skills `agent` has: its owner, and who may change agents."""
+    """Return whether `by` may change the skills of `agent`: its owner, and managers of agents."""
     if isinstance(by, AnonymousUser) or not by.is_active:
         return False
     return agent.owner_id == by.pk or _has(by, _CHANGE_AGENT)

@@ -12,14 +12,15 @@ from skills_app.library.pinned import PinnedSkill
 from skills_app.models import RunSkillSet, SkillSet, SkillSetEntry, SkillVersion
 
 MAX_HEADS = 10_000
-"""Heads that a process keeps: they never change, and each run of an agent needs them all."""
+"""Heads that a process caches: they never change, and each run of an agent needs all of its heads.
+"""
 _Key = tuple[int, str, str]
 _heads: dict[_Key, Head] = {}
 _lock = threading.Lock()
 
 
 def store_set(versions: Sequence[SkillVersion]) -> SkillSet:
-    """The set of just these versions, made if it is new. Their order is the catalogue's.
+    """Return the set of exactly these versions, created if new. Their order is the catalogue's.
 
     `version.skill` is loaded.
     """
@@ -39,13 +40,16 @@ def store_set(versions: Sequence[SkillVersion]) -> SkillSet:
 
 
 def set_of(run: Run) -> str | None:
-    """The id of the set that a run began with; None if it has none."""
+    """Return the id of the set of a run; None without one."""
     found = RunSkillSet.objects.filter(run=run)
     return found.values_list("skill_set_id", flat=True).first()
 
 
 def skills_in(set_id: str | None) -> tuple[PinnedSkill, ...]:
-    """The skills of a set, in the catalogue's order; none for None. Trust is as it is now."""
+    """Return the skills of a set, in the catalogue's order, with their current trust.
+
+    None gives an empty tuple.
+    """
     if set_id is None:
         return ()
     entries = SkillSetEntry.objects.filter(skill_set_id=set_id).order_by("position")
@@ -60,7 +64,7 @@ def skills_in(set_id: str | None) -> tuple[PinnedSkill, ...]:
 
 
 def _heads_of(keys: Sequence[_Key]) -> dict[_Key, Head]:
-    """One query for all that this process has not read before."""
+    """Return heads, with one query for those that this process has not read before."""
     with _lock:
         known = {key: head for key in keys if (head := _heads.get(key)) is not None}
     missing = {key[0]: key for key in keys if key not in known}

@@ -1,7 +1,7 @@
-"""Skills that lie in directories of the host: read anew for each run, stored when they changed.
+"""Skills in directories of the host: read for each run, and stored if they have changed.
 
-Reading needs no database. Each package is stored in a transaction of its own, so that the first
-reading of a large directory keeps no other writer waiting.
+Reading needs no database. Each package is stored in its own transaction, so that the first reading
+of a large directory does not block other writers.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ BUILT_IN_DIRECTORY = Path(__file__).parent.parent / "builtin"
 
 _MAX_REMEMBERED = 64
 _PASSING = frozenset({"unreadable", "changing"})
-"""Problems that another worker, or the next run, may not have: nothing is deleted for them."""
+"""Problems that may be gone for another worker or the next run: they delete no skills."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRead:
-    """What a directory holds. `problems` of what was left out, by paths in it; "" for itself."""
+    """The contents of a directory. `problems` are messages by path; "" is the directory itself."""
 
     scope: str
     packages: tuple[FoundPackage, ...]
@@ -40,13 +40,13 @@ class SourceRead:
 
     @property
     def names(self) -> set[str]:
-        """The skills that are there now, and no others, whatever the rows say."""
+        """Return the names of exactly those skills that exist now, regardless of the rows."""
         return {found.head.name for found in self.packages}
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What the rows of a scope lack. `gone` are ids of skills that are not there any more."""
+    """Differences between a directory and its rows. `gone` are ids of skills without a package."""
 
     packages: tuple[FoundPackage, ...]
     gone: tuple[int, ...]
@@ -62,13 +62,13 @@ _lock = threading.Lock()
 
 
 def read_sources(directories: Sequence[str], *, built_in: bool) -> list[SourceRead]:
-    """Each directory as it is now. One that cannot be read has a problem instead of packages."""
+    """Read each directory. An unreadable one has a problem instead of packages."""
     scopes = [*([BUILT_IN] if built_in else []), *map(directory_scope, dict.fromkeys(directories))]
     return [read_source(scope) for scope in scopes]
 
 
 def read_source(scope: str) -> SourceRead:
-    """The directory of one scope as it is now."""
+    """Read the directory of one scope."""
     directory = _directory(scope)
     with _lock:
         remembered = _remembered.pop(scope, {})
@@ -81,7 +81,7 @@ def read_source(scope: str) -> SourceRead:
 
 
 def changes_of(read: SourceRead) -> Changes:
-    """What of `read` is not in the rows yet. One query when nothing has changed."""
+    """Return the parts of `read` that are not in the rows. One query if nothing has changed."""
     if "" in read.problems:
         return Changes((), ())
     rows = Skill.objects.filter(scope=read.scope, is_deleted=False)
@@ -115,13 +115,13 @@ def changes_of(read: SourceRead) -> Changes:
 
 
 def quarantine_problems(changes: Changes) -> dict[str, list[Problem]]:
-    """What is told of packages that stay out because somebody put their bytes in quarantine."""
+    """Return problems for packages that are omitted because their bytes are in quarantine."""
     message = "It is in quarantine: somebody has to review it, or change it in the directory."
     return {found.path or ".": [error("quarantined", message)] for found in changes.quarantined}
 
 
 def package_of(scope: str, found: FoundPackage) -> Package | None:
-    """Its bytes, read again where they were not kept; None when it has changed or gone since.
+    """Return its package, read again if necessary; None if it has changed or disappeared.
 
     It is analysed for the search here, outside of the transaction that stores it.
     """
@@ -138,7 +138,7 @@ def package_of(scope: str, found: FoundPackage) -> Package | None:
 
 
 def store_found(scope: str, package: Package) -> None:
-    """Make `package` what the agents of `scope` get. Raises `SkillChanged` in a race."""
+    """Make `package` the current version in `scope`. Raises `SkillChanged` in a race."""
     trust = Trust.BUILT_IN if scope == BUILT_IN else Trust.LOCAL
     store_package(scope, package, _details(scope), trust=trust)
 
@@ -152,7 +152,7 @@ def remove_gone(scope: str, ids: Sequence[int]) -> None:
 
 
 def sync_source(read: SourceRead) -> None:
-    """All of the above in a row, for callers without an event loop. Raises `SkillChanged`."""
+    """Do all of the above in order, for callers without an event loop. Raises `SkillChanged`."""
     changes = changes_of(read)
     for package in _packages(read.scope, changes.packages):
         store_found(read.scope, package)

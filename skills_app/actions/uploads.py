@@ -1,4 +1,4 @@
-"""A package that somebody uploads: read in memory, or refused with all that is wrong with it."""
+"""Uploaded packages: read in memory, or refused with all their problems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skills_app.settings import SkillSettings
 
 
 class InvalidPackage(InvalidRequest):
-    """What was uploaded is no skill that can be taken; `problems` are all of them."""
+    """The upload is not a valid skill; `problems` are all reasons."""
 
     code = "invalid_package"
 
@@ -32,7 +32,7 @@ class PackageTooLarge(InvalidPackage):
 
 
 def read_upload(file: UploadedFile[Any]) -> Package:
-    """The package in an uploaded zip, .skill or SKILL.md. Raises `InvalidPackage`."""
+    """Return the package in an uploaded zip, .skill or SKILL.md. Raises `InvalidPackage`."""
     limit = SkillSettings.now().ARCHIVE_BYTES
     if (file.size or 0) > limit:
         raise PackageTooLarge(f"The file is larger than {limit:,} bytes: leave files out of it.")
@@ -43,5 +43,5 @@ def read_upload(file: UploadedFile[Any]) -> Package:
 
 
 def origin_of(file: UploadedFile[Any]) -> str:
-    """The name that the file had, for `SkillVersion.origin`."""
+    """Return the original name of the file, for `SkillVersion.origin`."""
     return (file.name or "").replace("\0", "")

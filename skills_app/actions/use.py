@@ -1,4 +1,4 @@
-"""The ledger of what runs do with skills. Each function belongs to the commit of a call."""
+"""Records of the use of skills by runs. Each function runs in the commit of a call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from skills_app.models import ActiveSkill, SkillFile, SkillUse, UseKind
 
 
 def note_loaded(run_id: str, thread_id: str, call_id: str, skills: Sequence[PinnedSkill]) -> None:
-    """The skills are active in the thread from now on."""
+    """Record that the skills are active in the thread from now on."""
     for skill in skills:
         _activate(thread_id, skill)
     _note(run_id, call_id, UseKind.LOADED, skills)
@@ -28,9 +28,9 @@ def note_files(
     files: Sequence[tuple[PinnedSkill, str]],
     activates: Sequence[PinnedSkill],
 ) -> None:
-    """Files of skills were read or run. `activates` are active from now on by that.
+    """Record that files of skills were read or run, and that `activates` are active now.
 
-    Only files that the versions have are noted: `files` are what a command's text seems to name.
+    Only files that the versions contain are recorded: `files` come from the text of a command.
     """
     for skill in activates:
         _activate(thread_id, skill)

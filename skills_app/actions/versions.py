@@ -1,4 +1,4 @@
-"""The one way in which a skill changes: a new version on top of a known one."""
+"""The only code that changes a skill: it adds a version to a known one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from skills_app.queries.index import index_version, remove_from_index
 @dataclass(frozen=True, slots=True)
 class VersionDetails:
     """Who made a version and why. `source` names the door: `approval`, `api`, `web`, `admin`,
-    `cli`, `import`, `directory`, `release`. `findings` are those of the scan, as JSON."""
+    `cli`, `import`, `directory`, `release`. `findings` are those of the scan, as JSON.
+    """
 
     source: str
     by_id: int | None = None
@@ -30,9 +31,9 @@ class VersionDetails:
 
 
 def skill_state(agent_id: str, name: str) -> tuple[str | None, int]:
-    """(content, number) of the latest version of an agent's own skill.
+    """Return (content, number) of the latest version of an agent's own skill.
 
-    The content is None where there is none (any more), and where it is in quarantine: its agent
+    The content is None if the skill does not exist, was deleted, or is in quarantine: its agent
     reads it here.
     """
     latest = (
@@ -48,7 +49,7 @@ def skill_state(agent_id: str, name: str) -> tuple[str | None, int]:
 
 
 def check_skill(name: str, content: str) -> str:
-    """Refuse what is not the SKILL.md of `name`; return its description. Raises `InvalidSkill`."""
+    """Return the description of a SKILL.md of `name`. Raises `InvalidSkill` if it is invalid."""
     package = read_text(content)
     if package.head.name != name:
         raise InvalidSkill(f"The head must have `name: {name}`, as its file is called.")
@@ -66,13 +67,13 @@ def store_package(
     agent_id: str | None = None,
     accept: bool = True,
 ) -> SkillVersion:
-    """Make `package` the next version of the skill of its name, and return that.
+    """Make `package` the next version of the skill of its name, and return the version.
 
-    With `accept` agents get it from their next run on; else it waits beside the current one. The
-    latest version with the same bytes and the same trust is returned as it is. `base_version` is
-    the version that the change builds on (0: there is no such skill); None takes the skill as it
-    is. `agent_id` is for an agent's own. Bytes that are in quarantine stay there and wait,
-    whatever the caller says. Raises `SkillChanged`.
+    With `accept`, agents get it from their next run on; otherwise it waits and the current one
+    stays. If the latest version has the same bytes and the same trust, that version is returned.
+    `base_version` is the version that the change builds on (0: there is no such skill); None
+    accepts any. `agent_id` is for an agent's own skill. Quarantined bytes stay in quarantine and
+    wait, regardless of the arguments. Raises `SkillChanged`.
     """
     skill = Skill.objects.select_for_update().filter(scope=scope, name=package.head.name).first()
     if is_quarantined(package):
@@ -110,7 +111,7 @@ def delete_skill(
 ) -> SkillVersion:
     """Delete the skill; its versions stay, for the runs that have them.
 
-    Raises `SkillChanged`, and `InvalidSkill` when it is gone already.
+    Raises `SkillChanged`, and `InvalidSkill` if it was deleted already.
     """
     skill.refresh_from_db(from_queryset=Skill.objects.select_for_update())
     if base_version is not None and skill.version != base_version:
@@ -148,10 +149,10 @@ def store_version(
     by_id: int | None = None,
     reason: str = "",
 ) -> int:
-    """Make `content` the SKILL.md of an agent's own skill, None to delete it; the new number.
+    """Make `content` the SKILL.md of an agent's own skill, None to delete it; return its number.
 
-    The skill's other files stay as they are. Raises `InvalidSkill`, and `SkillChanged` when the
-    skill is not at `base_version`.
+    The skill's other files do not change. Raises `InvalidSkill`, and `SkillChanged` if the skill is
+    not at `base_version`.
     """
     scope = agent_scope(agent_id)
     details = VersionDetails(source, by_id, reason)
@@ -166,7 +167,7 @@ def store_version(
     check_skill(name, content)
     current = skill.current if skill else None
     if current is not None and current.trust == Trust.QUARANTINED:
-        # Its other files would come out of quarantine with a changed word.
+        # Otherwise a small change would release its other files from quarantine.
         raise InvalidSkill(f"The skill {name} is in quarantine: have it reviewed, or delete it.")
     others = version_files(skill.current_id) if skill and skill.current_id else []
     files = [file for file in others if file.path != SKILL_FILE]
@@ -182,17 +183,17 @@ def store_version(
 
 
 def lock_bytes(skill_file: PackageFile) -> None:
-    """Hold all packages with this SKILL.md: a quarantine of its bytes, and storing them.
+    """Lock all packages with this SKILL.md, against a concurrent quarantine or storage.
 
-    After all locks on skills. Bytes that are new have nothing to hold, and no quarantine.
+    Call it after all locks on skills. New bytes have no rows to lock, and no quarantine.
     """
     list(SkillBlob.objects.select_for_update().filter(pk=skill_file.sha256).values_list("pk"))
 
 
 def is_quarantined(package: Package) -> bool:
-    """Whether just these bytes are in quarantine anywhere, and nobody vouches for them.
+    """Return whether exactly these bytes are in quarantine anywhere, and nowhere reviewed.
 
-    It stays so until the transaction ends.
+    The result is valid until the transaction ends.
     """
     for file in package.files:
         if file.path == SKILL_FILE:
@@ -212,7 +213,7 @@ def require_not_quarantined(package: Package) -> None:
 
 
 def version_files(version_id: int) -> list[PackageFile]:
-    """The files of a stored version, with their bytes."""
+    """Return the files of a stored version, with their bytes."""
     return [
         PackageFile(file.path, bytes(file.blob.data), file.executable)
         for file in SkillFile.objects.filter(version_id=version_id)
@@ -222,9 +223,9 @@ def version_files(version_id: int) -> list[PackageFile]:
 
 
 def accept_version(skill: Skill, version: SkillVersion) -> None:
-    """Agents get `version` from their next run on.
+    """Give `version` to agents from their next run on.
 
-    The caller has checked who asks for it, and holds the lock on `skill`.
+    The caller has checked the permission, and holds the lock on `skill`.
     """
     if version.skill_id != skill.pk or version.content is None:
         raise InvalidSkill(f"{version} is no version of {skill.name} that can be used.")

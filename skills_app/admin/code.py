@@ -1,8 +1,8 @@
-"""A file of a skill as lines for a page: highlighted where that is quick, and always as it is.
+"""A file of a skill as lines for a page: always exact, and highlighted if that is quick.
 
-Whoever wrote the file may want to mislead its reader or to hang the page: characters that cannot
-be seen stand as code points, what is too long is cut and says so, and highlighting is left to a
-process that is ended after a while.
+The author of a file may want to mislead its reader or to hang the page. Therefore, invisible
+characters appear as code points, the page reports any cut, and a process with a time limit does the
+highlighting.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path, PurePosixPath
 from agents.review.spans import line_of
 
 MAX_CHARACTERS = 400_000
-"""More of one file is not put into a page; the page links to the whole."""
+"""A page shows no more of one file, and links to the rest."""
 MAX_LINES = 5_000
 HIGHLIGHT_CHARACTERS = 200_000
 LONGEST_LINE = 5_000
-"""A file with a longer line is data or was made by a program: it is not highlighted."""
+"""A file with a longer line is data or generated code: it is not highlighted."""
 HIGHLIGHT_SECONDS = 2.0
 _LEXER = Path(__file__).with_name("lexer.py")
 
@@ -77,7 +77,7 @@ _BY_INTERPRETER = {
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of a line. `css` holds class names, none of which comes from the file."""
+    """A part of a line. `css` contains class names, which never come from the file."""
 
     text: str
     css: str = ""
@@ -85,9 +85,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class ShownCode:
-    """`lines` count from 1. `cut` is how many characters are left out at the end.
+    """`lines` count from 1. `cut` is the number of omitted characters at the end.
 
-    `language` is empty where nothing is highlighted.
+    `language` is empty without highlighting.
     """
 
     lines: tuple[tuple[Piece, ...], ...]
@@ -97,7 +97,7 @@ class ShownCode:
 
 
 def shown_code(path: str, text: str, *, seconds: float = HIGHLIGHT_SECONDS) -> ShownCode:
-    """`text`, which is that of the file `path`, as lines of pieces."""
+    """Return `text`, the content of the file `path`, as lines of pieces."""
     kept = _beginning(text)
     language = language_of(path, kept)
     spans = _spans(language, kept, seconds) if language else None
@@ -111,7 +111,7 @@ def shown_code(path: str, text: str, *, seconds: float = HIGHLIGHT_SECONDS) -> S
 
 
 def language_of(path: str, text: str) -> str:
-    """The lexer for a file, by its name or its first line; empty for none."""
+    """Return the lexer for a file, by its name or its first line; empty for none."""
     found = _BY_SUFFIX.get(PurePosixPath(path).suffix.lower(), "")
     if found or not text.startswith("#!"):
         return found
@@ -126,7 +126,7 @@ def _beginning(text: str) -> str:
 
 
 def _spans(language: str, text: str, seconds: float) -> list[tuple[int, str]] | None:
-    """What the lexer says, None where it is too much for it."""
+    """Return the lexer's spans, None if the text is too much for it."""
     if len(text) > HIGHLIGHT_CHARACTERS or any(
         len(line) > LONGEST_LINE for line in text.split("\n")
     ):
@@ -146,7 +146,7 @@ def _spans(language: str, text: str, seconds: float) -> list[tuple[int, str]] | 
 
 
 def _pieces(text: str, spans: Iterable[tuple[int, str]]) -> Iterator[Piece]:
-    """The pieces of `text`: a line feed is a piece of its own."""
+    """Yield the pieces of `text`: a line feed is a separate piece."""
     at = 0
     for length, css in spans:
         for number, line in enumerate(text[at : at + length].split("\n")):

@@ -1,4 +1,4 @@
-"""What the list of skills is filtered by, and the annotations that its columns read."""
+"""Filters of the list of skills, and the annotations that its columns read."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ _PLACES = {
 
 
 def skills_to_look_at(user: Person) -> QuerySet[Skill]:
-    """Those that `user` may read; with `view_all_runs` also those of every agent and thread."""
+    """Return skills that `user` may read; with `view_all_runs` also those of agents and threads."""
     if isinstance(user, PermissionsMixin) and user.has_perm(VIEW_ALL):
         return Skill.objects.filter(is_deleted=False)
     return skills_for(user)
 
 
 def with_columns(skills: QuerySet[Skill]) -> QuerySet[Any]:
-    """`latest_trust`, `waits`, `on` and `off` (choices of agents), and `last_use` of each."""
+    """Annotate `latest_trust`, `waits`, `on` and `off` (choices of agents), and `last_use`."""
     latest = SkillVersion.objects.filter(skill=OuterRef("pk"), number=OuterRef("version"))
-    # What a person has put into quarantine does not wait; what the scan has put there does.
+    # A version waits after a quarantine by the scan, but not after one by a person.
     open_versions = latest.exclude(content=None).filter(
         ~Q(trust=Trust.QUARANTINED) | Q(reviewed_by=None)
     )
@@ -88,7 +88,7 @@ class PlaceFilter(admin.SimpleListFilter):
 
 
 class TrustFilter(admin.SimpleListFilter):
-    """Of the version that agents get, or of the latest where they get none."""
+    """Filters by the trust of the current version, or else of the latest one."""
 
     title = "trust"
     parameter_name = "trust"

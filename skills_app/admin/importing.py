@@ -1,8 +1,8 @@
-"""Importing a skill by hand: looked at first, stored when somebody has seen what it is.
+"""Import of a skill in two steps: a preview, and the storage of exactly the shown package.
 
-Nothing is stored by the first step. A small upload comes back within the page and is sent again
-with the confirmation; a large one has to be chosen again. Either way what is stored has the hash
-that was shown.
+The first step stores nothing. A small upload is embedded in the page and is sent again with the
+confirmation; a large one has to be chosen again. In both cases, the stored package must have the
+hash that was shown.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ from skills_app.settings import SkillSettings
 
 SOURCE = "admin"
 CARRIED_BYTES = 1_500_000
-"""An upload up to this comes back within the page: as base64 it stays below what Django takes of
-a form's fields."""
+"""The page embeds an upload up to this size: as base64 it is below Django's limit for the fields of
+a form.
+"""
 SHOWN_CHARACTERS = 200_000
 FILES_SHOWN = 1_000
 
 
 class ImportForm(forms.Form):
-    """The first step (a file), or the second: what was shown, by its hash, and where it goes."""
+    """The first step (a file), or the second: the shown hash, and the destination."""
 
     file = forms.FileField(required=False, allow_empty_file=True)
     carried = forms.CharField(required=False, strip=False)
@@ -64,21 +65,21 @@ class ImportForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """What was sent. `name` says what it is, and is somebody's text."""
+    """The uploaded bytes. `name` is the name that the sender gave."""
 
     data: bytes
     name: str
 
 
 def own_agents(request: HttpRequest) -> list[Agent]:
-    """The agents for which the person may import skills of their own."""
+    """Return the agents for which the person may import own skills."""
     user = person(request)
     found = agents_for(user).order_by("name", "pk")
     return [agent for agent in found if may_change_skills(user, agent)]
 
 
 def import_page(page: JournalAdmin, request: HttpRequest) -> HttpResponse:
-    """Choose a file; look at it; import it."""
+    """Choose a file, preview it, and import it."""
     user = person(request)
     agents = {agent.pk: agent for agent in own_agents(request)}
     targets = [("", "the library")] if may_manage_library(user) else []
@@ -124,10 +125,10 @@ def import_page(page: JournalAdmin, request: HttpRequest) -> HttpResponse:
 
 
 def _upload_of(data: dict[str, Any]) -> Upload | None:
-    """The file that was chosen, else what the page had carried; None for neither."""
+    """Return the chosen file, or else the file embedded in the page; None without either."""
     file = data["file"]
     if file is not None:
-        # One byte more than is taken tells the reader of archives that it is too much.
+        # One byte above the limit shows the reader of archives that the file is too large.
         return Upload(file.read(SkillSettings.now().ARCHIVE_BYTES + 1), file.name or "")
     try:
         carried = base64.b64decode(data["carried"], validate=True)
@@ -180,7 +181,7 @@ def _outcome(imported: Imported) -> str:
 
 
 def _preview(package: Package, agent: Agent | None) -> dict[str, Any]:
-    """What would be stored, and what the scan says of it."""
+    """Return the content of the preview, with the findings of the scan."""
     findings = scan_package(package)
     return {
         "package": package,
@@ -208,7 +209,7 @@ def _preview(package: Package, agent: Agent | None) -> dict[str, Any]:
 
 
 def _existing(package: Package, agent: Agent | None) -> Any:
-    """The skill of this name that gets a new version, None where it is new."""
+    """Return the skill of this name that gets a new version, None for a new skill."""
     scope = agent_scope(agent.pk) if agent else LIBRARY
     return Skill.objects.filter(scope=scope, name=package.head.name, is_deleted=False).first()
 

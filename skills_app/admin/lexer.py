@@ -1,9 +1,10 @@
-"""Finds out which words of a source text are what: a program of its own, ended when it is slow.
+"""Highlighting of a source text, as a separate program with a time limit.
 
-Lexers are regular expressions, and whoever writes a skill may know a text on which one takes
-hours. So `skills_app.admin.code` runs this file in a process with limits, never in that of the
+Lexers are regular expressions, and an author of a skill may know a text on which one takes hours.
+Therefore, `skills_app.admin.code` runs this file in a process with limits, never in that of the
 pages. It imports Pygments and nothing of Vel. Standard input is the lexer's name, a line feed, and
-the text in UTF-8; standard output a JSON list of [characters, class], which together are the text.
+the text in UTF-8; standard output is a JSON list of [characters, class], which together are the
+text.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import STANDARD_TYPES
 
 MEMORY_BYTES = 1_000_000_000
-# What a lexer is told, so that none starts others by names that stand in the text.
+# Options of lexers, so that none starts other lexers that the text names.
 _OPTIONS: dict[str, dict[str, bool]] = {"markdown": {"handlecodeblocks": False}}
 
 
 def spans(name: str, text: str) -> list[tuple[int, str]]:
-    """The length and class of each stretch of `text`, in its order. The class may be empty."""
+    """Return the length and class of each part of `text`, in order. The class may be empty."""
     lexer = get_lexer_by_name(name, **_OPTIONS.get(name, {}))
     found: list[tuple[int, str]] = []
     at = 0

@@ -1,4 +1,4 @@
-"""What the page of a skill shows of one of its versions."""
+"""Parts of the page of a skill about one of its versions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ShownFinding:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A skill that is required, and where there is one of that name."""
+    """A required skill, and the skill of that name if it exists."""
 
     name: str
     places: str
@@ -48,7 +48,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class ToolsLeft:
-    """What `allowed-tools` means here. `unknown` are names of no tool of Vel's."""
+    """The effect of `allowed-tools` here. `unknown` are names that no tool of Vel has."""
 
     said: tuple[str, ...]
     left: tuple[str, ...]
@@ -57,14 +57,14 @@ class ToolsLeft:
 
 
 def where_from(skill: Skill) -> str:
-    """`library`, `built-in`, a directory, or the agent whose own it is."""
+    """Return `library`, `built-in`, a directory, or the agent that owns it."""
     if skill.agent is not None:
         return f"own skill of {visible(skill.agent.slug)}"
     return visible(describe_scope(skill.scope))
 
 
 def finding_counts(version: SkillVersion | None) -> list[tuple[str, int]]:
-    """(severity, how many), the worst first, none of which is 0."""
+    """Return (severity, count), the worst first, without zero counts."""
     found = [str(finding.get("severity", "")) for finding in version.findings] if version else []
     return [(severity, found.count(severity)) for severity in SEVERITIES if severity in found]
 
@@ -72,7 +72,7 @@ def finding_counts(version: SkillVersion | None) -> list[tuple[str, int]]:
 def findings_by_severity(
     findings: Sequence[dict[str, Any]],
 ) -> list[tuple[str, list[ShownFinding], int]]:
-    """(severity, findings that are shown, how many are not), the worst first."""
+    """Return (severity, shown findings, number of hidden ones), the worst first."""
     groups = []
     for severity in SEVERITIES:
         found = [finding for finding in findings if finding.get("severity") == severity]
@@ -95,7 +95,7 @@ def _shown_finding(finding: dict[str, Any]) -> ShownFinding:
 
 
 def requirements(head: Head, skill: Skill) -> list[Requirement]:
-    """Where what it requires is, among what its agents may have."""
+    """Return its required skills, found among those that its agents may have."""
     scopes = [BUILT_IN, LIBRARY, skill.scope]
     rows = Skill.objects.filter(name__in=head.requires, scope__in=scopes, is_deleted=False)
     places: dict[str, list[str]] = {}
@@ -108,7 +108,7 @@ def requirements(head: Head, skill: Skill) -> list[Requirement]:
 
 
 def tools_left(head: Head) -> ToolsLeft | None:
-    """None where the skill says nothing of tools."""
+    """Return the effect of `allowed-tools`; None without that field."""
     if head.allowed_tools is None:
         return None
     known = known_tool_names()
@@ -124,7 +124,7 @@ def tools_left(head: Head) -> ToolsLeft | None:
 
 
 def head_facts(head: Head) -> list[tuple[str, str]]:
-    """The fields that are given, but for those that the page explains."""
+    """Return the given fields, except those that the page explains elsewhere."""
     facts = [
         ("Title", head.title),
         ("Version", head.version),
@@ -165,9 +165,9 @@ def shown_files(version: SkillVersion) -> list[dict[str, Any]]:
 
 
 def last_runs(skill: Skill, user: Person) -> list[dict[str, Any]]:
-    """The last runs that had the skill, of those that `user` may read, with what they did with it.
+    """Return the last runs with the skill that `user` may read, and their use of it.
 
-    A run had it when its set of skills holds a version of it.
+    A run has the skill if its set of skills contains a version of it.
     """
     versions = list(skill.versions.values_list("pk", flat=True))
     sets = SkillSetEntry.objects.filter(version__in=versions).values("skill_set")
@@ -197,7 +197,7 @@ def last_runs(skill: Skill, user: Person) -> list[dict[str, Any]]:
 
 
 def agents_of(skill: Skill, user: Person) -> list[tuple[Agent, bool]]:
-    """(agent, on) where somebody has chosen, of those that `user` may use."""
+    """Return (agent, on) for explicit choices, of agents that `user` may use."""
     choices = skill.choices.filter(agent__in=agents_for(user).values("pk"))
     rows = choices.select_related("agent").order_by("agent__name", "agent")[:AGENTS_SHOWN]
     return [(choice.agent, choice.enabled) for choice in rows]
@@ -208,7 +208,7 @@ def trust_tag(trust: str) -> SafeString:
 
 
 def finding_tags(counts: list[tuple[str, int]]) -> SafeString:
-    """`2 danger`, coloured: the severities are ours, not the package's."""
+    """Return `2 danger`, coloured: the severities are ours, not the package's."""
     return format_html_join(
         " ",
         '<span class="vel-tag vel-severity-{}">{} {}</span>',

@@ -1,4 +1,4 @@
-"""Deleting a skill of the library, or one that an agent owns."""
+"""Deletion of a skill of the library, or of an agent's own skill."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ SOURCE = "admin"
 
 
 def may_remove(user: Person, skill: Skill) -> bool:
-    """Whether `user` may delete it: what lies in a directory is deleted there."""
+    """Return whether `user` may delete it. Skills in directories are deleted there."""
     if skill.agent is not None:
         return may_change_skills(user, skill.agent)
     return skill.scope == LIBRARY and may_manage_library(user)
 
 
 def remove_page(page: JournalAdmin, request: HttpRequest, pk: int) -> HttpResponse:
-    """Asks whether to delete the skill; a POST deletes it, if it is the version that was shown."""
+    """Ask whether to delete the skill; a POST deletes it, if its version is the one shown."""
     skill = skill_or_404(page, request, pk)
     user = person(request)
     if not may_remove(user, skill):

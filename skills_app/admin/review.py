@@ -1,4 +1,4 @@
-"""Vouching for a version of a skill, or quarantining it: what is shown is what counts."""
+"""Review or quarantine of a version of a skill: the decision applies to the shown bytes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _VOUCHED = (Trust.REVIEWED, Trust.BUILT_IN)
 
 
 class ReviewForm(forms.Form):
-    """The answer, with what the page showed: the version's hash, and the one it was compared to.
+    """The answer, with the hash of the shown version and the version that it was compared to.
 
-    `base` is empty where there was none, and everything was shown as new.
+    `base` is empty without a comparison, when everything was shown as new.
     """
 
     answer = forms.ChoiceField(choices=[("accept", "accept"), ("quarantine", "quarantine")])
@@ -41,7 +41,7 @@ class ReviewForm(forms.Form):
 
 
 def review_page(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
-    """What a version changes to the one that agents get, what the scan found, and the answer."""
+    """Show a version's changes, the scan's findings, and the form for the answer."""
     skill = skill_or_404(page, request, pk)
     if not may_review(person(request)):
         raise PermissionDenied
@@ -72,7 +72,7 @@ def review_page(page: JournalAdmin, request: HttpRequest, pk: int, number: int) 
         is_reviewed=version.trust in _VOUCHED,
         comparison=compare(base, version) if base else None,
         head=changes(base.head, version.head) if base else [],
-        # Who vouches does so for all bytes: those of a version that nobody has reviewed, too.
+        # A reviewer vouches for all bytes, also those of an earlier version without a review.
         whole=None if base and base.trust in _VOUCHED else compare(None, version),
         base_trust=base.get_trust_display() if base else "",
         findings=findings_by_severity(version.findings),
@@ -82,7 +82,7 @@ def review_page(page: JournalAdmin, request: HttpRequest, pk: int, number: int) 
 
 
 def _base_of(skill: Skill, version: SkillVersion) -> SkillVersion | None:
-    """What a version is compared to: that which agents get; of that one, nothing."""
+    """Return the version to compare with: the current one; None for the current one itself."""
     current = skill.current
     return None if current is None or current.pk == version.pk else current
 

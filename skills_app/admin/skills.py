@@ -1,6 +1,6 @@
-"""The library of skills: what there is, who vouches for it, what it holds, and what runs did.
+"""Admin of the library of skills: the list, reviews, contents, and use by runs.
 
-Rows change only through services. What a reviewer accepts is bound to the hash that was shown.
+Rows change only through services. A reviewer's decision is bound to the shown hash.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PROBLEMS_TOLD = 10
 
 @admin.register(Skill)
 class SkillAdmin(JournalAdmin):
-    """Those of the library, of Vel and of the settings' directories, and of agents for oneself."""
+    """Skills of the library, of Vel, of the settings' directories, and of the user's agents."""
 
     page_template = "skills_app/admin/skill.html"
     change_list_template = "skills_app/admin/list.html"
@@ -68,7 +68,7 @@ class SkillAdmin(JournalAdmin):
         )
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Who may change something here may look. Nobody is signed in where the login page asks."""
+        """Allow everybody who may change something here. The login page calls it without a user."""
         if not request.user.is_authenticated:
             return False
         user = person(request)
@@ -104,7 +104,7 @@ class SkillAdmin(JournalAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The list. What lies in directories is read first, as each run does."""
+        """Show the list. Like a run, it first reads the directories."""
         if self.has_view_permission(request) and request.method == "GET":
             problems = sync_shared_skills()
             for location, messages in list(problems.items())[:PROBLEMS_TOLD]:
@@ -152,7 +152,7 @@ class SkillAdmin(JournalAdmin):
 
     @admin.display(description="agents")
     def agents_with_it(self, skill: Any) -> str:
-        """By choices: how many agents there are is not everybody's to know."""
+        """Counted by choices: not everybody may know the number of agents."""
         if skill.scope == LIBRARY:
             return str(skill.on)
         if skill.agent_id:

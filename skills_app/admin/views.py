@@ -1,4 +1,4 @@
-"""The pages of a skill beside its own: a file, a comparison, and what one may take away."""
+"""Further pages of a skill: a file, a comparison, a download and an export."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _KINDS = (
 
 
 def skill_or_404(page: JournalAdmin, request: HttpRequest, pk: int) -> Any:
-    """The skill, for somebody who may look at it."""
+    """Return the skill if the user may view it; otherwise raise a 404."""
     if not page.has_view_permission(request):
         raise PermissionDenied
     skill = page.get_queryset(request).select_related("current", "agent").filter(pk=pk).first()
@@ -57,7 +57,7 @@ def version_or_404(skill: Skill, number: int) -> SkillVersion:
 def page_response(
     page: JournalAdmin, request: HttpRequest, template: str, status: int = 200, **context: Any
 ) -> HttpResponse:
-    """A page of the admin with `context`."""
+    """Return a page of the admin with `context`."""
     whole = {
         **page.admin_site.each_context(request),
         "opts": page.opts,
@@ -69,7 +69,7 @@ def page_response(
 
 
 def file_page(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
-    """One file, highlighted where it is text; what is no text is described only."""
+    """Show one file, highlighted if it is text; otherwise only a description."""
     skill = skill_or_404(page, request, pk)
     version = version_or_404(skill, number)
     path = request.GET.get("path", "")
@@ -100,12 +100,12 @@ def file_page(page: JournalAdmin, request: HttpRequest, pk: int, number: int) ->
 
 
 def kind_of(data: bytes) -> str:
-    """What bytes that are no text begin like; nothing is opened."""
+    """Return the type of a binary file by its first bytes; nothing is opened."""
     return next((name for start, name in _KINDS if data.startswith(start)), "binary data")
 
 
 def download(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
-    """The very bytes of a file, which no browser opens as a page."""
+    """Return the exact bytes of a file, which no browser opens as a page."""
     version = version_or_404(skill_or_404(page, request, pk), number)
     path = request.GET.get("path", "")
     data = package_file(version.pk, path)
@@ -115,7 +115,7 @@ def download(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> 
 
 
 def export(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
-    """The version as a zip that holds to the specification."""
+    """Return the version as a zip that follows the specification."""
     version = version_or_404(skill_or_404(page, request, pk), number)
     try:
         archive = export_version(version)
@@ -125,7 +125,7 @@ def export(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> Ht
 
 
 def compare_page(page: JournalAdmin, request: HttpRequest, pk: int) -> HttpResponse:
-    """What one version changes to another: `?from=1&to=2`."""
+    """Show the changes between two versions: `?from=1&to=2`."""
     skill = skill_or_404(page, request, pk)
     numbers = [request.GET.get(name, "") for name in ("from", "to")]
     if not all(number.isdecimal() and len(number) < 9 for number in numbers):

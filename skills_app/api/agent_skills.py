@@ -1,4 +1,4 @@
-"""The skills of one agent: its own are written here, shared ones are turned on and off."""
+"""The skills of one agent: create and change its own, turn shared ones on and off."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SOURCE = "api"
 class AgentSkills(UploadView):
     """`GET` and `POST /agents/{id}/skills`: the texts of a skill, or a form with a package."""
 
-    # Not `approve`: who decides what waits need not be able to write it by himself.
+    # Not `approve`: a token that decides requests need not be able to write directly.
     scopes: ClassVar = {"GET": TokenScope.READ, "POST": TokenScope.MANAGE}
 
     @operation(
@@ -125,7 +125,7 @@ class OneAgentSkill(UploadView):
         errors=(409,),
     )
     def patch(self, request: Request, agent_id: str, skill_id: str) -> Response:
-        """As `PUT`, which changes nothing either that the body does not name."""
+        """Do the same as `PUT`, which also keeps values that the body does not name."""
         return self.put(request, agent_id, skill_id)
 
     @operation(
@@ -152,7 +152,7 @@ def show_rows(rows: list[AgentSkillRow]) -> list[dict[str, Any]]:
 
 
 def show_one(agent: Agent, skill_id: int) -> dict[str, Any]:
-    """The skill as it is now."""
+    """Return the current skill."""
     return show_rows([row for row in agent_skills(agent) if row.skill.pk == skill_id])[0]
 
 

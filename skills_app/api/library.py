@@ -1,4 +1,4 @@
-"""The library of skills: read by everybody, filled, reviewed and cleared by those who may."""
+"""The library of skills: everybody reads it; permitted people import, review and delete."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from skills_app.queries.skills import library_for, skill_usage
 
 SOURCE = "api"
 SHOWN_VERSIONS = 100
-"""The latest ones, as one skill's answer lists them."""
+"""The latest versions, as listed in the answer for one skill."""
 
 
 class Library(UploadView):

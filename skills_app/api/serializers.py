@@ -1,4 +1,4 @@
-"""Skills on the wire, and what may be asked of them."""
+"""Serializers of skills, and of the requests to their endpoints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _QUERY_CHARACTERS = 500
 
 
 class AgentSkillsQuery(StrictSerializer):
-    """All of them, or those of one scope, or those that are on (or off)."""
+    """All skills, those of one scope, or those that are on (or off)."""
 
     scope = serializers.ChoiceField(choices=SCOPES, required=False)
     enabled = serializers.ChoiceField(choices=["true", "false"], required=False)
@@ -38,7 +38,7 @@ class OwnSkillBody(StrictSerializer):
 
 
 class SkillChangeBody(StrictSerializer):
-    """What is to change. Only own skills have texts to change here; every skill has `enabled`."""
+    """The changes. Only an agent's own skills have texts to change; every skill has `enabled`."""
 
     name = Text(required=False)
     description = Text(required=False)
@@ -55,7 +55,7 @@ class SkillChangeBody(StrictSerializer):
 
 
 class UploadForm(StrictSerializer):
-    """A multipart form. `accept` lets agents get a later version at once."""
+    """A multipart form. With `accept`, agents get a later version without a review."""
 
     file = serializers.FileField(allow_empty_file=True, max_length=1_000)
     accept = serializers.ChoiceField(choices=["true", "false"], default="false")
@@ -69,7 +69,7 @@ class AgentUploadForm(StrictSerializer):
 
 
 class LibraryQuery(PageQuery):
-    """The library and what Vel brings along. With `q` the best matches, which have no pages."""
+    """The library and Vel's own skills. With `q`, the best matches, which have no pages."""
 
     cursor = serializers.RegexField(r"\A[0-9]{1,18}\Z", required=False)
     q = Text(required=False, max_length=_QUERY_CHARACTERS)
@@ -84,13 +84,13 @@ class LibraryQuery(PageQuery):
 
 
 class VersionQuery(StrictSerializer):
-    """Which version; without one that which agents get, or else the latest."""
+    """Which version; by default the version that agents get, or else the latest."""
 
     version = serializers.IntegerField(required=False, min_value=1, max_value=MAX_VERSION)
 
 
 class ReviewBody(StrictSerializer):
-    """What the reviewer has read: the hash of its bytes, and the trust that it had then."""
+    """The version that the reviewer has read: the hash of its bytes, and its trust at that time."""
 
     content_hash = serializers.RegexField(r"\A[0-9a-f]{64}\Z")
     trust = serializers.ChoiceField(choices=Trust.values, required=False)
@@ -105,7 +105,7 @@ class DeleteSkillQuery(StrictSerializer):
 
 
 def scope_word(skill: Skill) -> str:
-    """`own`, `library`, `built-in` or `directory`."""
+    """Return `own`, `library`, `built-in` or `directory`."""
     if skill.scope == BUILT_IN:
         return "built-in"
     if skill.scope == LIBRARY:
@@ -114,7 +114,7 @@ def scope_word(skill: Skill) -> str:
 
 
 def show_agent_skill(row: AgentSkillRow, instructions: str, trust: str | None) -> dict[str, Any]:
-    """A skill as one agent has it; `trust` is as for `show_skill`."""
+    """Return a skill as one agent has it; `trust` is as for `show_skill`."""
     return {
         **show_skill(row.skill, trust),
         "instructions": instructions,
@@ -125,10 +125,10 @@ def show_agent_skill(row: AgentSkillRow, instructions: str, trust: str | None) -
 
 
 def show_skill(skill: Skill, waiting_trust: str | None) -> dict[str, Any]:
-    """A skill with the version that agents get.
+    """Return a skill with the version that agents get.
 
-    Where none is accepted, `version` and what belongs to it are null, and `trust` is the latest
-    one's, `waiting_trust`.
+    If no version is accepted, `version` and its fields are null, and `trust` is `waiting_trust`,
+    the trust of the latest one.
     """
     version = skill.current
     head = version.fields if version else None
@@ -149,7 +149,7 @@ def show_skill(skill: Skill, waiting_trust: str | None) -> dict[str, Any]:
 
 
 def show_version(version: SkillVersion, current_id: int | None) -> dict[str, Any]:
-    """One version, without its files."""
+    """Return one version, without its files."""
     reviewer = version.reviewed_by
     return {
         "number": version.number,
@@ -170,7 +170,7 @@ def show_version(version: SkillVersion, current_id: int | None) -> dict[str, Any
 
 
 def show_head(version: SkillVersion) -> dict[str, Any]:
-    """The fields of its SKILL.md, as Vel understands them."""
+    """Return the fields of its SKILL.md, as Vel understands them."""
     head = version.fields.as_json()
     head["allowed_tools"] = version.fields.allowed_tools  # null differs from an empty list
     return head
@@ -186,7 +186,7 @@ def show_package_file(entry: PackageEntry) -> dict[str, Any]:
 
 
 def problems_of(error: InvalidPackage) -> ValidationError:
-    """All that is wrong with a package, by the paths of its files; `file` for the whole of it."""
+    """Return all problems of a package, by the paths of its files; `file` for the whole of it."""
     errors: dict[str, list[str]] = {}
     for problem in errors_of(error.problems):
         errors.setdefault(problem.path or "file", []).append(problem.message)
@@ -194,7 +194,7 @@ def problems_of(error: InvalidPackage) -> ValidationError:
 
 
 def show_usage(usage: VersionUsage) -> dict[str, Any]:
-    """Numbers of runs; `endings` counts those that used it by how they stand."""
+    """Return numbers of runs, and of `files_read`; `endings` counts using runs by status."""
     return {
         "version": usage.version.number,
         "shown": usage.shown,

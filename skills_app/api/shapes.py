@@ -1,4 +1,4 @@
-"""The forms of skills in answers, as `serializers.skills` builds them."""
+"""The shapes of skills in answers, as `skills_app.api.serializers` builds them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SkillShape(serializers.Serializer[object]):
 
 
 class FoundSkillShape(SkillShape):
-    """`score`, from 0 to 1, says how well it fits the words that were looked for."""
+    """`score`, from 0 to 1, is how well the skill matches the query."""
 
     optional = ("score",)
 
@@ -52,7 +52,7 @@ class OneAgentSkillShape(serializers.Serializer[object]):
 
 
 class FindingShape(serializers.Serializer[object]):
-    """What the scan at import saw. `line` counts from 1; 0 is the file as a whole."""
+    """A finding of the scan at import. `line` counts from 1; 0 is the file as a whole."""
 
     severity = serializers.CharField()
     code = serializers.CharField()
@@ -70,7 +70,7 @@ class SkillVersionShape(serializers.Serializer[object]):
     file_count = serializers.IntegerField()
     size_bytes = serializers.IntegerField()
     findings = FindingShape(many=True)
-    # A declared field is taken off the class, so it does not hide `Field.source`.
+    # A declared field is removed from the class, so it does not hide `Field.source`.
     source = serializers.CharField()  # type: ignore[assignment]
     origin = serializers.CharField()
     reason = serializers.CharField()
@@ -102,7 +102,7 @@ class SkillHeadShape(serializers.Serializer[object]):
 
 
 class SkillUsageShape(serializers.Serializer[object]):
-    """Numbers of runs; `endings` counts those that used the version by how they stand."""
+    """Numbers of runs, and of `files_read`; `endings` counts using runs by their status."""
 
     version = serializers.IntegerField()
     shown = serializers.IntegerField()
@@ -121,7 +121,7 @@ class WholeSkillShape(SkillShape):
 
 
 class ImportedSkillShape(serializers.Serializer[object]):
-    """`created`: these bytes were not there before. `waits`: for a review, before agents get it."""
+    """`created`: these bytes are new. `waits`: agents get it only after a review."""
 
     skill = SkillShape()
     version = SkillVersionShape()

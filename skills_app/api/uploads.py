@@ -1,4 +1,4 @@
-"""Views that take a package: a limit that holds before the body is read, and all its problems."""
+"""Views that receive a package: their size limit applies before the body is read."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from skills_app.library.package import Package
 from skills_app.settings import SkillSettings
 
 FORM_BYTES = 100_000
-"""What a form may have beside its file."""
+"""The limit for the parts of a form that are not the file."""
 
 
 class UploadView(ApiView):
-    """JSON, and multipart forms whose `file` is a package."""
+    """Accepts JSON, and multipart forms whose `file` is a package."""
 
     parser_classes = (StrictJSONParser, MultiPartParser)  # type: ignore[assignment]
 
@@ -34,12 +34,12 @@ class UploadView(ApiView):
 
 
 def is_form(request: Request) -> bool:
-    """Whether the body is a multipart form, not JSON."""
+    """Return whether the body is a multipart form, not JSON."""
     return str(request.content_type).lower().startswith("multipart/form-data")
 
 
 def read_form(kind: type[StrictSerializer], request: Request) -> tuple[Package, dict[str, Any]]:
-    """(the package in `file`, the other fields). Raises `ValidationError` with all problems."""
+    """Return (the package in `file`, the other fields). Raises `ValidationError`."""
     form = read_body(kind, request)
     try:
         return read_upload(form.pop("file")), form

@@ -1,4 +1,4 @@
-"""Versions of a skill: their files, exports, and what people who may say of them."""
+"""Versions of a skill: their files, exports, and reviews."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class SkillFiles(ApiView):
 
 
 class SkillFileContent(ApiView):
-    """`GET /skills/{id}/files/{path}?version=`: text as plain text, all else as an attachment."""
+    """`GET /skills/{id}/files/{path}?version=`: text as plain text, others as an attachment."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -75,7 +75,7 @@ class SkillFileContent(ApiView):
 
 
 class SkillExport(ApiView):
-    """`GET /skills/{id}/export?version=`: a zip that holds to the specification."""
+    """`GET /skills/{id}/export?version=`: a zip that follows the specification."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -134,7 +134,7 @@ class QuarantineSkill(ApiView):
 
 
 def asked_version(request: Request, skill_id: str) -> SkillVersion:
-    """The version that the query asks for."""
+    """Return the version that the query names."""
     number = read_query(VersionQuery, request).get("version")
     skill = skill_of(skills_for(person(request)), skill_id)
     version = version_of(skill, number)

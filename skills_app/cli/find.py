@@ -1,4 +1,4 @@
-"""Finding the skill that a person names, among those that the person may read."""
+"""Lookup of a skill by name, among those that the person may read."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from skills_app.queries.packages import skills_for, version_of
 
 
 def skill_named(named: str, agent: str | None) -> Skill:
-    """The skill called `named`, which may be `PLACE:NAME`; with `agent`, of those it could have.
+    """Return the skill `named`, which may be `PLACE:NAME`; with `agent`, of those it could have.
 
-    Raises `CliError` for none, and for several, which it tells apart.
+    Raises `CliError` for no match, and for several, with a list of them.
     """
     place, _, name = named.rpartition(":")
     name = normalise_name(name) or name
@@ -43,7 +43,7 @@ def skill_named(named: str, agent: str | None) -> Skill:
 
 
 def skills_of(user: User, agent: Agent | None) -> QuerySet[Skill]:
-    """What `user` may read; with `agent` only what that one could have."""
+    """Return skills that `user` may read; with `agent`, only those that this agent could have."""
     skills = skills_for(user)
     if agent is None:
         return skills
@@ -52,7 +52,7 @@ def skills_of(user: User, agent: Agent | None) -> QuerySet[Skill]:
 
 
 def place_of(skill: Skill) -> str:
-    """The word before the colon: `library`, `built-in`, an agent's slug, or a directory."""
+    """Return the word before the colon: `library`, `built-in`, an agent's slug, or a directory."""
     if skill.agent is not None:
         return skill.agent.slug
     if skill.scope in (LIBRARY, BUILT_IN):
@@ -61,7 +61,7 @@ def place_of(skill: Skill) -> str:
 
 
 def version_named(skill: Skill, number: int | None) -> SkillVersion:
-    """The version `number`; without one that which agents get, or else the latest."""
+    """Return the version `number`; by default the version that agents get, or else the latest."""
     version = version_of(skill, number)
     if version is None:
         raise CliError(f"{one_line(skill.name)} has no version {number}.")

@@ -1,4 +1,4 @@
-"""`vel skills`, and its commands that only show. Everything of a package is made safe to show."""
+"""`vel skills`, and its read-only commands. All text of a package is made safe to print."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ version_option = click.option(
 
 @click.group(short_help="Find, import, review and give out skills.")
 def skills() -> None:
-    """Skills: a SKILL.md with instructions, and the files that belong to it.
+    """Manage skills: a SKILL.md with instructions, and the files that belong to it.
 
-    NAME may be PLACE:NAME where several have the name: library:NAME, built-in:NAME, or the slug of
-    the agent that owns it.
+    NAME may be PLACE:NAME if several skills have the name: library:NAME, built-in:NAME, or the slug
+    of the agent that owns it.
     """
 
 
@@ -53,7 +53,7 @@ def skills() -> None:
 @with_database
 @json_option
 def list_skills(agent: str | None, as_json: bool) -> None:
-    """Show the skills; with --agent which of them that one has."""
+    """Show the skills; with --agent, also which of them the agent has."""
     user = local_user()
     for place, messages in sync_shared_skills().items():
         print(one_line(f"{place}: {' '.join(messages)}", 500), file=sys.stderr)
@@ -111,7 +111,7 @@ def _cells(row: dict[str, Any], *, with_on: bool) -> list[str]:
 
 
 def counts_of(version: SkillVersion | None) -> dict[str, int]:
-    """Findings by severity, the worst first, none of them 0."""
+    """Return findings by severity, the worst first, without zero counts."""
     found = [str(finding.get("severity")) for finding in version.findings] if version else []
     return {severity: found.count(severity) for severity in SEVERITIES if severity in found}
 
@@ -124,9 +124,9 @@ def counts_of(version: SkillVersion | None) -> dict[str, int]:
 @with_database
 @json_option
 def show(name: str, path: str | None, number: int | None, agent: str | None, as_json: bool) -> None:
-    """Show what a skill says of itself, its files, and what the scan found.
+    """Show a skill's description, its files, and the findings of the scan.
 
-    With --file a terminal gets hidden characters as code points, a pipe the very bytes.
+    With --file, hidden characters appear as code points at a terminal; a pipe gets the exact bytes.
     """
     skill = skill_named(name, agent)
     version = version_named(skill, number)
@@ -204,7 +204,7 @@ def _show(skill: Skill, version: SkillVersion) -> None:
 
 
 def print_findings(findings: Iterable[dict[str, Any]]) -> None:
-    """A line for each, the worst first."""
+    """Print a line for each, the worst first."""
     ordered = sorted(
         findings,
         key=lambda found: (
@@ -232,7 +232,7 @@ def print_findings(findings: Iterable[dict[str, Any]]) -> None:
 @with_database
 @json_option
 def usage(name: str, agent: str | None, as_json: bool) -> None:
-    """Show what runs did with each version, and how they ended."""
+    """Show the use of each version by runs, and the outcomes of these runs."""
     found = skill_usage(skill_named(name, agent))
     if as_json:
         for use in found:

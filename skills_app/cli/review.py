@@ -1,4 +1,4 @@
-"""The commands of `vel skills` that change what agents get: review, quarantine, on, off, delete."""
+"""The commands of `vel skills` that change agents' skills: review, quarantine, on, off, delete."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ needed_agent = click.option("--agent", metavar="AGENT", required=True, help="For
 @agent_option
 @with_database
 def review(name: str, number: int | None, content_hash: str | None, agent: str | None) -> int:
-    """Show what a version changes and what the scan found, and ask whether you vouch for it."""
-    # At a terminal it is shown and asked about. `content_hash` says that somebody has seen it, and
-    # refuses anything else. Without both it is shown, with the command that accepts just that.
+    """Show a version's changes and the scan's findings, and ask whether you vouch for it."""
+    # At a terminal, the version is shown with a question. `content_hash` confirms an earlier
+    # review, and refuses other bytes. Without both, the command for exactly this version is shown.
     user = local_user()
     check_may_review(user)
     skill = skill_named(name, agent)
@@ -91,7 +91,7 @@ def _accept(version: SkillVersion, content_hash: str) -> None:
 
 
 def _show(skill: Skill, version: SkillVersion) -> None:
-    """What it changes to the version that agents get; all of it where nobody vouches for that."""
+    """Print the changes to the current version; also all of it, unless that was reviewed."""
     current = skill.current
     base = current if current is not None and current.pk != version.pk else None
     print(f"{one_line(skill.name)} v{version.number} ({version.trust}), {version.content_hash}")
@@ -133,7 +133,7 @@ def _show_comparison(comparison: Comparison) -> None:
 @agent_option
 @with_database
 def quarantine(name: str, reason: str, number: int | None, agent: str | None) -> None:
-    """Let no agent have these bytes again. The version before comes back, where there is one."""
+    """Deny these bytes to all agents. The previous version comes back, if there is one."""
     skill = skill_named(name, agent)
     version = quarantine_version(version_named(skill, number).pk, by=local_user(), reason=reason)
     skill.refresh_from_db()

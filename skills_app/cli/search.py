@@ -1,4 +1,4 @@
-"""`vel skills search`: the skills that answer a request, best first."""
+"""`vel skills search`: the skills that match a request, best first."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ with late_imports:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`source` is the place as `vel skills list` has it, or a directory."""
+    """`source` is the place as in `vel skills list`, or a directory."""
 
     name: str
     score: float
@@ -55,10 +55,10 @@ class Row:
 @with_database
 @json_option
 def search(query: str, agent: str | None, directories: tuple[Path, ...], as_json: bool) -> None:
-    """Show the skills that answer QUERY, in your own words, best first.
+    """Show the skills that match QUERY, in your own words, best first.
 
-    A score near 1 says that all you asked for is what the skill is for; below 0.2 it is most
-    likely chance. With --json there is one JSON object a line.
+    A score near 1 means that the skill is for exactly this request; below 0.2 the match is most
+    likely chance. With --json, each line is a JSON object.
     """
     rows, names = _stored(query, agent)
     rows += _in_directories(query, [directory.absolute() for directory in directories], names)
@@ -87,8 +87,10 @@ def search(query: str, agent: str | None, directories: tuple[Path, ...], as_json
 
 
 def _stored(query: str, agent: str | None) -> tuple[list[Row], set[str]]:
-    """(what the local user may read that answers, the names of all that); with an agent, of what
-    its next run gets."""
+    """Return (matches that the local user may read, the names of all readable skills).
+
+    With an agent, these are the skills that its next run gets.
+    """
     user = local_user()
     sync_shared_skills()
     if agent is None:
@@ -118,7 +120,7 @@ def _rows(ranked: Sequence[RankedVersion]) -> Iterator[Row]:
 
 
 def _in_directories(query: str, directories: Sequence[Path], names: set[str]) -> Iterator[Row]:
-    """The skills of directories whose names are not in `names` yet; what is wrong is told."""
+    """Yield skills of directories without names in `names`; print problems."""
     for directory in directories:
         loaded, problems = load_skills(directory)
         for problem in problems:

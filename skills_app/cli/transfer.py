@@ -1,4 +1,4 @@
-"""The commands of `vel skills` that bring packages in and take them out."""
+"""The commands of `vel skills` that import and export packages."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ DOOR = "cli"
 _ARCHIVES = (".zip", ".skill")
 
 Read: TypeAlias = "tuple[str, Package | None, Sequence[Problem]]"
-"""(where it lies, the package, all problems); None when one of them is an error."""
+"""(its place, the package, all problems); the package is None if one of them is an error."""
 
 
 @skills.command("import")
@@ -64,10 +64,10 @@ Read: TypeAlias = "tuple[str, Package | None, Sequence[Problem]]"
 def import_skills(
     paths: tuple[Path, ...], agent: str | None, accept: bool, dry_run: bool, reason: str
 ) -> int:
-    """Take skills into the library, or give them to an agent. Executes nothing of them.
+    """Import skills into the library, or for an agent. Executes nothing of them.
 
     PATH is a skill's directory, a directory of many, a SKILL.md, or a zip or .skill archive. Each
-    is stored or refused by itself; the exit code is 1 when any was refused.
+    is stored or refused separately; the exit code is 1 if any was refused.
     """
     user = local_user()
     own = agent_named(user, agent) if agent else None
@@ -147,7 +147,7 @@ def _print(outcome: str, place: str, what: str) -> None:
 
 
 def _packages(path: Path) -> Iterator[Read]:
-    """The packages at `path`: a file, a package's directory, or a directory of many."""
+    """Yield the packages at `path`: a file, a package's directory, or a directory of many."""
     try:
         status = path.stat()
     except OSError as error:
@@ -167,13 +167,13 @@ def _packages(path: Path) -> Iterator[Read]:
     for place in found:
         package, problems = folder_package(place)
         yield str(place), package, problems
-    if found != [path]:  # else they are files of the package
+    if found != [path]:  # otherwise they are files of the package
         for archive in archives:
             yield _archive(archive)
 
 
 def _archive(path: Path) -> Read:
-    """A file is read no further than an archive may go."""
+    """Read a file, but no further than the limit for archives."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as stream:
@@ -193,7 +193,7 @@ def _archive(path: Path) -> Read:
 @agent_option
 @with_database
 def export(name: str, target: Path | None, number: int | None, agent: str | None) -> None:
-    """Write a skill, to the letter of the specification, into a new file or directory."""
+    """Write a skill, in the strict form of the specification, into a new file or directory."""
     skill = skill_named(name, agent)
     version = version_named(skill, number)
     place = target or Path(f"{skill.name}.zip")
@@ -215,7 +215,7 @@ def export(name: str, target: Path | None, number: int | None, agent: str | None
 
 
 def _unpacked(exported: ExportedSkill) -> list[PackageFile]:
-    """The files of an archive that was written here a moment ago."""
+    """Return the files of an archive that this command has just made."""
     with zipfile.ZipFile(io.BytesIO(exported.data)) as archive:
         return [
             PackageFile(

@@ -1,4 +1,4 @@
-"""`vel skills validate`: what is wrong with a skill. Needs no database."""
+"""`vel skills validate`: the problems of a skill. Needs no database."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _WIDTH = 600
 @json_option
 @with_settings
 def validate_path(path: Path, strict: bool, as_json: bool) -> int:
-    """Say all that is wrong with a skill, and what to change. Executes nothing of it.
+    """Show all problems of a skill, and how to fix them. Executes nothing of it.
 
     PATH is a skill's directory, a directory of many, a SKILL.md, or a zip or .skill archive. An
-    error means that Vel refuses the skill; a warning that Vel takes it, but other programs that
-    keep to the specification do not.
+    error means that Vel refuses the skill; a warning means that Vel accepts it, but other programs
+    that follow the specification do not.
     """
     results = _results(path.absolute())
     if as_json:
@@ -54,7 +54,7 @@ def validate_path(path: Path, strict: bool, as_json: bool) -> int:
 
 
 def _results(path: Path) -> dict[str, list[Problem]]:
-    """Problems by the place of each package; a package without any has an empty list."""
+    """Return problems by the place of each package; a package without any has an empty list."""
     if path.is_file() and not path.is_symlink():
         return {str(path): validate_archive(_content(path), path.name)}
     found = validate(path)

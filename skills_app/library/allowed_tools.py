@@ -1,7 +1,7 @@
-"""What `allowed-tools` of a skill means for Vel's tools.
+"""The meaning of a skill's `allowed-tools` for Vel's tools.
 
-Packages name the tools of the product that they were written for. Narrowing helps an agent to
-stay with its task; it is no boundary, since the agent may put the skill away.
+Packages use the tool names of the product that they were written for. Narrowing helps an agent to
+keep to its task; it is not a security boundary, since the agent may deactivate the skill.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ NEVER_REMOVED = frozenset(
 
 
 def tools_named(names: Iterable[str], known: Iterable[str]) -> tuple[frozenset[str], list[str]]:
-    """(tools that `names` allow, names that mean nothing here). `known` are Vel's own tools.
+    """Return (tools that `names` allow, unknown names). `known` are Vel's own tools.
 
-    `Bash(git:*)` counts as `Bash`: what stands in parentheses is not looked at.
+    `Bash(git:*)` counts as `Bash`: text in parentheses is ignored.
     """
     known = frozenset(known)
     tools: set[str] = set()
@@ -75,9 +75,9 @@ def tools_named(names: Iterable[str], known: Iterable[str]) -> tuple[frozenset[s
 
 
 def narrows_to(names: tuple[str, ...] | None, known: Iterable[str]) -> frozenset[str] | None:
-    """The tools that a skill leaves while it is active; None when it leaves all.
+    """Return the tools that a skill allows while it is active; None if it allows all.
 
-    Names of which none means anything here narrow nothing: they are about another product.
+    If all names are unknown, they narrow nothing: they are for another product.
     """
     if names is None:
         return None

@@ -1,7 +1,7 @@
-"""Fields that the specification does not have, carried below `metadata` as JSON in a string.
+"""Fields outside of the specification, stored in `metadata` as JSON in a string.
 
-The specification allows six fields at the top level and a map of strings to strings below
-`metadata`. What else a head says goes out there and comes back from there.
+The specification allows six fields at the top level and a map of strings to strings in `metadata`.
+Other fields of a head are exported to that map, and imported from it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from skills_app.library.frontmatter import Value
 from skills_app.library.package import Head
 
 PLAIN = ("version", "author")
-"""Carried as they are: others write these keys too."""
+"""Stored unchanged: other programs write these keys too."""
 
 CARRIED = {
     "title": "vel-title",
@@ -23,27 +23,28 @@ CARRIED = {
     "tools_required": "vel-tools-required",
     "priority": "vel-priority",
 }
-"""Vel's fields and the keys below `metadata`. `tools_required` never becomes `allowed-tools`:
-that would approve tools which the author only needs."""
+"""Vel's fields and their keys in `metadata`. `tools_required` never becomes `allowed-tools`: that
+would approve tools which the author only needs.
+"""
 
 EXTRA = "vel-extra"
-"""The fields that nobody here knows, as one JSON object of strings."""
+"""The unknown fields, as one JSON object of strings."""
 
 
 def as_text(value: Value) -> str:
-    """A string as it is, lists and maps as JSON."""
+    """Return a string unchanged, lists and maps as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def carried_metadata(head: Head) -> dict[str, str]:
-    """`metadata` of an export of `head`: its own entries and the fields that are carried."""
+    """Return `metadata` for an export of `head`: its own entries and the additional fields."""
     metadata = dict(head.metadata)
     for field in PLAIN:
         if text := getattr(head, field):
             metadata[field] = text
     for field, key in CARRIED.items():
         value = getattr(head, field)
-        # Without it, tags that somebody else wrote below `metadata` would be read as these.
+        # Without it, other programs' tags in `metadata` would be read as these.
         if value or (field == "tags" and "tags" in metadata):
             metadata[key] = json.dumps(value, ensure_ascii=False)
     if head.extra:
@@ -52,7 +53,7 @@ def carried_metadata(head: Head) -> dict[str, str]:
 
 
 def from_json(text: Value) -> Value | None:
-    """What a carried field says, numbers and truth values as text; None where it is no JSON."""
+    """Return the value of a stored field, numbers and booleans as text; None for invalid JSON."""
     try:
         value = json.loads(as_text(text))
     except (ValueError, RecursionError):
@@ -61,7 +62,7 @@ def from_json(text: Value) -> Value | None:
 
 
 def carried_extra(text: Value) -> Mapping[str, str] | None:
-    """The unknown fields of an earlier export; None where it is something else."""
+    """Return the unknown fields of an earlier export; None for other content."""
     held = from_json(text)
     if isinstance(held, dict) and all(isinstance(value, str) for value in held.values()):
         return {key: as_text(value) for key, value in held.items()}

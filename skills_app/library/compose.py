@@ -1,4 +1,4 @@
-"""Writing a SKILL.md from what a person has typed."""
+"""Composition of a SKILL.md from a person's input."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from skills_app.library.frontmatter import Value, read_skill
 
 
 def compose_skill(fields: dict[str, Value], body: str) -> str:
-    """A SKILL.md with this head and body. `read_skill` gives the same fields back."""
+    """Return a SKILL.md with this head and body. `read_skill` gives the same fields back."""
     head = yaml.safe_dump(fields, allow_unicode=True, sort_keys=False, width=10_000)
     return f"---\n{head}---\n\n{body.strip()}\n"
 
@@ -20,9 +20,9 @@ def recompose_skill(
     description: str | None = None,
     instructions: str | None = None,
 ) -> str:
-    """`text` with what is given in place of what it has; its other fields stay.
+    """Return `text` with the given values replaced; its other fields stay.
 
-    Raises `InvalidSkill` when `text` has no head.
+    Raises `InvalidSkill` if `text` has no head.
     """
     fields, body = read_skill(text)
     given: dict[str, Value] = {}

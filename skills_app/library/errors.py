@@ -1,4 +1,4 @@
-"""What the library of skills refuses. `agents` turns these into its own service errors."""
+"""Errors of the library of skills. `agents` converts them to its own service errors."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from skills_app.library.problems import Problem
 
 
 class SkillRefused(Exception):
-    """Base. The message is fit to be shown; `code` is a stable word for programs."""
+    """The base class. Users may see the message; `code` is a stable word for programs."""
 
     code = "refused"
 
 
 class InvalidSkill(SkillRefused):
-    """It is no skill that can be taken. `problems` say all that must change."""
+    """It is not a valid skill. `problems` are all its problems."""
 
     code = "invalid"
 

@@ -1,8 +1,8 @@
-"""A package as the specification has it to the letter, for any other program: its files, a
-directory or an archive of them.
+"""Export of a package in the strict form of the specification, for other programs.
 
-The head is written anew from what was understood of it, unless it is strict already; the body and
-all other files stay as they are, byte for byte.
+The result is its files, a directory or an archive. The head is written again from Vel's
+understanding of it, unless it is strict already; the body and all other files stay the same, byte
+for byte.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from skills_app.settings import SkillSettings
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.]*(?:[ -][A-Za-z0-9_.]+)*")
 _NO_TEXT = frozenset({"false", "n", "no", "null", "off", "on", "true", "y", "yes"})
-"""Words that YAML readers take for something else than text."""
+"""Words that YAML readers do not read as text."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
-"""The one time in all archives, so that the same files give the same bytes."""
+"""The only time in all archives, so that the same files give the same bytes."""
 
 
 def export_files(source: Package | Sequence[PackageFile], head: Head) -> list[PackageFile]:
-    """The files of `source` with a strict head that says what `head` says.
+    """Return the files of `source` with a strict head that has the values of `head`.
 
-    `enabled` is the agent's choice and is not exported. Raises `InvalidSkill` when the files hold
-    no SKILL.md, or the head would be longer than one may be.
+    `enabled` is the agent's choice and is not exported. Raises `InvalidSkill` if there is no
+    SKILL.md, or if the head would be too long.
     """
     files = source.files if isinstance(source, Package) else source
     skill = next((file for file in files if file.path == SKILL_FILE), None)
@@ -57,7 +57,7 @@ def export_files(source: Package | Sequence[PackageFile], head: Head) -> list[Pa
 
 
 def head_text(head: Head) -> str:
-    """The head of a SKILL.md that strict readers, and Vel, read back as `head`."""
+    """Return the head of a SKILL.md that strict readers, and Vel, read back as `head`."""
     fields: dict[str, str] = {"name": head.name, "description": head.description}
     if head.license:
         fields["license"] = head.license
@@ -77,10 +77,10 @@ def head_text(head: Head) -> str:
 
 
 def write_folder(directory: Path, files: Sequence[PackageFile]) -> None:
-    """Make `directory` with `files`, all or nothing. Raises `InvalidSkill` and OSError.
+    """Create `directory` with all of `files`, or fail. Raises `InvalidSkill` and OSError.
 
-    It must be new or empty, and no link; its name should be the skill's. The files are written
-    beside it and moved there at once.
+    It must be new or empty, and not a link; its name should be the skill's. The files are written
+    to a sibling directory, which then replaces it in one step.
     """
     _require_paths(files)
     target = Path(os.path.abspath(directory))
@@ -111,7 +111,7 @@ def write_folder(directory: Path, files: Sequence[PackageFile]) -> None:
 
 
 def write_archive(name: str, files: Sequence[PackageFile]) -> bytes:
-    """A zip archive (also called `.skill`) with `files` in the directory `name`.
+    """Return a zip archive (also called `.skill`) with `files` in the directory `name`.
 
     The same files give the same bytes. Raises `InvalidSkill`.
     """
@@ -128,7 +128,7 @@ def write_archive(name: str, files: Sequence[PackageFile]) -> bytes:
 
 
 def _is_strict(text: str, fields: Mapping[str, object], head: Head) -> bool:
-    """Whether `text` can go out as it is: nothing to warn of, and it says what `head` says."""
+    """Return whether `text` needs no change: no warnings, and the values of `head`."""
     said, problems = read_head(read_skill(text)[0])
     return not problems and said == head and "enabled" not in fields and not strict_problems(text)
 
@@ -138,7 +138,7 @@ def _lines(values: Mapping[str, str]) -> list[str]:
 
 
 def _scalar(text: str) -> str:
-    """`text` in YAML, plain where every reader takes it for that text, else in quotes.
+    """Return `text` in YAML, plain if every reader reads it as that text, else in quotes.
 
     `---` is written with an escape: the reference reader would end the head there.
     """

@@ -1,8 +1,8 @@
 """Reading the head of a SKILL.md.
 
-The YAML is read as strings, lists and maps only, without anchors, aliases, tags or duplicate
-keys: a few hundred bytes of aliases are enough to hang a reader that expands them. It is read
-from the parser's events, so that depth and number are counted before anything is built.
+The YAML is read as strings, lists and maps only, without anchors, aliases, tags or duplicate keys:
+a few hundred bytes of aliases are enough to hang a reader that expands them. It is read from the
+parser's events, so that depth and number are checked before any value is built.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOT
 
 
 def split_skill(text: str) -> tuple[str, str]:
-    """(the YAML between the two lines ---, the body) of a SKILL.md, both as they stand.
+    """Return (the YAML between the two lines ---, the body) of a SKILL.md, both unchanged.
 
     Raises `InvalidSkill`.
     """
@@ -65,7 +65,7 @@ _HANDLER = SkillHandler()
 
 
 def read_skill(text: str) -> tuple[dict[str, Value], str]:
-    """(the head's fields, the body) of a SKILL.md. Raises `InvalidSkill`."""
+    """Return (the head's fields, the body) of a SKILL.md. Raises `InvalidSkill`."""
     head, body = _HANDLER.split(text)
     fields = _HANDLER.load(head)
     if fields == "":
@@ -103,7 +103,7 @@ class _List:
 
 
 def events_of(head: str) -> Iterator[yaml.Event]:
-    """The parser's events for the YAML `head`. Raises `InvalidSkill`."""
+    """Yield the parser's events for the YAML `head`. Raises `InvalidSkill`."""
     try:
         yield from yaml.parse(head, Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
@@ -115,7 +115,7 @@ def events_of(head: str) -> Iterator[yaml.Event]:
 
 
 def _document(head: str) -> Value:
-    """The one document in `head`; "" for none."""
+    """Return the one document in `head`; "" for none."""
     result: Value = ""
     opened: list[_Map | _List] = []
     documents = values = 0
@@ -148,7 +148,7 @@ def _document(head: str) -> Value:
 
 
 def _require_plain(event: yaml.NodeEvent) -> None:
-    if event.anchor:  # an alias has the one that it means
+    if event.anchor:  # an alias has the anchor that it refers to
         raise InvalidSkill("The head uses YAML anchors or aliases: write the values out.")
     tag = getattr(event, "tag", None)
     if tag:

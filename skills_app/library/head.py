@@ -1,4 +1,4 @@
-"""What the fields of a SKILL.md mean: lenient towards every spelling that is in use."""
+"""The meaning of the fields of a SKILL.md: lenient towards all spellings in use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from skills_app.library.problems import Problem, error, warning
 from skills_app.settings import SkillSettings
 
 STANDARD = ("allowed-tools", "compatibility", "description", "license", "metadata", "name")
-"""The specification's fields: nothing else may stand at the top level of an export."""
+"""The specification's fields: an export has no others at the top level."""
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,6}")
@@ -25,7 +25,7 @@ _NO = frozenset({"false", "no", "off", "0"})
 def read_head(
     fields: Mapping[str, Value], *, fallback_name: str | None = None
 ) -> tuple[Head | None, list[Problem]]:
-    """(the head that `fields` say, all problems). The head is None when there is an error.
+    """Return (the head, all problems). The head is None if there is an error.
 
     `fallback_name` is the directory's name, for a head without one.
     """
@@ -35,7 +35,7 @@ def read_head(
 
 
 class _Reader:
-    """Takes one field after another out of `left`; what remains is unknown."""
+    """Removes one field after another from `left`; the rest is unknown."""
 
     def __init__(self, fields: Mapping[str, Value]) -> None:
         self.left = dict(fields)
@@ -128,12 +128,12 @@ class _Reader:
         return as_text(self.left.pop(field, "")).strip()
 
     def _plain(self, field: str) -> str:
-        """A text from the top or from `metadata`. What stands at the top wins."""
+        """Return a text from the top level or from `metadata`. The top level wins."""
         carried = as_text(self.metadata.pop(field, "")).strip()
         return self._text(field) or carried
 
     def _own(self, field: str, otherwise: Value | None = None) -> Value | None:
-        """The value of one of Vel's fields, `otherwise` where it is not given."""
+        """Return the value of one of Vel's fields, by default `otherwise`."""
         carried = self.metadata.pop(CARRIED[field], None)
         for spelling in (field, field.replace("_", "-")):
             if spelling in self.left:
@@ -147,11 +147,11 @@ class _Reader:
         return value
 
     def _phrases(self, field: str, value: Value | None) -> tuple[str, ...]:
-        """Texts that may hold spaces."""
+        """Return texts that may contain spaces."""
         return self._items(field, [*split_commas(value)] if isinstance(value, str) else value)
 
     def _requires(self) -> tuple[str, ...]:
-        """Names of skills, normalised as those are."""
+        """Return names of skills, normalised like these."""
         names = map(normalise_name, self._items("requires", self._own("requires")))
         return tuple(dict.fromkeys(name for name in names if name))
 
@@ -171,7 +171,7 @@ class _Reader:
         return items
 
     def _set_aside(self, field: str, value: Value, wanted: str) -> None:
-        """Some packages mean something else by our field: keep it, and say so."""
+        """Keep a field that some packages use with another meaning, and add a warning."""
         self.extra[field] = as_text(value)
         self._warn(field, f"{field} is not {wanted}: it is kept, but not used.")
 
@@ -210,7 +210,7 @@ class _Reader:
         return value not in _NO
 
     def _all_extra(self) -> dict[str, str]:
-        """Fields that nobody here knows, those of an earlier export among them."""
+        """Return the unknown fields, including those of an earlier export."""
         carried = self.metadata.pop(EXTRA, None)
         if carried is not None:
             held = carried_extra(carried)
@@ -221,7 +221,7 @@ class _Reader:
         return {**self.extra, **{key: as_text(value) for key, value in self.left.items()}}
 
     def _require_printable(self, head: Head) -> None:
-        """Escapes of YAML and JSON can write what no database, terminal or UTF-8 takes."""
+        """Refuse escapes of YAML and JSON that no database, terminal or UTF-8 accepts."""
         if any(_UNPRINTABLE.search(text) for text in _texts(head.as_json())):
             self._error(
                 "characters",

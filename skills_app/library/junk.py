@@ -1,7 +1,7 @@
-"""What tools leave behind in directories and archives: no part of any package.
+"""Files that tools leave in directories and archives: they belong to no package.
 
-Left out with a warning. Compiled Python beside a script would besides run in place of the script
-that a reviewer has read.
+They are omitted with a warning. Moreover, compiled Python next to a script would run instead of the
+script that a reviewer has read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 
 
 def is_junk(name: str) -> bool:
-    """Whether a file or a directory of this name (no path) is left out."""
+    """Return whether a file or a directory of this name (no path) is omitted."""
     return (
         name in _DIRECTORIES
         or name in _FILES
@@ -39,7 +39,7 @@ def is_junk(name: str) -> bool:
 
 
 def junk_problems(paths: Iterable[str]) -> list[Problem]:
-    """One warning that names what was left out."""
+    """Return one warning with the names of omitted files."""
     left_out = sorted(paths)
     if not left_out:
         return []

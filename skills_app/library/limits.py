@@ -1,4 +1,4 @@
-"""How large a package may be. Sources ask while they read, so that nothing is read for nothing."""
+"""Size limits of a package. Sources check them while they read, to read no more than necessary."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from skills_app.settings import SkillSettings
 
 
 def is_skill_file(name: str) -> bool:
-    """Whether `name` (no path) is that of the file that makes a directory a package."""
+    """Return whether `name` (no path) is the file that makes a directory a package."""
     return name in (SKILL_FILE, SKILL_FILE.lower())
 
 
 def file_limit(path: str) -> int:
-    """Bytes that the file `path` of a package may have."""
+    """Return the most bytes that the file `path` of a package may have."""
     limits = SkillSettings.now()
     return limits.BODY_BYTES if is_skill_file(path) else limits.FILE_BYTES
 
 
 def limit_problems(files: Sequence[PackageFile]) -> list[Problem]:
-    """Which limits `files` exceed."""
+    """Return the limits that `files` exceed."""
     limits = SkillSettings.now()
     problems = [
         file_too_large(file.path) for file in files if len(file.data) > file_limit(file.path)

@@ -1,4 +1,4 @@
-"""Lists that stand in one string: with commas, with spaces, with parentheses around both."""
+"""Lists in one string: with commas, with spaces, with parentheses around both."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ _SEPARATORS = re.compile(r"[,\s]")
 
 
 def split_commas(text: str) -> list[str]:
-    """Phrases: at commas and line ends."""
+    """Split phrases at commas and line ends."""
     return [part.strip() for part in re.split(r"[,\n]", text) if part.strip()]
 
 
 def split_words(text: str) -> list[str]:
-    """Names: at commas and white space."""
+    """Split names at commas and white space."""
     return [part for part in re.split(r"[,\s]+", text) if part]
 
 
 def split_tools(text: str) -> list[str] | None:
-    """Patterns of tools as in `Read, Bash(git add:*)`: at commas and white space outside of
-    parentheses. None when a parenthesis has no partner."""
+    """Split patterns of tools such as `Read, Bash(git add:*)`.
+
+    Splits at commas and white space outside of parentheses. Returns None for an unmatched
+    parenthesis.
+    """
     items: list[str] = []
     begin = depth = 0
     for at, character in enumerate(text + " "):

@@ -1,8 +1,8 @@
-"""SKILL.md files inside a package: plain files of it, never skills of their own.
+"""SKILL.md files inside of a package: plain files of it, never separate skills.
 
-Public packages have them as templates, examples and chapters (17 of 4,136). Other programs look
-for every SKILL.md below a directory, and there such a file would stand in for another skill of
-its name: one that takes the name of a skill we know is refused.
+Public packages have them as templates, examples and chapters (17 of 4,136). Other programs find
+every SKILL.md in a directory, and there such a file could replace another skill of its name: a file
+with the name of a known skill is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BUILT_IN = Path(__file__).parents[1] / "builtin"
 def nested_problems(
     files: Sequence[PackageFile], name: str, taken: Collection[str] = ()
 ) -> list[Problem]:
-    """What to say of the files called SKILL.md below the top of the package `name`.
+    """Return problems of the files called SKILL.md in subdirectories of the package `name`.
 
     `taken` are names of other skills; the built-in ones always count.
     """
@@ -54,12 +54,12 @@ def nested_problems(
 
 @cache
 def built_in_names() -> frozenset[str]:
-    """The names of the skills of this release."""
+    """Return the names of the skills of this release."""
     return frozenset(path.parent.name for path in _BUILT_IN.glob(f"*/{SKILL_FILE}"))
 
 
 def _names(file: PackageFile) -> set[str]:
-    """What another program might call it: by its head, by its directory."""
+    """Return the names that other programs may give it: from its head, from its directory."""
     names = {normalise_name(PurePosixPath(file.path).parent.name)}
     try:
         fields, _ = read_skill(file.data[:100_000].decode(errors="replace"))

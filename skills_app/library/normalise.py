@@ -17,11 +17,11 @@ _MAX_ROUNDS = 8
 
 
 def normalise_name(raw: str) -> str:
-    """`raw` as the name of a skill, "" where nothing of it can be one.
+    """Return `raw` as the name of a skill, "" if no part of it is usable.
 
-    NFKC, lower-case; letters and digits of any script; everything else becomes a single inner
-    hyphen, so that "PDF Processing" is `pdf-processing`. Marks on letters and characters without
-    a shape fall away. The length is not checked.
+    NFKC, lower-case; letters and digits of any script; all other characters become a single inner
+    hyphen, so that "PDF Processing" is `pdf-processing`. Marks on letters and characters without a
+    shape are removed. The length is not checked.
     """
     name = raw
     for _ in range(_MAX_ROUNDS):
@@ -33,9 +33,9 @@ def normalise_name(raw: str) -> str:
 
 
 def read_name(given: str, fallback: str | None) -> tuple[str, list[Problem]]:
-    """(the name, what is wrong with it) from what a head says, or else from the directory's name.
+    """Return (the name, its problems) from a head's field, or else from the directory's name.
 
-    The name is "" where there is an error.
+    The name is "" if there is an error.
     """
     said = given.strip()
     if not said:
@@ -82,7 +82,7 @@ def _unusable(said: str, name: str) -> Problem | None:
 
 
 def _not_as_written(said: str, name: str) -> Problem:
-    """Says all that the reference validator would say of `said`."""
+    """Return all problems that the reference validator would report for `said`."""
     text = normal_form("NFKC", said)
     limit = SkillSettings.now().NAME_CHARACTERS
     wrong = []

@@ -1,4 +1,4 @@
-"""A skill package in memory: its files as they are, and what its SKILL.md says of it."""
+"""A skill package in memory: its files, and the values of its SKILL.md."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ class PackageFile:
 class Head:
     """The fields of a SKILL.md, as Vel understands them.
 
-    `name` is normalised. `allowed_tools` is None where nothing was said, which differs from an
-    empty list. `extra` holds top-level fields that nobody here knows, as text, so that an export
-    keeps them.
+    `name` is normalised. `allowed_tools` is None without the field, which differs from an empty
+    list. `extra` holds unknown top-level fields, as text, so that an export keeps them.
     """
 
     name: str
@@ -52,12 +51,12 @@ class Head:
     extra: dict[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """For `SkillVersion.head`."""
+        """Return the fields for `SkillVersion.head`."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Head:
-        """The reverse of `as_json`, with lists as tuples again."""
+        """Reverse `as_json`, with lists as tuples again."""
         fields: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()
         }
@@ -68,8 +67,8 @@ class Head:
 class Package:
     """A package that may be stored: it has no problem of severity `error`.
 
-    `text` is its SKILL.md whole, `body` the part after the head. `files` are all files, SKILL.md
-    among them, in the order of their paths. `problems` are warnings.
+    `text` is the whole SKILL.md, `body` the part after the head. `files` are all files, including
+    SKILL.md, in the order of their paths. `problems` are warnings.
     """
 
     head: Head
@@ -84,14 +83,14 @@ class Package:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """Return the bytes of all files."""
         return sum(len(file.data) for file in self.files)
 
 
 def hash_files(files: Iterable[tuple[str, bool, str]]) -> str:
-    """SHA-256 (hex) over (path, executable, SHA-256 of the bytes) of all files of a package.
+    """Return the SHA-256 (hex) over (path, executable, SHA-256 of the bytes) of all files.
 
-    Any changed byte, name or mode gives another hash. Paths hold no newline.
+    Any changed byte, name or mode gives another hash. Paths contain no newline.
     """
     lines = sorted(f"{path}\n{int(executable)} {digest}\n" for path, executable, digest in files)
     return hashlib.sha256("".join(lines).encode()).hexdigest()

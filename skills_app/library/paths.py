@@ -1,4 +1,4 @@
-"""Which paths the files of a package may have: one spelling of each, the same on every system."""
+"""Valid paths of the files of a package: one spelling of each, the same on every system."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DEVICE = re.compile(
     r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3]) *(\..*)?",
     re.IGNORECASE | re.DOTALL,
 )
-"""Names that Windows keeps for devices, whatever ending follows."""
+"""Names that Windows reserves for devices, with any extension."""
 _CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Controls, marks of direction and of joining, halves of characters, separators of lines."""
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
@@ -25,7 +25,7 @@ _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 
 
 def path_problems(paths: Sequence[str]) -> list[Problem]:
-    """All that is wrong with the `paths` of one package, relative and with `/`."""
+    """Return all problems of the `paths` of one package, relative and with `/`."""
     problems = []
     right = []
     for path in paths:
@@ -34,18 +34,18 @@ def path_problems(paths: Sequence[str]) -> list[Problem]:
             problems.append(error("path", wrong, shown_path(path)))
         else:
             right.append(path)
-    # Only of short ones: some characters become eighteen when they are folded.
+    # Only short paths: some characters become eighteen when they are folded.
     return problems + _collisions(right)
 
 
 def shown_path(path: str) -> str:
-    """`path` as it may be told: short, halves of characters as escapes."""
+    """Return `path` for a message: short, halves of characters as escapes."""
     text = path[:_MAX_SHOWN].encode("utf-8", "backslashreplace").decode()
     return f"{text}…" if len(path) > _MAX_SHOWN else text
 
 
 def wrong_path(path: str) -> str:
-    """Why `path` cannot be that of a file in a package; "" when it can."""
+    """Return why `path` is invalid for a file in a package; "" if it is valid."""
     limits = SkillSettings.now()
     if len(path) > limits.PATH_CHARACTERS:
         return f"The path is longer than {limits.PATH_CHARACTERS} characters: shorten it."
@@ -55,7 +55,7 @@ def wrong_path(path: str) -> str:
 
 
 def unsafe_path(path: str) -> str:
-    """Why `path` is none that every system understands alike, whatever its length."""
+    """Return why systems could disagree about `path`, of any length; "" if they agree."""
     if not path or path.startswith("/"):
         return "The path is empty or absolute: give it relative to the package."
     names = path.split("/")
@@ -84,7 +84,7 @@ def _wrong_name(name: str) -> str:
 
 
 def _collisions(paths: Sequence[str]) -> list[Problem]:
-    """Paths that are one where case and composition do not count, files that are directories."""
+    """Return problems of paths that only differ in case or composition, or are also directories."""
     problems = [
         error("collision", "The path is there more than once: keep one.", shown_path(path))
         for path, count in Counter(paths).items()
@@ -117,12 +117,12 @@ def _folded(path: str) -> str:
 
 
 def is_device(name: str) -> bool:
-    """Whether Windows cannot make a file of this name, because it keeps the name for a device."""
+    """Return whether Windows reserves this name for a device."""
     return _DEVICE.fullmatch(name) is not None
 
 
 def has_invisible(text: str) -> bool:
-    """Whether a name would look like another one, or end a line. Spaces are no such thing."""
+    """Return whether a name has characters that are invisible or end a line. Spaces are allowed."""
     if text.isascii():
         return not text.isprintable()
     return any(

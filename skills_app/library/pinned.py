@@ -1,4 +1,4 @@
-"""A skill as a run has it, from its beginning to its end."""
+"""A skill of a run, the same from the run's start to its end."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from skills_app.library.package import Head
 from skills_app.library.requirements import in_order
 
 MOUNT = "/sandbox/skills"
-"""Where commands and file tools see the packages, each below its name."""
+"""Where commands and file tools find the packages, each in a directory with its name."""
 MOUNTS = (MOUNT, "/skills")
-"""Also where packages of other products look for themselves."""
+"""The second place is for packages of other products, which expect it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class PinnedSkill:
 
     @property
     def directory(self) -> str:
-        """Its files in the sandbox."""
+        """Return the directory of its files in the sandbox."""
         return f"{MOUNT}/{self.name}"
 
 
 def with_requirements(name: str, skills: Mapping[str, PinnedSkill]) -> list[PinnedSkill]:
-    """The skill `name` after all that it requires, each once. Raises `UnmetRequirement`."""
+    """Return the skill `name` after all its requirements, each once. Raises `UnmetRequirement`."""
     required = {key: skill.head.requires for key, skill in skills.items()}
     return [skills[found] for found in in_order(name, required)]
 

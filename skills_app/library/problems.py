@@ -1,4 +1,4 @@
-"""What is wrong with a package, as a list: all at once, each with what to change."""
+"""The problems of a package, as a list: all together, each with its fix."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """`error`: the package is refused. `warning`: it is taken, and mended on export."""
+    """`error`: the package is refused. `warning`: it is accepted, and repaired on export."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -15,9 +15,9 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing to change. `path` is relative to the package, "" for the package itself.
+    """One problem. `path` is relative to the package, "" for the package itself.
 
-    `code` is a stable word for programs; `message` is fit to be shown and says what to do.
+    `code` is a stable word for programs; users may see `message`, which includes the fix.
     """
 
     severity: Severity
@@ -30,10 +30,10 @@ class Problem:
 
 
 def error(code: str, message: str, path: str = "") -> Problem:
-    """A reason to refuse the package."""
+    """Return a reason to refuse the package."""
     return Problem(Severity.ERROR, code, message, path)
 
 
 def warning(code: str, message: str, path: str = "") -> Problem:
-    """Something that is taken, and mended on export."""
+    """Return a problem that is accepted, and repaired on export."""
     return Problem(Severity.WARNING, code, message, path)

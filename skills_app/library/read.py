@@ -1,4 +1,4 @@
-"""From the files of a package to the package: everything that is wrong with it, at once."""
+"""Reading of a package from its files, with all problems together."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def read_package(
     *,
     taken: Collection[str] = (),
 ) -> tuple[Package | None, list[Problem]]:
-    """(the package, all problems). The package is None when a problem is an error.
+    """Return (the package, all problems). The package is None if a problem is an error.
 
-    `files` are those of one package with their paths in it; `skill.md` is taken as SKILL.md.
-    `directory_name` is the name of the directory that holds them, where there is one. `taken` are
-    names of other skills, which no SKILL.md inside the package may have.
+    `files` are those of one package with their paths in it; `skill.md` counts as SKILL.md.
+    `directory_name` is the name of the package's directory, if there is one. `taken` are names of
+    other skills, which no SKILL.md inside the package may have.
     """
     problems = limit_problems(files)
     named, found = _with_skill_file(files)
@@ -56,7 +56,7 @@ def read_package(
 
 
 def read_text(text: str) -> Package:
-    """A skill that is a SKILL.md alone. Raises `InvalidSkill` with all problems."""
+    """Return a skill that is only a SKILL.md. Raises `InvalidSkill` with all problems."""
     try:
         data = text.encode()
     except UnicodeEncodeError:
@@ -66,7 +66,7 @@ def read_text(text: str) -> Package:
 
 
 def body_of(text: str) -> str:
-    """The part of a stored SKILL.md after its head; all of it where there is no head."""
+    """Return the part of a stored SKILL.md after its head; all of it without a head."""
     try:
         return split_skill(text)[1]
     except InvalidSkill:
@@ -74,14 +74,14 @@ def body_of(text: str) -> str:
 
 
 def require_package(package: Package | None, problems: Sequence[Problem]) -> Package:
-    """`package`, or `InvalidSkill` that carries `problems`."""
+    """Return `package`, or raise `InvalidSkill` with `problems`."""
     if package is None:
         raise refused(problems)
     return package
 
 
 def refused(problems: Sequence[Problem]) -> InvalidSkill:
-    """What to raise for `problems`: the message tells the errors, up to ten of them."""
+    """Return the exception for `problems`: the message contains up to ten errors."""
     errors = errors_of(problems)
     told = " ".join(str(problem) for problem in errors[:_MAX_TOLD])
     if len(errors) > _MAX_TOLD:
@@ -90,7 +90,7 @@ def refused(problems: Sequence[Problem]) -> InvalidSkill:
 
 
 def _with_skill_file(files: Sequence[PackageFile]) -> tuple[list[PackageFile], list[Problem]]:
-    """The files with SKILL.md under that name, as the specification has it."""
+    """Return the files, with SKILL.md under the name in the specification."""
     paths = {file.path for file in files}
     lower = SKILL_FILE.lower()
     if SKILL_FILE in paths:

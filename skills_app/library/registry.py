@@ -25,7 +25,7 @@ from skills_app.library.skill import Skill, load_skill, load_skills
 
 BUILT_IN = Path(__file__).parents[1] / "builtin"
 THRESHOLD = 0.2
-"""Below it a match is most likely chance."""
+"""Below this score, a match is most likely chance."""
 
 
 class Listed(TypedDict):
@@ -39,10 +39,10 @@ Skills = list[Skill]
 
 
 class SkillRegistry:
-    """Skills by name. Whoever brings a name first keeps it: built-ins, then directories in order.
+    """Skills by name. The first skill of a name keeps it: built-ins, then directories in order.
 
-    `problems` says what was not loaded and why. A skill with `enabled: false` is there, but is
-    not found, suggested or activated.
+    `problems` are the reasons why skills were not loaded. A skill with `enabled: false` is listed,
+    but is not found, suggested or activated.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class SkillRegistry:
             self.load_from_directory(directory)
 
     def load_from_directory(self, path: str | Path) -> Skills:
-        """Take the skills below `path` and return them; what cannot be taken is in `problems`."""
+        """Load and return the skills of `path`; `problems` has the reasons for omitted ones."""
         skills, problems = load_skills(Path(path))
         self.problems += problems
         taken = []
@@ -70,7 +70,7 @@ class SkillRegistry:
         return taken
 
     def register(self, skill: Skill) -> None:
-        """Add a skill. Raises `InvalidSkill` for a name that is no name, or taken."""
+        """Add a skill. Raises `InvalidSkill` for an invalid or taken name."""
         name = normalise_name(skill.name)
         if not name:
             raise InvalidSkill(f"{skill.name!r} is no name for a skill: write letters and digits.")
@@ -80,11 +80,11 @@ class SkillRegistry:
         self._skills[name] = skill if name == skill.name else replace(skill, name=name)
 
     def get(self, name: str) -> Skill | None:
-        """By name, also as a person writes it: "PDF Processing" is pdf-processing."""
+        """Return a skill by name, in any spelling: "PDF Processing" is pdf-processing."""
         return self._skills.get(name) or self._skills.get(normalise_name(name))
 
     def list_skills(self) -> list[Listed]:
-        """All skills in the order in which they were loaded."""
+        """Return all skills in the order in which they were loaded."""
         return [
             {
                 "name": skill.name,
@@ -96,17 +96,17 @@ class SkillRegistry:
         ]
 
     def list(self) -> Skills:
-        """As `list_skills`, whole."""
+        """Return the same skills as `list_skills`, as `Skill` objects."""
         return [*self._skills.values()]
 
     def scores(self, query: str) -> dict[str, float]:
-        """The score of each skill that is on, 0 to 1, best first."""
+        """Return the score of each skill that is on, 0 to 1, best first."""
         return {match.name: match.score for match in self._ranked(query)}
 
     def search(self, query: str) -> Skills:
-        """The skills that answer `query`, best first.
+        """Return the skills that match `query`, best first.
 
-        One whose name, description or a tag has the query as it is is always among them.
+        Always includes skills whose name, description or a tag contains the exact query.
         """
         text = fold(query).strip()
         found = [
@@ -119,27 +119,27 @@ class SkillRegistry:
         return [self._skills[name] for name in found]
 
     def find_skill(self, query: str, threshold: float = THRESHOLD) -> Skill | None:
-        """The skill that answers `query` best, None if none has a score of `threshold`."""
+        """Return the skill that matches `query` best, None if none has a score of `threshold`."""
         ranked = self._ranked(query)
         if not ranked or ranked[0].score < threshold or not ranked[0].score:
             return None
         return self._skills[ranked[0].name]
 
     def find_skills_by_tag(self, tag: str) -> Skills:
-        """The skills that are on and have this tag, in any case."""
+        """Return the skills that are on and have this tag, in any case."""
         wanted = tag.strip().casefold()
         return [s for s in self._on() if wanted in (have.strip().casefold() for have in s.tags)]
 
     def match_triggers(self, text: str) -> Skills:
-        """The skills that are on and have a trigger in `text`, by priority, then by name."""
+        """Return the skills that are on and have a trigger in `text`, by priority, then by name."""
         message = Message.of(text)
         found = [skill for skill in self._on() if matching(skill.triggers, message) is not None]
         return sorted(found, key=lambda skill: (-skill.priority, skill.name))
 
     def activate(self, name: str) -> bool:
-        """Whether there is such a skill, on, with all that it requires; they are active then.
+        """Activate a skill and its requirements. Return whether all of them exist and are on.
 
-        False, and nothing changed, also for skills that require each other in a circle.
+        After False, nothing has changed; this includes skills that require each other in a circle.
         """
         skill = self.get(name)
         if skill is None or not skill.enabled:
@@ -152,7 +152,7 @@ class SkillRegistry:
         return True
 
     def deactivate(self, name: str) -> bool:
-        """Whether it was active; it is not any more."""
+        """Deactivate a skill. Return whether it was active."""
         skill = self.get(name)
         if skill is None or skill.name not in self._active:
             return False
@@ -160,7 +160,7 @@ class SkillRegistry:
         return True
 
     def get_active(self) -> Skills:
-        """In the order in which they were activated."""
+        """Return the active skills, in the order in which they were activated."""
         return [self._skills[name] for name in self._active]
 
     def _on(self) -> Skills:
@@ -175,7 +175,10 @@ SkillsRegistry = SkillRegistry
 
 
 def load_skills_from_directory(path: str | Path) -> Skills:
-    """The skills below `path`. What cannot be loaded is left out; `SkillRegistry` tells it."""
+    """Return the skills of `path`, without those that cannot be loaded.
+
+    `SkillRegistry` has the reasons.
+    """
     return load_skills(Path(path))[0]
 
 

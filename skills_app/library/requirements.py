@@ -1,4 +1,4 @@
-"""The order in which a skill and those that it requires are loaded."""
+"""The order in which a skill and its requirements are loaded."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 
 
 class UnmetRequirement(Exception):
-    """A skill requires what is not there, or, in a circle, itself."""
+    """A required skill is missing, or a skill requires, in a circle, itself."""
 
 
 def in_order(name: str, required: Mapping[str, Iterable[str]]) -> list[str]:
-    """`name` after all that it requires, each once. `required` has every skill that is there.
+    """Return `name` after all its requirements, each once. `required` has all existing skills.
 
-    Takes time in proportion to what is required, and no stack: chains may be long. Raises
+    Takes time in proportion to the requirements, without recursion: chains may be long. Raises
     `UnmetRequirement`.
     """
     order: dict[str, None] = {}

@@ -1,6 +1,6 @@
-"""Where a skill comes from, as a word in its row: within a scope each name is there once.
+"""The origin of a skill as a word in its row. Names are unique in a scope.
 
-When two scopes of an agent have a name, the one that comes first here keeps it.
+If two scopes of an agent have a name, the scope that is first here keeps it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ _AGENT = "agent:"
 
 
 def directory_scope(path: str) -> str:
-    """Skills that are read from a directory of the host, as they are now."""
+    """Return the scope of skills that are read from a directory of the host."""
     return f"{_DIRECTORY}{path}"
 
 
 def agent_scope(agent_id: str) -> str:
-    """Skills that one agent owns."""
+    """Return the scope of skills that one agent owns."""
     return f"{_AGENT}{agent_id}"
 
 
@@ -26,7 +26,10 @@ def directory_of(scope: str) -> str | None:
 
 
 def describe_scope(scope: str) -> str:
-    """For people: `built-in`, `library`, the directory's path, or `this agent's own`."""
+    """Return a scope for people.
+
+    `built-in`, `library`, the directory's path, or `this agent's own`.
+    """
     if scope == BUILT_IN:
         return "built-in"
     if scope.startswith(_AGENT):

@@ -1,4 +1,4 @@
-"""One skill outside the database: what it says, where it lies, what a model gets of it."""
+"""One skill outside of the database: its content, its path, and its text for a model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from skills_app.settings import SkillSettings
 @dataclass(frozen=True)
 class Skill:
     """`content` is the body of its SKILL.md at `path`. `documents` are its other Markdown files:
-    (path in the package, text); `files` the paths of all others."""
+    (path in the package, text); `files` the paths of all others.
+    """
 
     name: str
     description: str
@@ -44,14 +45,14 @@ class Skill:
         return self.path
 
     def matches_query(self, query: str) -> float:
-        """How well it answers `query`, 0 to 1; the same in any company."""
+        """Return how well it matches `query`, 0 to 1; independent of other skills."""
         return score(read_query(query), analyse(self.document))
 
     def get_full_context(self) -> str:
-        """Heading, body, then the other Markdown files below their paths.
+        """Return heading, body, then the other Markdown files with their paths.
 
-        At most about `CONTEXT_BYTES`: whole files are left out, the body is cut at the end of a
-        line, and what is missing is said at the end.
+        At most about `CONTEXT_BYTES`: whole files are omitted, the body is cut at the end of a
+        line, and the end of the text lists the missing parts.
         """
         left = SkillSettings.now().CONTEXT_BYTES
         body, cut = _cut(self.content.strip(), left)
@@ -72,7 +73,7 @@ class Skill:
 
     @cached_property
     def document(self) -> SkillDocument:
-        """What is searched of it."""
+        """Return the searched parts of the skill."""
         return SkillDocument(
             name=self.name,
             description=self.description,
@@ -86,7 +87,7 @@ class Skill:
 
     @classmethod
     def of(cls, package: Package, path: Path | None = None) -> Skill:
-        """A package as a skill. `path` is its SKILL.md."""
+        """Return a package as a skill. `path` is its SKILL.md."""
         head, searched = package.head, package_document(package)
         return cls(
             name=head.name,
@@ -120,14 +121,14 @@ class _Located:
 
 
 def load_skill(path: str | Path) -> Skill:
-    """The skill in a directory, or of its SKILL.md. Raises `InvalidSkill` with all problems."""
+    """Return the skill of a directory or a SKILL.md. Raises `InvalidSkill` with all problems."""
     given = Path(path)
     folder = given.parent if given.name.lower() == SKILL_FILE.lower() else given
     return Skill.of(read_folder(folder), folder / SKILL_FILE)
 
 
 def load_skills(directory: Path) -> tuple[list[Skill], list[Problem]]:
-    """(the skills below `directory`, what is wrong with the others). Paths name the package."""
+    """Return (the skills in `directory`, problems of the others). Paths name the package."""
 
     def read(found: int, name: str, path: str) -> tuple[_Located | None, list[Problem]]:
         package, problems = package_in(found, name)
@@ -149,7 +150,7 @@ def _documents(package: Package) -> Iterator[tuple[str, str]]:
 
 
 def _cut(text: str, limit: int) -> tuple[str, int]:
-    """(as many whole lines of `text` as fit in `limit` bytes, the bytes that are left out)."""
+    """Return (the whole lines of `text` that fit in `limit` bytes, the number of omitted bytes)."""
     data = text.encode("utf-8", "replace")
     if len(data) <= limit:
         return text, 0

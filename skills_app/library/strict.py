@@ -1,7 +1,7 @@
-"""What readers that keep to the letter of the specification would not take from a SKILL.md.
+"""Problems of a SKILL.md for strict readers of the specification.
 
 The public reference validator reads a part of YAML, and ends the head at the first `---` anywhere
-in it. Vel takes more, says what, and never writes it.
+in it. Vel accepts more, with a warning, and never writes it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from skills_app.library.problems import Problem, warning
 
 
 def strict_problems(text: str) -> list[Problem]:
-    """Warnings for the SKILL.md `text`. One whose head cannot be read at all has none here."""
+    """Return warnings for the SKILL.md `text`. An unreadable head has none here."""
     try:
         head, _ = split_skill(text)
         events = list(events_of(head))
@@ -54,7 +54,7 @@ def _is_merge(event: yaml.Event) -> bool:
 
 
 def _has_uneven_maps(events: list[yaml.Event]) -> bool:
-    """Whether of two maps in one map the lines begin in different columns."""
+    """Return whether two maps in one map have lines with different indentation."""
     opened: list[set[int] | None] = []
     for event in events:
         if isinstance(event, yaml.CollectionStartEvent):

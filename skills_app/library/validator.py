@@ -1,7 +1,7 @@
-"""Whether a directory holds a skill, by the letter of the specification and by Vel's own rules.
+"""Validation of a directory with a skill, by the strict specification and by Vel's own rules.
 
-`[]` means: the public reference validator has nothing to say either. Warnings are what Vel takes
-and that validator, or another reader, does not.
+`[]` means: the public reference validator reports no problems either. Warnings are problems that
+Vel accepts and that validator, or another reader, does not.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from skills_app.library.strict import strict_problems
 
 
 def validate(path: Path | str) -> list[Problem]:
-    """All problems of the package in the directory `path`, each with what to change.
+    """Return all problems of the package in the directory `path`, each with its fix.
 
-    A path that is missing, no directory, or without SKILL.md is one problem.
+    A path that is missing, not a directory, or without SKILL.md is one problem.
     """
     package, problems = folder_package(Path(path))
     missing = [problem for problem in problems if problem.code == "missing"]
@@ -26,10 +26,10 @@ def validate(path: Path | str) -> list[Problem]:
 
 
 def validate_archive(data: bytes, filename: str) -> list[Problem]:
-    """As `validate`, for an uploaded file: a zip or `.skill` archive, or a SKILL.md."""
+    """Return the same as `validate` for an upload: a zip or `.skill` archive, or a SKILL.md."""
     return with_strict(*archive_package(data, filename))
 
 
 def with_strict(package: Package | None, problems: list[Problem]) -> list[Problem]:
-    """`problems`, and what strict readers say of a package that Vel would take."""
+    """Return `problems`, and those of strict readers for a package that Vel would accept."""
     return problems if package is None else problems + strict_problems(package.text)

@@ -1,4 +1,4 @@
-"""The names and descriptions of skills within a budget of bytes. None is left out in silence."""
+"""The names and descriptions of skills within a budget of bytes. Omitted ones are counted."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _LENGTHS = (1024, 400, 200, 100, 50, 0)
 
 
 def catalogue(skills: Sequence[PinnedSkill], budget: int, more: str) -> str:
-    """One line a skill, in the order of priority, then name. `more` is what finds the others.
+    """Return one line a skill, by priority, then name. `more` is how to find the others.
 
-    When the budget is too small all descriptions become shorter first, then names are left out
-    and counted.
+    If the budget is too small, first all descriptions become shorter, then names are omitted and
+    counted.
     """
     ordered = sorted(skills, key=lambda skill: (-skill.head.priority, skill.name))
     for length in _LENGTHS:

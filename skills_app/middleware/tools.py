@@ -1,4 +1,4 @@
-"""Skills: a catalogue in the prompt, and tools that load one, put it away, and look for more."""
+"""Skills: a catalogue in the prompt, and tools to load, deactivate and search skills."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SkillInput(BaseModel):
 
 
 def _named(context: ToolContext, given: str) -> PinnedSkill | None:
-    """The skill that a model means: it also writes paths and titles."""
+    """Return the skill that a model means: it also writes paths and titles."""
     name = given.strip().removesuffix("/SKILL.md").rstrip("/").rpartition("/")[2]
     pinned = context.part(RunSkills).pinned
     return pinned.get(name) or pinned.get(normalise_name(name))

@@ -1,4 +1,4 @@
-"""Which skills an agent has, beyond what its scopes give it by themselves."""
+"""The choice of an agent's skills, beyond the defaults of its scopes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from skills_app.models.skill import Skill
 
 
 class AgentSkill(models.Model):
-    """Somebody's choice for one agent. Without one, library skills are off and others on."""
+    """A choice for one agent. Without one, library skills are off and others on."""
 
     agent = models.ForeignKey(
         "agents.Agent", on_delete=models.CASCADE, related_name="skill_choices"

@@ -1,4 +1,4 @@
-"""The skills that a run began with. Most runs of an agent share one set."""
+"""The skills of a run at its start. Most runs of an agent share one set."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SkillSetEntry(models.Model):
 
 
 class RunSkillSet(models.Model):
-    """The skills that a run began with, by version."""
+    """The skills of a run at its start, by version."""
 
     run = models.OneToOneField(
         "agents.Run", on_delete=models.CASCADE, primary_key=True, related_name="pinned"

@@ -1,4 +1,4 @@
-"""What of a skill can be searched, beside the skill."""
+"""The searchable text of skills."""
 
 from __future__ import annotations
 

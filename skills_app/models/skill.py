@@ -22,10 +22,10 @@ class Trust(models.TextChoices):
 
 
 class Skill(models.Model):
-    """A named skill. What it says is in its versions; `scope` is as in `skills_app.library.scopes`.
+    """A named skill. Its content is in its versions; `scope` is as in `skills_app.library.scopes`.
 
-    `current` is the version that agents get. A later one waits for somebody to accept it. Null:
-    the skill was deleted, or none has been accepted yet.
+    `current` is the version that agents get. A later one waits until somebody accepts it. Null: the
+    skill was deleted, or no version has been accepted.
     """
 
     scope = models.CharField(max_length=1100)
@@ -64,7 +64,7 @@ class Skill(models.Model):
 
 
 class SkillVersion(models.Model):
-    """A package, never changed. `trust` is of these bytes and no others.
+    """A package, never changed. `trust` applies to exactly these bytes.
 
     `head` is the JSON of `skills_app.library.package.Head`; `findings` that of the scan at import.
     """

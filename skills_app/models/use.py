@@ -1,4 +1,4 @@
-"""What runs do with skills. That one was shown to a run is told by the run's `SkillSet`."""
+"""The use of skills by runs. The run's `SkillSet` shows which skills it was offered."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class UseKind(models.TextChoices):
 
 
 class SkillUse(models.Model):
-    """One thing that a call did with a version of a skill."""
+    """One use of a version of a skill by a call."""
 
     run = models.ForeignKey("agents.Run", on_delete=models.CASCADE, related_name="skill_uses")
     version = models.ForeignKey(SkillVersion, on_delete=models.CASCADE, related_name="uses")
@@ -34,7 +34,7 @@ class SkillUse(models.Model):
 
 
 class ActiveSkill(models.Model):
-    """A skill that a thread's agent has loaded and not put away again."""
+    """A skill that a thread's agent has loaded and not deactivated."""
 
     thread = models.ForeignKey("agents.Thread", on_delete=models.CASCADE, related_name="+")
     name = models.CharField(max_length=64)

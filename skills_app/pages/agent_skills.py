@@ -1,6 +1,6 @@
-"""The skills of one agent: its own are written here, all are turned on and off.
+"""The skills of one agent: write its own, turn all on and off.
 
-The page changes nothing but through services, and works without scripts.
+The page makes changes only through services, and works without scripts.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ REASON_CHARACTERS = 2_000
 @page
 @require_http_methods(["GET", "HEAD", "POST"])
 def skills(request: PersonRequest, slug: str) -> HttpResponse:
-    """The agent's skills by where they come from; `?edit=new` or `?edit=ID` with a form.
+    """Show the agent's skills by their origin; `?edit=new` or `?edit=ID` with a form.
 
     A POST with `action` add, save, upload, on, off or delete changes the skill `skill`.
     """
@@ -66,7 +66,7 @@ def _overview(request: PersonRequest, agent: Agent) -> dict[str, Any]:
 
 
 def _groups(rows: list[AgentSkillRow]) -> list[dict[str, Any]]:
-    """By scope, in the words of the page."""
+    """Group rows by scope, with the words of the page."""
 
     def of(*, own: bool = False, scope: str = "") -> list[AgentSkillRow]:
         return [
@@ -126,7 +126,7 @@ def _change(request: PersonRequest, agent: Agent) -> HttpResponse:
 
 
 def _carry_out(request: PersonRequest, agent: Agent) -> str:
-    """Do what was posted and say so."""
+    """Carry out the posted action and return a message about it."""
     form, user = request.POST, request.user
     match form.get("action"):
         case "add":
@@ -165,7 +165,7 @@ def _upload(request: PersonRequest, agent: Agent) -> str:
 
 
 def _typed(request: PersonRequest) -> dict[str, str]:
-    """The three texts of the form. Browsers send line breaks as CR LF."""
+    """Return the three texts of the form. Browsers send line breaks as CR LF."""
     return {
         name: unescaped_text(request.POST.get(name, "").replace("\r\n", "\n"))
         for name in ("name", "description", "instructions")
@@ -177,7 +177,7 @@ def _skill_id(request: PersonRequest) -> int:
 
 
 def number_of(request: PersonRequest, field: str) -> int:
-    """What a hidden field of a form holds. What is no number is refused: it counts as given."""
+    """Return the number in a hidden field of a form. Raises `InvalidRequest` for other text."""
     text = request.POST.get(field, "")
     if text.isascii() and text.isdecimal() and len(text) < 19:
         return int(text)
@@ -185,7 +185,7 @@ def number_of(request: PersonRequest, field: str) -> int:
 
 
 def _show_again(request: PersonRequest, agent: Agent, error: ServiceError) -> HttpResponse:
-    """The form with what was typed, and why it was not taken."""
+    """Show the form again with the posted text and the problems."""
     form = request.POST
     context = _overview(request, agent)
     problems = [str(held) for held in error.problems] if isinstance(error, InvalidPackage) else []
@@ -202,5 +202,5 @@ def _show_again(request: PersonRequest, agent: Agent, error: ServiceError) -> Ht
 
 
 def reason_of(request: PersonRequest) -> str:
-    """Why, as it was typed. No database takes NUL."""
+    """Return the reason as typed. No database accepts NUL."""
     return request.POST.get("reason", "").replace("\0", "")[:REASON_CHARACTERS]

@@ -1,4 +1,4 @@
-"""The library of skills: looked through by everybody, filled by those who may."""
+"""The library of skills: everybody browses it, permitted people import."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SCOPES = ("library", "built-in")
 @page
 @require_http_methods(["GET", "HEAD", "POST"])
 def library(request: PersonRequest) -> HttpResponse:
-    """`?q=` searches; `trust`, `scope` and `tag` narrow; `page` turns. A POST takes a package."""
+    """List skills: `?q=` searches; `trust`, `scope`, `tag` filter; a POST imports a package."""
     if request.method != "POST":
         return render(request, "skills_app/skill_library.html", _context(request))
     try:
@@ -80,7 +80,7 @@ def _context(request: PersonRequest) -> dict[str, Any]:
 
 
 def _import(request: PersonRequest) -> int:
-    """Take the package that was sent and say what became of it; the skill's id."""
+    """Import the uploaded package, report the result, and return the skill's id."""
     file = request.FILES.get("file")
     if file is None:
         raise InvalidRequest("Choose a file: a zip, a .skill file or a SKILL.md.")

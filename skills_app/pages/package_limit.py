@@ -1,4 +1,4 @@
-"""A limit on forms with a package that holds before the form is read."""
+"""A size limit for forms with a package that applies before the form is read."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from skills_app.settings import SkillSettings
 
 
 def limited_package(view: View) -> View:
-    """413 for a body that is larger than a skill package, or of unknown length."""
+    """Answer 413 for a body that is larger than a skill package, or of unknown length."""
     return limited_form(view, lambda: SkillSettings.now().ARCHIVE_BYTES)

@@ -1,4 +1,4 @@
-"""What the pages show of a package: a file, the difference of two versions, findings."""
+"""Parts of pages about a package: a file, the difference of two versions, findings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skills_app.queries.packages import PackageEntry, as_text
 
 SHOWN_CHARACTERS = 400_000
 LINE_CHARACTERS = 5_000
-"""What a page shows of one file, and of one line: the rest is in the download."""
+"""The most that a page shows of one file, and of one line: the rest is in the download."""
 COMPARED_FILES = 100
 _STATUS: dict[str, DiffStatus] = {"added": "new", "removed": "deleted", "changed": "changed"}
 
@@ -33,7 +33,7 @@ class LineFinding:
 
 @dataclass(frozen=True, slots=True)
 class ShownFile:
-    """`text` is None for a file that is none; `cut` says that the page has not all of it."""
+    """`text` is None for a binary file; `cut` means that the page shows only a part."""
 
     entry: PackageEntry
     text: MarkedText | None
@@ -41,7 +41,7 @@ class ShownFile:
 
 
 def shown_file(entry: PackageEntry, data: bytes, findings: Sequence[dict[str, Any]]) -> ShownFile:
-    """`findings` are those of the version, as stored; only those of this file are marked."""
+    """Return the file with its findings, selected from those of the version, as stored."""
     text = as_text(data)
     if text is None:
         return ShownFile(entry, None, False)
@@ -60,7 +60,7 @@ def _cut_line(line: str) -> str:
 
 
 def _of_lines(lines: Sequence[str], findings: Iterable[dict[str, Any]]) -> list[LineFinding]:
-    """Findings in lines that are shown; those of the file as a whole are listed elsewhere."""
+    """Return findings in shown lines; those of the file as a whole are listed elsewhere."""
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     return [
         LineFinding(
@@ -75,7 +75,7 @@ def _of_lines(lines: Sequence[str], findings: Iterable[dict[str, Any]]) -> list[
 
 
 def comparison(old: SkillVersion, new: SkillVersion) -> Review:
-    """What `new` changes to `old`. A file that is not shown side by side says why."""
+    """Return the changes from `old` to `new`. A file without a comparison gives the reason."""
     compared = compare(old, new)
     sections = tuple(_section(change) for change in compared.files[:COMPARED_FILES])
     notes = []
@@ -102,7 +102,7 @@ def _section(change: FileChange) -> DiffSection:
 
 
 def facts_of(version: SkillVersion) -> list[tuple[str, str]]:
-    """What the head says beside name and description, as (label, text) fit to be shown."""
+    """Return the head's fields except name and description, as printable (label, text)."""
     head = version.fields
     tools = head.allowed_tools
     facts = [

@@ -1,4 +1,4 @@
-"""One skill: its files, its versions and their differences, findings, use, and judging it."""
+"""One skill: its files, its versions and their differences, findings, use, and reviews."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ SHOWN_VERSIONS = 100
 @page
 @require_http_methods(["GET", "HEAD", "POST"])
 def skill(request: PersonRequest, skill_id: int) -> HttpResponse:
-    """`?version=` shows that one, `file=` a file of it, `compare=` what it changed since another.
+    """Show a version (`?version=`), a file of it (`file=`) or its changes (`compare=`).
 
-    A POST with `action` review, quarantine or delete judges the version `version`.
+    A POST with `action` review, quarantine or delete decides about the version `version`.
     """
     row = _skill_of(request, skill_id)
     if request.method == "POST":
@@ -63,7 +63,7 @@ def skill(request: PersonRequest, skill_id: int) -> HttpResponse:
 @page
 @require_safe
 def skill_file(request: PersonRequest, skill_id: int, path: str) -> HttpResponse:
-    """One file of `?version=`, as a download that no browser opens as a page."""
+    """Return one file of `?version=`, as a download that no browser opens as a page."""
     version = _version_of(_skill_of(request, skill_id), request.GET.get("version"))
     data = package_file(version.pk, path) if version else None
     if data is None:
@@ -74,7 +74,7 @@ def skill_file(request: PersonRequest, skill_id: int, path: str) -> HttpResponse
 @page
 @require_safe
 def skill_export(request: PersonRequest, skill_id: int) -> HttpResponse:
-    """`?version=` as a zip."""
+    """Return `?version=` as a zip."""
     row = _skill_of(request, skill_id)
     version = _version_of(row, request.GET.get("version"))
     if version is None:
@@ -93,7 +93,7 @@ def _skill_of(request: PersonRequest, skill_id: int) -> Skill:
 
 
 def _version_of(row: Skill, requested: str | None) -> SkillVersion | None:
-    """The version `requested` for, or else that of agents. 404 for one that is not there."""
+    """Return the version `requested`, or else that of agents. 404 if it does not exist."""
     if requested is None:
         return version_of(row)
     if not (requested.isascii() and requested.isdecimal() and len(requested) < 10):

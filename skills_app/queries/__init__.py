@@ -1,1 +1,1 @@
-"""What a person, or a run, sees of the rows of skills."""
+"""Read access to the rows of skills, for people and for runs."""

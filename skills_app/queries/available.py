@@ -1,4 +1,4 @@
-"""Which skills an agent has now."""
+"""The current skills of an agent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Available:
 
 
 def scopes_of(agent_id: str, *, built_in: bool, directories: Sequence[str]) -> list[str]:
-    """An agent's scopes in the order in which they keep a name."""
+    """Return an agent's scopes in the order in which they keep a name."""
     named = [*SkillSettings.now().DIRECTORIES, *directories]
     return [
         *([BUILT_IN] if built_in else []),
@@ -39,11 +39,11 @@ def available_skills(
     directories: Sequence[str] = (),
     there: Mapping[str, Collection[str]] | None = None,
 ) -> Available:
-    """The current versions that `agent_id` may use; nothing that is off or quarantined.
+    """Return the current versions that `agent_id` may use, without disabled or quarantined ones.
 
-    `directories` are those that the caller of a thread named, beside those of the settings.
-    `there` are the names of the skills that a reader of directories found in a scope: its rows
-    count only as far as they are among them.
+    `directories` are those that the caller of a thread named, in addition to those of the settings.
+    `there` are the names of the skills that a reader of directories found in a scope: other rows of
+    the scope are ignored.
     """
     scopes = scopes_of(agent_id, built_in=built_in, directories=directories)
     rank = {scope: place for place, scope in enumerate(scopes)}
@@ -51,7 +51,7 @@ def available_skills(
     skills = (
         Skill.objects.filter(scope__in=scopes, is_deleted=False)
         .select_related("current")
-        # Heads are large and never change: who needs them has them by `services.sets`.
+        # Heads are large and never change: `skills_app.actions.sets` provides and caches them.
         .only("name", "scope", "current__skill", "current__content_hash", "current__trust")
         .annotate(enabled_by_head=F("current__head__enabled"))
     )
@@ -68,7 +68,7 @@ def available_skills(
         if names.is_taken(skill.name):
             collisions.append((skill.name, skill.scope))
             continue
-        # One that is withheld keeps its name: nothing slips into the place of what was stopped.
+        # A withheld skill keeps its name: no other skill takes its place.
         names.take(skill.name)
         if version is not None and version.trust != Trust.QUARANTINED:
             version.skill = skill
@@ -77,7 +77,7 @@ def available_skills(
 
 
 class _Names:
-    """Names that are taken, also by what only looks like them in letters of another script."""
+    """Taken names, including lookalikes in letters of another script."""
 
     def __init__(self) -> None:
         self._by_skeleton: dict[str, list[str]] = {}

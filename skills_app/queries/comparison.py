@@ -1,7 +1,7 @@
-"""What one version of a skill changes to another: its files and their texts, as a person reads it.
+"""The changes between two versions of a skill: files and texts, for people.
 
-A comparison is what a reviewer vouches on, so nothing is left out in silence: a file that is not
-shown says why, and is counted.
+Reviewers decide on the basis of a comparison, so it omits nothing in silence: it lists a file that
+is not shown with the reason, and counts it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skills_app.models import SkillVersion
 from skills_app.queries.packages import PackageEntry, as_text, package_entries, package_file
 
 FILE_CHARACTERS = 200_000
-"""A file of more, before and after together, is not shown as a diff."""
+"""A larger file, before and after together, is not shown as a diff."""
 ALL_CHARACTERS = 600_000
 FILE_LINES = 5_000
 ALL_LINES = 15_000
@@ -30,7 +30,7 @@ Status = Literal["added", "removed", "changed"]
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file. `review` is its diff; without one `why` says what cannot be shown."""
+    """One file. `review` is its diff; without one, `why` is the reason."""
 
     path: str
     name: str
@@ -44,10 +44,11 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`path` of a file is as stored, `name` as shown. `unshown` files have no diff here.
+    """A file's `path` is the stored one, `name` the shown one. `unshown` files have no diff here.
 
-    `findings` are those of the scan that the earlier version did not have, as JSON; `gone` is how
-    many only that one had. `asks_more`: fields of the head that say when it is used and what for.
+    `findings` are those of the scan that the earlier version did not have, as JSON; `gone` is the
+    number of those that only the earlier version had. `asks_more`: changed fields of the head that
+    say when the skill is used and for what.
     """
 
     files: tuple[FileChange, ...]
@@ -74,7 +75,7 @@ class Comparison:
 
 
 def compare(before: SkillVersion | None, after: SkillVersion) -> Comparison:
-    """What `after` changes to `before`; everything is new where that is None."""
+    """Return the changes from `before` to `after`; everything is new if `before` is None."""
     old = {entry.path: entry for entry in package_entries(before.pk)} if before else {}
     new = {entry.path: entry for entry in package_entries(after.pk)}
     paths = sorted({*old, *new}, key=lambda path: (path != SKILL_FILE, path))
@@ -93,7 +94,7 @@ def compare(before: SkillVersion | None, after: SkillVersion) -> Comparison:
 def _scans(
     before: SkillVersion, after: SkillVersion
 ) -> tuple[tuple[dict[str, Any], ...], int, tuple[str, ...]]:
-    """New findings, how many are gone, and what of the head asks for more or something else."""
+    """Return new findings, the number of gone ones, and changed fields that ask for more."""
     old, new = _by_meaning(before.findings), _by_meaning(after.findings)
     return (
         tuple(finding for key, finding in new.items() if key not in old),
@@ -103,7 +104,7 @@ def _scans(
 
 
 def _by_meaning(findings: list[dict[str, Any]]) -> dict[tuple[str, ...], dict[str, Any]]:
-    """By what they say: one whose line has moved is the same."""
+    """Return findings by their content: a finding whose line has moved is the same."""
     names = ("severity", "code", "path", "message", "excerpt")
     return {tuple(str(found.get(name)) for name in names): found for found in findings}
 
@@ -134,7 +135,7 @@ def _change(
     if before is not None and after is not None and before.sha256 == after.sha256:
         return FileChange(path, name, status, before, after, mode)
     size = sum(entry.size_bytes for entry in (before, after) if entry)
-    # A character has at most four bytes: what is that long need not be read.
+    # A character has at most four bytes: longer files need not be read.
     if size > 4 * FILE_CHARACTERS:
         why = f"{size:,} bytes are too long to be shown here"
         return FileChange(path, name, status, before, after, mode, why=why)
@@ -150,7 +151,7 @@ def _change(
 
 
 def _no_room(characters: int, lines: int, room: Room) -> str:
-    """Why this is too much, or empty when the room is taken."""
+    """Return why this is too much, or empty after taking the room."""
     if characters > FILE_CHARACTERS or lines > FILE_LINES:
         return f"{characters:,} characters in {lines:,} lines are too long to be shown here"
     return "" if room.take(characters, lines) else "what is shown has its limit"

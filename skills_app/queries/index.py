@@ -1,7 +1,7 @@
-"""The full-text index of skills: it shortlists, `ranking` decides.
+"""The full-text index of skills: it makes a shortlist for `ranking`, which decides.
 
-Both databases get the same tokens and are only asked which rows have one of some tokens, so that
-the shortlist, and with it the order, is the same. What the index does not know yet is a candidate.
+Both databases get the same tokens and are only queried for rows with one of some tokens, so that
+the shortlist, and with it the order, is the same. Skills that are not indexed yet are candidates.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from skills_app.queries.stored import RankedVersion, rank_versions, stored_docum
 
 SHORTLIST = 200
 MAX_SUBSTRING = 200
-"""Characters of a query that are looked for as they are."""
+"""Characters of a query that are also searched as an exact text."""
 _SQLITE = "SELECT rowid FROM skills_app_skillindex_fts WHERE skills_app_skillindex_fts MATCH %s"
 _POSTGRESQL = "SELECT skill_id FROM skills_app_skillindexentry WHERE lexemes @@ CAST(%s AS tsquery)"
 ANALYSIS = hashlib.sha256(b"1" + FAMILIES.read_bytes() + STOP_WORDS.read_bytes()).hexdigest()[:16]
-"""Changes with what makes tokens of a text: 1 is the number of the code that does."""
+"""Changes with the tokens of a text: 1 is the version of the code that makes them."""
 
 
 def index_version(version: SkillVersion) -> None:
-    """Let its skill be found by this version, which has content; in the caller's transaction."""
+    """Index this version of its skill, which has content, in the caller's transaction."""
     document = stored_document(version)
     SkillIndexEntry.objects.update_or_create(
         skill_id=version.skill_id,
@@ -43,15 +43,15 @@ def index_version(version: SkillVersion) -> None:
 
 
 def remove_from_index(skill_id: int) -> None:
-    """The skill is found no more. Nothing happens where it was not indexed."""
+    """Remove the skill from the index. Does nothing if it was not indexed."""
     SkillIndexEntry.objects.filter(skill_id=skill_id).delete()
 
 
 def search_skills(query: str, skills: QuerySet[Skill]) -> list[RankedVersion]:
-    """The current versions of `skills` that answer `query`, best first.
+    """Return the current versions of `skills` that match `query`, best first.
 
-    Those that have the query as it is in their name, description or tags are always among them,
-    last where nothing else speaks for them. Any text is a query; none of it is taken for syntax.
+    Always includes those with the exact query in their name, description or tags, if need be last.
+    Any text is a query; no part of it is treated as syntax.
     """
     current = dict(skills.exclude(current=None).values_list("pk", "current_id"))
     indexed = dict(
@@ -73,7 +73,7 @@ def search_skills(query: str, skills: QuerySet[Skill]) -> list[RankedVersion]:
 
 
 def _shortlist(query: Query, among: dict[int, int]) -> list[int]:
-    """The skills with most of what is wanted, by its weight; ties by id."""
+    """Return the skills with the most weight of wants; ties by id."""
     weights: dict[int, float] = {}
     for want in query.wants:
         for skill_id in _having(token for token, _ in want.answers):
@@ -83,7 +83,7 @@ def _shortlist(query: Query, among: dict[int, int]) -> list[int]:
 
 
 def _having(tokens: Iterable[str]) -> list[int]:
-    """The skills that have one of `tokens`. Encoded tokens hold nothing that is syntax."""
+    """Return the skills that have one of `tokens`. Encoded tokens contain no syntax."""
     encoded = sorted({_encoded(token) for token in tokens})
     if connection.vendor == "sqlite":
         sql, match = _SQLITE, " OR ".join(f'"{token}"' for token in encoded)
@@ -111,11 +111,11 @@ def _names(document: SkillDocument) -> str:
 
 
 def _plain(text: str) -> str:
-    """Folded, and fit for both databases."""
+    """Return the text folded and without characters that a database refuses."""
     return fold(text).replace("\0", "").encode("utf-8", "ignore").decode().strip()
 
 
 def _encoded(token: str) -> str:
-    """A token in a-z, 0-9 and _, which every tokenizer leaves as it is."""
+    """Return a token in a-z, 0-9 and _, which no tokenizer changes."""
     plain = token.isascii() and token.replace("_", "").isalnum()
     return token if plain else f"u_{token.encode('utf-8', 'ignore').hex()}"

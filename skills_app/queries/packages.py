@@ -1,4 +1,4 @@
-"""Skills and the files of their versions, for the people who look at them."""
+"""Skills and the files of their versions, for people."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class PackageEntry:
 
 
 def skills_for(user: Person) -> QuerySet[Skill]:
-    """Skills that `user` may read: what all agents may have, and what agents for `user` own.
+    """Return skills that `user` may read: shared ones, and own skills of the user's agents.
 
-    Not those of directories that somebody named for threads of their own.
+    Skills in directories that callers have named for their own threads are excluded.
     """
     if not user.is_authenticated:
         return Skill.objects.none()
@@ -38,7 +38,7 @@ def skills_for(user: Person) -> QuerySet[Skill]:
 
 
 def versions_of(skill: Skill) -> QuerySet[SkillVersion]:
-    """The versions that hold a package, the latest first."""
+    """Return the versions that have a package, the latest first."""
     return (
         skill.versions.exclude(content=None)
         .select_related("created_by", "reviewed_by")
@@ -48,7 +48,7 @@ def versions_of(skill: Skill) -> QuerySet[SkillVersion]:
 
 
 def version_of(skill: Skill, number: int | None = None) -> SkillVersion | None:
-    """The version `number`; without one that which agents get, or else the latest."""
+    """Return the version `number`; by default the version that agents get, or else the latest."""
     versions = versions_of(skill)
     if number is not None:
         return versions.filter(number=number).first()
@@ -58,14 +58,14 @@ def version_of(skill: Skill, number: int | None = None) -> SkillVersion | None:
 
 
 def waiting_trusts(skills: Iterable[Skill]) -> dict[int, str]:
-    """By skill: the trust of the latest version, for those of which no version is accepted."""
+    """Return the trust of the latest version by skill, for skills without an accepted version."""
     waiting = [skill.pk for skill in skills if skill.current_id is None]
     latest = SkillVersion.objects.filter(skill__in=waiting, number=F("skill__version"))
     return dict(latest.order_by().values_list("skill_id", "trust"))
 
 
 def package_entries(version_id: int) -> list[PackageEntry]:
-    """The files of a version in the order of their paths."""
+    """Return the files of a version in the order of their paths."""
     rows = SkillFile.objects.filter(version_id=version_id).order_by("path")
     return [
         PackageEntry(*row)
@@ -74,8 +74,8 @@ def package_entries(version_id: int) -> list[PackageEntry]:
 
 
 def package_file(version_id: int, path: str) -> bytes | None:
-    """The bytes of one file; None where the version has none of just this path."""
-    if "\0" in path:  # which no path has, and PostgreSQL does not take
+    """Return the bytes of one file; None if the version has no file with exactly this path."""
+    if "\0" in path:  # no path has it, and PostgreSQL does not accept it
         return None
     data = (
         SkillFile.objects.filter(version_id=version_id, path=path)
@@ -86,14 +86,14 @@ def package_file(version_id: int, path: str) -> bytes | None:
 
 
 def instructions_of(version_ids: Iterable[int]) -> dict[int, str]:
-    """By version: its SKILL.md without the head and the blank lines around the rest."""
+    """Return by version its SKILL.md without the head and surrounding blank lines."""
     rows = SkillVersion.objects.filter(pk__in=list(version_ids)).exclude(content=None)
     contents = rows.values_list("pk", "content")
     return {pk: body_of(content or "").strip("\n") for pk, content in contents}
 
 
 def as_text(data: bytes) -> str | None:
-    """A file as text, or None: it is not UTF-8, or holds NUL as texts do not."""
+    """Return a file as text, or None if it is not UTF-8, or contains NUL as texts do not."""
     if b"\0" in data:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Which of a run's skills fit a text."""
+"""Search among a run's skills."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from skills_app.queries.stored import rank_pinned
 from skills_app.settings import SkillSettings
 
 FITS = 0.3
-"""From this score on a skill is named to the model unasked."""
+"""From this score on, a skill is suggested to the model."""
 _LOOKED_AT = 4_000
-"""Characters of a message: what it is about stands at its beginning."""
+"""Characters of a message: its subject is usually at its start."""
 _RANKED = 60
-"""Of more skills only triggers speak unasked: the first ranking in a process reads them all."""
+"""With more skills, only triggers make suggestions: the first ranking in a process reads all
+skills.
+"""
 
 
 def find_pinned(query: str, skills: Collection[PinnedSkill]) -> list[tuple[PinnedSkill, float]]:
-    """(skill, score from 0 to 1), the best first; of many only those that have a word of it."""
+    """Return (skill, score from 0 to 1), the best first; of many only those with a common word."""
     if len(skills) <= SHORTLIST:
         return rank_pinned(query, skills)
     by_version = {skill.version_id: skill for skill in skills}
@@ -33,7 +35,7 @@ def find_pinned(query: str, skills: Collection[PinnedSkill]) -> list[tuple[Pinne
 
 
 def suggested(message: str, skills: Collection[PinnedSkill]) -> list[str]:
-    """Names of the few skills that a message asks for: by a trigger of theirs, or by rank."""
+    """Return names of the few skills that a message calls for: by a trigger, or by rank."""
     text = message[:_LOOKED_AT]
     read = Message.of(text)
     names = [skill.name for skill in skills if matching(skill.head.triggers, read) is not None]

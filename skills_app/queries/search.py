@@ -1,4 +1,4 @@
-"""Finding skills among those that a person may see: by a tag, a trust, or in words."""
+"""Search of skills that a person may see: by tag, by trust, or in words."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from skills_app.models import Skill
 from skills_app.queries.index import search_skills as ranked_versions
 
 LEAST_SCORE = 0.05
-"""What is less alike is no answer."""
+"""A lower score is not a match."""
 NAMED_SCORE = 0.6
-"""Of a skill whose name holds what was asked for."""
+"""Of a skill whose name contains the query."""
 _SCOPES = {"built-in": BUILT_IN, "library": LIBRARY}
 
 
@@ -43,7 +43,7 @@ def filter_skills(skills: QuerySet[Skill], terms: SkillFilter) -> QuerySet[Skill
         ids = skills.filter(Q(current__trust=terms.trust) | latest).order_by().values("pk")
         skills = skills.filter(pk__in=ids)
     if terms.tag:
-        # Not every database looks into JSON lists; tags are few.
+        # Not every database can search JSON lists; tags are few.
         rows = skills.exclude(current=None).values_list("pk", "current__head")
         wanted = terms.tag.casefold()
         skills = skills.filter(
@@ -57,9 +57,9 @@ def filter_skills(skills: QuerySet[Skill], terms: SkillFilter) -> QuerySet[Skill
 
 
 def search_skills(skills: QuerySet[Skill], query: str, *, limit: int) -> list[FoundSkill]:
-    """The skills that fit `query`, the best first; those that are called so before all others.
+    """Return the skills that match `query`, the best first; those with its name come before others.
 
-    One that nobody has accepted yet is found by its name alone.
+    A skill without an accepted version is found by its name only.
     """
     scores = {match.skill_id: match.score for match in ranked_versions(query, skills)}
     called = normalise_name(query)

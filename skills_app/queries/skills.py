@@ -1,4 +1,4 @@
-"""Skills as people see them: an agent's, the library's, and what runs did with them."""
+"""Skills for people: an agent's, the library's, and their use by runs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from skills_app.queries.available import scopes_of
 class AgentSkillRow:
     """A skill that an agent has or could have.
 
-    `version` is the one that agents get, None while none was accepted. `enabled`: the agent has
-    it, unless it `collides`: another skill that comes before it has its name. `waits`: nobody
-    has decided about a later version yet, or about the first one.
+    `version` is the one that agents get, None while none was accepted. `enabled`: the agent has it,
+    unless it `collides`: an earlier skill has its name. `waits`: nobody has decided about a later
+    version, or about the first one.
     """
 
     skill: Skill
@@ -31,9 +31,9 @@ class AgentSkillRow:
 
 @dataclass(frozen=True, slots=True)
 class VersionUsage:
-    """What runs did with a version: numbers of runs, `files` of reads.
+    """The use of a version: numbers of runs; `files` is the number of file reads.
 
-    `endings` counts the runs that loaded it or read its files by how they stand.
+    `endings` counts the runs that loaded it or read its files by their status.
     """
 
     version: SkillVersion
@@ -44,9 +44,9 @@ class VersionUsage:
 
 
 def agent_skills(agent: Agent) -> list[AgentSkillRow]:
-    """All skills of the scopes of `agent`, in the order of their names and of who keeps a name.
+    """Return all skills of the scopes of `agent`, by name and then by precedence of the name.
 
-    Those of directories that the caller of a thread names are not among them.
+    Skills of directories that the caller of a thread names are not included.
     """
     scopes = scopes_of(agent.pk, built_in=agent.builtin_skills, directories=())
     rank = {scope: position for position, scope in enumerate(scopes)}
@@ -70,7 +70,7 @@ def agent_skills(agent: Agent) -> list[AgentSkillRow]:
 
 
 def with_waiting(skills: QuerySet[Skill]) -> QuerySet[Skill]:
-    """`skills` with `waits`: whether a version later than the current one is undecided."""
+    """Annotate `waits`: whether a version later than the current one is undecided."""
     undecided = SkillVersion.objects.filter(
         Q(number__gt=OuterRef("current__number")) | Q(skill__current=None),
         skill=OuterRef("pk"),
@@ -82,9 +82,9 @@ def with_waiting(skills: QuerySet[Skill]) -> QuerySet[Skill]:
 
 
 def library_for(user: Person) -> QuerySet[Skill]:
-    """Skills that are shared, with their current versions: everybody signed in may read them.
+    """Return shared skills with their current versions: every user may read them.
 
-    Each has `waits`, as `AgentSkillRow` has it.
+    Each has `waits`, as in `AgentSkillRow`.
     """
     if not user.is_authenticated:
         return Skill.objects.none()
@@ -93,7 +93,7 @@ def library_for(user: Person) -> QuerySet[Skill]:
 
 
 def skill_usage(skill: Skill) -> list[VersionUsage]:
-    """What runs did with each version of `skill`, the latest first."""
+    """Return the use of each version of `skill` by runs, the latest first."""
     versions = skill.versions.exclude(content=None).order_by("-number")
     usage = []
     for version in versions.defer("content"):

@@ -1,4 +1,4 @@
-"""Stored versions as the search reads them; each is analysed once by a process."""
+"""Stored versions as the search reads them; each process analyses a version once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RankedVersion:
 
 
 def rank_versions(query: str, version_ids: Collection[int]) -> list[RankedVersion]:
-    """All of these versions, best first; ties by priority, then by name."""
+    """Return all of these versions, best first; ties by priority, then by name."""
     asked = read_query(query)
     rows = SkillVersion.objects.filter(pk__in=version_ids).values_list(
         "pk", "skill_id", "skill__name", "content_hash", "head__priority"
@@ -41,7 +41,7 @@ def rank_versions(query: str, version_ids: Collection[int]) -> list[RankedVersio
 
 
 def rank_pinned(query: str, skills: Collection[PinnedSkill]) -> list[tuple[PinnedSkill, float]]:
-    """As `rank_versions`, of what a run has: no query for what this process has analysed."""
+    """Rank the skills of a run like `rank_versions`, with no query for analysed ones."""
     asked = read_query(query)
     known = _analysed({skill.version_id: _key(skill.name, skill.content_hash) for skill in skills})
     ranked = [
@@ -54,21 +54,21 @@ def rank_pinned(query: str, skills: Collection[PinnedSkill]) -> list[tuple[Pinne
 
 
 def stored_document(version: SkillVersion) -> SkillDocument:
-    """Raises `ValueError` for a version that deleted its skill."""
+    """Return the document of a version. Raises `ValueError` for one that deleted its skill."""
     if version.content is None:
         raise ValueError(f"{version} has no content.")
     paths = version.files.values_list("path", flat=True)
-    # In the order of a package's files, which databases need not share.
+    # In the order of a package's files; databases may sort differently.
     return document_of(Head.from_json(version.head), body_of(version.content), sorted(paths))
 
 
 def _key(name: str, digest: str) -> str:
-    """A package's bytes and its name settle what is searched of it."""
+    """Return the key of the analysis: a package's bytes and its name determine the result."""
     return f"package {digest} {name}"
 
 
 def _analysed(keys: dict[int, str]) -> dict[int, Analysed]:
-    """By version. Bodies are read only of those that this process has not analysed yet."""
+    """Return analyses by version. Reads only bodies that this process has not analysed."""
     known = {pk: found for pk, key in keys.items() if (found := cache.get(key)) is not None}
     missing = [pk for pk in keys if pk not in known]
     if not missing:

@@ -1,4 +1,4 @@
-"""The instructions of skills as the model gets them when it loads one."""
+"""The instructions of skills as the model gets them with a loaded skill."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _FILES_NAMED = 60
 
 
 def skill_text(skills: Sequence[PinnedSkill], *, limit: int, heads_only: bool = False) -> str:
-    """`skill_texts` one below the other."""
+    """Return the `skill_texts` as one text."""
     return "\n\n".join(skill_texts(skills, limit=limit, heads_only=heads_only))
 
 
 def skill_texts(
     skills: Sequence[PinnedSkill], *, limit: int, heads_only: bool = False
 ) -> list[str]:
-    """Heading, list of files and body of each skill, all together about `limit` bytes.
+    """Return heading, list of files and body of each skill, all together about `limit` bytes.
 
-    `heads_only` leaves the bodies out. What is cut says where the whole is. When there is no room
-    for more each is a line.
+    `heads_only` omits the bodies. A cut text names the place of the whole. Without more room, a
+    skill has only one line.
     """
     versions = SkillVersion.objects.in_bulk([skill.version_id for skill in skills])
     files = SkillFile.objects.filter(version_id__in=versions).order_by("version_id", "path")
@@ -47,7 +47,7 @@ def skill_texts(
 
 
 def in_quarantine(skills: Sequence[PinnedSkill]) -> list[str]:
-    """Names of those that somebody has put in quarantine, perhaps since their run began."""
+    """Return the names of skills in quarantine, also if that is newer than their run."""
     versions = SkillVersion.objects.filter(
         pk__in=[skill.version_id for skill in skills], trust=Trust.QUARANTINED
     )

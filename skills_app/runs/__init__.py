@@ -1,1 +1,1 @@
-"""The skills of one run, from its beginning to its end."""
+"""The skills of one run, from its start to its end."""

@@ -1,4 +1,4 @@
-"""Which files of skills a call has read or run, as far as its input tells."""
+"""Detection of skill files that a call has read or run, as far as its input shows it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Found = Sequence[tuple[PinnedSkill, str]]
 
 
 def files_of(skills: dict[str, PinnedSkill], call: FinishedCall) -> Found:
-    """The files of the run's skills that the call has read or run, each with its skill."""
+    """Return the files of the run's skills that the call has read or run, each with its skill."""
     if call.is_error or call.tool not in _TOOLS or not skills:
         return ()
     return list(dict.fromkeys(_files(skills, call.raw_input)))
 
 
 def note_of(found: Found, call: FinishedCall) -> tuple[Callable[[], None], Sequence[PinnedSkill]]:
-    """What records the files in the commit of the call, and the skills that are active by it."""
+    """Return the function that records the files in the call's commit, and the activated skills."""
     opened = [skill for skill, path in found if path == SKILL_FILE]
     activates = opened if "load_skill" not in call.tools else []
     return (
@@ -44,7 +44,7 @@ def note_of(found: Found, call: FinishedCall) -> tuple[Callable[[], None], Seque
 
 
 def _files(skills: dict[str, PinnedSkill], raw_input: str) -> Iterator[tuple[PinnedSkill, str]]:
-    """Each (skill, path in it) that a value of the input names, in time linear in the input."""
+    """Yield each (skill, path in it) that the input names, in time linear in the input."""
     for value in json.loads(raw_input).values():
         if not isinstance(value, str):
             continue

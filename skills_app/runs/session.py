@@ -1,4 +1,4 @@
-"""The skills of one run while it is driven: which it has, and which are active."""
+"""The skills of one run while it is driven: those pinned, and those active."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PromptSkill:
 
 @dataclass(frozen=True, slots=True)
 class PromptSkills:
-    """What the prompt says of skills."""
+    """The skills for the prompt."""
 
     pinned: Sequence[PinnedSkill] = ()
     active: Sequence[PromptSkill] = ()
@@ -53,7 +53,7 @@ class PromptSkills:
 
 
 class RunSkills(RunPart):
-    """`active` are loaded and not put away, in the order in which that was."""
+    """`active` are the loaded, not deactivated skills, in the order in which they were loaded."""
 
     label: ClassVar[str] = "skills"
     area: ClassVar[str] = "skills"
@@ -81,7 +81,7 @@ class RunSkills(RunPart):
 
     @classmethod
     def load(cls, run: Run, spec: AgentSpec) -> RunSkills:
-        """What has been put in quarantine since then is neither loaded nor mounted again."""
+        """Load the skills of a run, without those that were quarantined since its start."""
         set_id = set_of(run)
         pinned = by_name(skill for skill in skills_in(set_id) if skill.trust != Trust.QUARANTINED)
         names = ActiveSkill.objects.filter(thread_id=run.thread_id).order_by("pk")
@@ -106,7 +106,7 @@ class RunSkills(RunPart):
         return [skill.version_id for skill in self.active.values()]
 
     def prompt_content(self) -> PromptSkills:
-        """Active skills within the limit of one: the prompt is sent with every request."""
+        """Return active skills within the limit of one: every request contains the prompt."""
         skills = list(self.active.values()) if self._in_prompt else []
         texts = skill_texts(skills, limit=SkillSettings.now().CONTEXT_BYTES) if skills else []
         active = [PromptSkill(skill, text) for skill, text in zip(skills, texts, strict=True)]
@@ -116,7 +116,7 @@ class RunSkills(RunPart):
         return bool(self.pinned)
 
     def refusal(self, tool: str, tools: Sequence[str], known: Known) -> Verdict | None:
-        """The refusal of a tool that an active skill leaves no room for."""
+        """Return the refusal of a tool that an active skill does not allow."""
         for skill in self.active.values():
             left = narrows_to(skill.head.allowed_tools, known())
             if left is not None and tool not in left:
@@ -128,7 +128,7 @@ class RunSkills(RunPart):
         return None
 
     def tools_left(self, known: Known) -> frozenset[str] | None:
-        """The tools that all active skills leave; None where none narrows."""
+        """Return the tools that all active skills allow; None if none narrows."""
         left: frozenset[str] | None = None
         for skill in self.active.values():
             narrowed = narrows_to(skill.head.allowed_tools, known())
@@ -139,7 +139,7 @@ class RunSkills(RunPart):
     def finished(self, call: FinishedCall) -> Callable[[], None] | None:
         """Record which files of skills the call has used.
 
-        Where there is no tool to load a skill, reading its SKILL.md makes it active.
+        Without a tool to load a skill, reading its SKILL.md makes it active.
         """
         found = files_of(self.pinned, call)
         if not found:
@@ -153,7 +153,7 @@ class RunSkills(RunPart):
         return commit
 
     def directory(self, read: Read) -> Path | None:
-        """The packages of this run's skills on this host; None without any."""
+        """Return the directory of this run's packages on this host; None without any."""
         if not self.pinned:
             return None
         try:
@@ -165,7 +165,7 @@ class RunSkills(RunPart):
             ) from error
 
     def for_child(self, subagent: SubagentSpec) -> Inherited:
-        """The set that a child pins, of what its parent has pinned, and what of it is loaded."""
+        """Return the set of the parent's skills that a child pins, and the loaded ones."""
         if not subagent.skills:
             return Inherited(partial(pin_for_child, self.set_id, []))
         loaded: dict[str, PinnedSkill] = {}

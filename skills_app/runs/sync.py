@@ -1,7 +1,7 @@
-"""The rows of skills that lie in directories, made what is there when a run begins.
+"""Update of the rows of skills in directories at the start of a run.
 
-Each package is a transaction of its own: a first reading of a thousand of them takes seconds, and
-meanwhile the other runs of this process write theirs.
+Each package is a separate transaction: the first reading of a thousand packages takes seconds, and
+other runs of this process write their rows in between.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from skills_app.library.problems import error
 logger = logging.getLogger(__name__)
 
 PASSES = 5
-"""How often a directory is looked at that others store, or change, at the same moment."""
+"""How often a directory is read again that others store, or change, at the same moment."""
 
 
 async def synced_sources(worker: Any, run: Run, spec: AgentSpec) -> list[SourceRead]:
-    """What the directories of a run's skills hold, with rows that say the same."""
+    """Return the contents of the directories of a run's skills, after updating the rows."""
     directories, refused = usable_directories(run)
     reads = await worker.in_thread(partial(read_sources, directories, built_in=spec.builtin_skills))
     found = [await _synced(worker, read) for read in reads]
@@ -72,7 +72,7 @@ async def _synced(worker: Any, read: SourceRead) -> SourceRead:
 
 
 async def _store(worker: Any, scope: str, changes: Changes) -> bool:
-    """False when something is not what it was when it was read: read again."""
+    """Store changes. Return False if a package has changed since it was read: read again."""
     as_read = True
     for found in changes.packages:
         package = await worker.in_thread(package_of, scope, found)
@@ -82,10 +82,10 @@ async def _store(worker: Any, scope: str, changes: Changes) -> bool:
         try:
             await worker.database.run(store_found, scope, package)
         except SkillChanged:
-            continue  # another process stored it at this moment: the next look tells
+            continue  # another process stored it at this moment: the next reading shows it
     if changes.gone:
         try:
             await worker.database.run(remove_gone, scope, changes.gone)
         except SkillChanged:
-            pass  # likewise
+            pass  # see above
     return as_read

@@ -13,6 +13,6 @@ register = template.Library()
 
 @register.inclusion_tag("skills_app/trust_badge.html")
 def trust_badge(skill: Skill, waiting: Mapping[int, str]) -> dict[str, str]:
-    """Of the version that agents get, or else of the one that waits, by its skill."""
+    """Return the trust of the version that agents get, or else of the waiting one."""
     trust = skill.current.trust if skill.current else waiting.get(skill.pk, "")
     return {"trust": trust, "label": str(Trust(trust).label) if trust else "no version"}

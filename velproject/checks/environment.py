@@ -22,7 +22,7 @@ _NOT_SETTINGS = re.compile(
 
 @register()
 def check_environment(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Warn of variables that begin with VEL_ and that no setting reads.
+    """Warn of variables that start with VEL_ and that no setting reads.
 
     This is not an error, because another program or another version of Vel may read them.
     """

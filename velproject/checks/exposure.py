@@ -1,6 +1,6 @@
-"""Django system checks: settings that would open this server to others are refused.
+"""Django system checks that refuse settings which would expose this server to others.
 
-`vel up`, `vel worker` and every management command run them. A check is an error only where the
+`vel up`, `vel worker` and every management command run them. A check is an error only if the
 settings themselves prove the exposure: a name in ALLOWED_HOSTS that is not this machine's own.
 """
 
@@ -30,19 +30,22 @@ _KNOWN_KEYS = ("not-a-secret", "django-insecure", "changeme", "change-me", "exam
 
 
 def is_local(host: str) -> bool:
-    """Whether a host name or address can only mean this machine."""
+    """Return whether a host name or address can only mean this machine."""
     bare = host.strip("[]").lower()
     return bare in ("localhost", "::1") or bare.endswith(".localhost") or bare.startswith("127.")
 
 
 @register(Tags.security)
 def check_exposure(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """What must hold when others can reach this server."""
+    """Check the settings that must be safe if others can reach this server."""
     return unsafe_exposure([host for host in settings.ALLOWED_HOSTS if not is_local(host)])
 
 
 def unsafe_exposure(hosts: Sequence[str]) -> list[CheckMessage]:
-    """Errors of a server that answers under `hosts`, none of which is local. None for none."""
+    """Return errors of a server that answers under `hosts`, none of which is local.
+
+    Returns an empty list if `hosts` is empty.
+    """
     if not hosts:
         return []
     name = hosts[0]
@@ -88,7 +91,7 @@ def unsafe_exposure(hosts: Sequence[str]) -> list[CheckMessage]:
 
 
 def weak_key(key: str) -> str:
-    """What is wrong with a secret key, as the rest of a sentence; empty when nothing is."""
+    """Return the problem of a secret key as the end of a sentence; empty if the key is good."""
     if not key:
         return "is empty"
     if len(key) < SHORTEST_KEY or len(set(key)) < 8:
@@ -102,11 +105,11 @@ def weak_key(key: str) -> str:
 
 @register(Tags.security)
 def check_secret_keys(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """The key that encrypts stored passwords must not be one that can be guessed."""
+    """Check that the key for stored passwords cannot be guessed."""
     try:
         keys = SecretSettings.now().SECRET_KEYS
     except ImproperlyConfigured:
-        return []  # which `check_vel_settings` says
+        return []  # `check_vel_settings` reports this
     if not keys or not (weakness := weak_key(keys[0])):
         return []
     return [
@@ -121,7 +124,7 @@ def check_secret_keys(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.security)
 def check_accounts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """What a server that runs as root must not do."""
+    """Check the conditions for a server that runs as root."""
     if os.geteuid() != 0:
         return []
     found: list[CheckMessage] = []
@@ -151,11 +154,11 @@ def _allows_a_bare_shell() -> bool:
     try:
         return ShellSettings.now().ALLOW_UNSANDBOXED
     except ImproperlyConfigured:
-        return False  # which `check_vel_settings` says
+        return False  # `check_vel_settings` reports this
 
 
 def closed_directory(path: Path) -> Path | None:
-    """The first directory on the way to `path`, itself included, that keeps others out."""
+    """Return the first directory of `path`, itself included, that other accounts cannot enter."""
     for place in (*reversed(path.parents), path):
         try:
             mode = place.stat().st_mode
@@ -168,7 +171,7 @@ def closed_directory(path: Path) -> Path | None:
 
 @register(Tags.security)
 def check_redis(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A Redis without a password lets everyone who reaches it wake and mislead workers."""
+    """Check that Redis has a password: everyone who reaches it could wake and mislead workers."""
     found: list[CheckMessage] = []
     layers: dict[str, dict[str, Any]] = settings.CHANNEL_LAYERS
     for name, layer in layers.items():
@@ -185,7 +188,7 @@ def check_redis(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 def is_anonymous_redis(host: Any) -> bool:
-    """Whether a `hosts` entry of channels_redis names a network address without a password."""
+    """Return whether a `hosts` entry of channels_redis is a network address without a password."""
     if isinstance(host, tuple | list):
         return True
     if isinstance(host, dict):
@@ -200,9 +203,9 @@ def is_anonymous_redis(host: Any) -> bool:
 
 @register(Tags.security, deploy=True)
 def check_sandbox(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Whether commands can run, and under firm limits.
+    """Check that commands can run in a sandbox, with firm limits.
 
-    Tries a real sandbox, so only when asked for (`check --deploy`).
+    Starts a real sandbox, so it runs only on request (`check --deploy`).
     """
     report = probe.check_host()
     found: list[CheckMessage] = [Warning(problem, id="vel.W001") for problem in report.problems]
@@ -215,7 +218,7 @@ def check_sandbox(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.database)
 def check_database_file(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """SQLite's file holds conversations, password hashes and sessions."""
+    """Check the mode of SQLite's file: it contains conversations, password hashes and sessions."""
     database = settings.DATABASES["default"]
     if not database["ENGINE"].endswith("sqlite3"):
         return []
@@ -232,5 +235,5 @@ def check_database_file(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 def readable_by_others(path: Path) -> bool:
-    """Whether the file is there and its mode lets its group or everybody at it."""
+    """Return whether the file exists and its mode gives access to its group or to everybody."""
     return path.exists() and bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))

@@ -1,4 +1,4 @@
-"""System checks of several machines on one database: what would lose or mix up files is refused."""
+"""System checks for several machines on one database: refuse settings that could lose files."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _LOCAL = "django.core.files.storage.FileSystemStorage"
 
 @register(Tags.compatibility)
 def check_machines(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A named host has a database that others reach, and a storage for what it must not lose."""
+    """Check that a named host has a shared database, and a storage for files that must survive."""
     try:
         vel, lease = MachineSettings.now(), WorkerSettings.now().LEASE_SECONDS
         snapshot_turns = SnapshotSettings.now().SNAPSHOT_TURNS
     except ImproperlyConfigured:
-        return []  # said by the check of the settings
+        return []  # the check of the settings reports this
     found: list[CheckMessage] = []
     if not vel.HOST:
         if vel.SHARED_WORKSPACES or vel.HOST_DEAD_AFTER:

@@ -1,4 +1,4 @@
-"""System checks of what lets others watch this installation."""
+"""System checks of metrics and traces."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ SHORTEST_TOKEN = 20
 
 @register(Tags.security)
 def check_metrics_token(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """It is the only thing between strangers and the numbers."""
+    """Check the token, which is the only protection of the metrics against strangers."""
     try:
         token = MetricsSettings.now().METRICS_TOKEN
     except ImproperlyConfigured:
-        return []  # which `check_vel_settings` says
+        return []  # `check_vel_settings` reports this
     if not token or (len(token) >= SHORTEST_TOKEN and token.isascii() and token.isprintable()):
         return []
     return [
@@ -35,7 +35,7 @@ def check_metrics_token(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register
 def check_traces(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Traces that are asked for can be sent."""
+    """Check that requested traces can be sent."""
     if not traces_wanted() or can_send_traces():
         return []
     return [

@@ -1,4 +1,4 @@
-"""`python -m velproject.cli`: the `vel` command where its script is not installed."""
+"""`python -m velproject.cli`: the `vel` command without its installed script."""
 
 from velproject.cli.main import main
 

@@ -11,7 +11,8 @@ from click.shell_completion import CompletionItem
 
 Table = Mapping[str, Mapping[str, str]]
 """By the name of a module: names of commands with their help in one line. The module has these
-commands as `COMMANDS`."""
+commands as `COMMANDS`.
+"""
 
 
 class LazyGroup(click.Group):

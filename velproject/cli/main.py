@@ -1,4 +1,4 @@
-"""The entry of `vel`: finds the command, or takes the first argument as the task."""
+"""The entry point of `vel`: finds the command, or takes the first argument as the task."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ with lazy_modules:
 
 
 _NOBODY_READS = (errno.EPIPE, errno.EIO)
-"""What writing fails with when a pipe's reader or the terminal has gone."""
+"""Errors of a write after a pipe's reader or the terminal has gone."""
 
 
 def show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
@@ -38,7 +38,7 @@ def show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
 
 
 class TaskOrCommand(LazyGroup):
-    """A group whose help begins with what a task takes."""
+    """A group whose help starts with the options of a task."""
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage("vel", "[OPTIONS] [TASK | -]", prefix="Usage: ")
@@ -69,15 +69,15 @@ class TaskOrCommand(LazyGroup):
 def vel(debug: bool) -> None:
     """Give an agent a task: `vel "write a haiku into haiku.txt"`.
 
-    Without a task, vel asks for one after another in the same session (`exit` ends it, `clear`
-    begins a new session). `-` reads the task from standard input.
+    Without a task, vel asks for tasks in one session (`exit` ends it, `clear` starts a new
+    session). `-` reads the task from standard input.
     """
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
-    # Nothing of what is imported can be let go: looking for it costs a tenth of the start.
-    # `boot.database` turns it on again.
+    # No imported object can be freed: looking for garbage costs a tenth of the start.
+    # `boot.database` turns the collector on again.
     gc.disable()
     code = run_command_line(list(sys.argv[1:] if arguments is None else arguments))
     for stream in (sys.stdout, sys.stderr):
@@ -120,14 +120,14 @@ def run_command_line(arguments: list[str]) -> int:
 
 
 def _take_debug(arguments: list[str]) -> tuple[bool, list[str]]:
-    """`--debug` counts wherever it stands before `--`."""
+    """Remove `--debug` from any place before `--`. Return whether it was there, and the rest."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     kept = [argument for argument in arguments[:end] if argument != "--debug"]
     return len(kept) < end, kept + arguments[end:]
 
 
 def _routed(arguments: list[str]) -> list[str]:
-    """`arguments` with `run` in front unless they begin with a command."""
+    """Return `arguments` with `run` in front unless they start with a command."""
     first = arguments[0] if arguments else ""
     commands = vel.list_commands()
     if first in commands or first in ("-h", "--help", "--version"):
@@ -146,5 +146,5 @@ def _say(message: str) -> None:
 
 
 def _forget(stream: TextIO) -> None:
-    """The reader has gone (`vel runs list | head`): nothing is left to tell it."""
+    """Discard further output: the reader has gone (`vel runs list | head`)."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -18,7 +18,7 @@ POLL_SECONDS = 0.5
 
 
 def is_orphan(run: Run) -> bool:
-    """Whether the run belongs to a process of this machine that is gone."""
+    """Return whether the run belongs to a process of this machine that is gone."""
     machine, _, rest = run.executor.partition(":")
     if run.executor == POOL or machine != socket.gethostname()[:40]:
         return False
@@ -32,10 +32,10 @@ def is_orphan(run: Run) -> bool:
 
 
 def resume_orphaned_run(run: Run, executor: str) -> None:
-    """Make the run and its subagents `executor`'s. Leases of orphans are waited for, half a minute
-    at most.
+    """Make `executor` the driver of the run and its subagents.
 
-    Raises `Conflict` as `resume_run` does, also for a run that somebody drives.
+    Waits for the leases of orphans, half a minute at most. Raises `Conflict` as `resume_run` does,
+    also for a run that somebody drives.
     """
     said = False
     while True:
@@ -50,7 +50,7 @@ def resume_orphaned_run(run: Run, executor: str) -> None:
 
 
 def cancel_wherever(run: Run, *, by: str, reason: str) -> Run:
-    """Cancel the run. Of an orphan the lease is waited for, since nobody is there to obey."""
+    """Cancel the run. Waits for the lease of an orphan, since no process can react for it."""
     said = False
     while True:
         run = cancel_run(run.id, by=by, reason=reason)

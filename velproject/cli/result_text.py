@@ -1,4 +1,4 @@
-"""Results of tools as a person wants to read them: what was found, not the JSON around it."""
+"""Results of tools for people: the content without the JSON around it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Result = Mapping[str, Any]
 
 
 def result_text(output: str) -> str:
-    """The text of a result. What is no JSON, or JSON of no known form, stays as it is."""
+    """Return the text of a result. Text that is not JSON of a known form is unchanged."""
     try:
         data = json.loads(output)
     except ValueError:
@@ -22,7 +22,7 @@ def result_text(output: str) -> str:
     try:
         return form(data) if form is not None else output
     except (KeyError, TypeError, AttributeError):
-        return output  # another tool's JSON with the same word in it
+        return output  # another tool's JSON with the same key
 
 
 def _printed(data: Result) -> str:
@@ -71,4 +71,4 @@ _FORMS: dict[str, Callable[[Result], str]] = {
     "matches": _matches,
     "status": _status,
 }
-"""By the key that only this form has; the first one counts."""
+"""By the key that only this form has; the first match counts."""

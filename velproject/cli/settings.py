@@ -1,4 +1,4 @@
-"""The project's settings for short commands, without what only a server needs.
+"""The project's settings for short commands, without the parts that only a server needs.
 
 The admin imports every admin module (0.2 s); a command that lists runs should not wait for them.
 """

@@ -16,10 +16,10 @@ _LOOKED_AT = 8 * LINE_WIDTH
 
 
 def short_input(given: Any) -> str:
-    """A tool's input as one short line: the first value, then the others by their names."""
+    """Return a tool's input as one short line: the first value, then the others by their names."""
     if not isinstance(given, dict) or not given:
         return one_line(one_line_of(given, _LOOKED_AT)) if given else ""
-    # More names than the line has characters are not looked at.
+    # More names than the line has characters are ignored.
     first, *others = (
         (name, value if isinstance(value, str) else one_line_of(value, _LOOKED_AT))
         for name, value in islice(given.items(), LINE_WIDTH)
@@ -29,7 +29,7 @@ def short_input(given: Any) -> str:
 
 
 def short_output(output: str) -> list[str]:
-    """The beginning of a tool's result as safe lines; a command's is what it printed."""
+    """Return the beginning of a tool's result as safe lines; for a command, of its output."""
     text = visible(result_text(output)).rstrip()
     lines = [line[:LINE_WIDTH] for line in text.split("\n")]
     if len(lines) > RESULT_LINES:
@@ -38,7 +38,7 @@ def short_output(output: str) -> list[str]:
 
 
 def totals(data: dict[str, Any]) -> str:
-    """Tokens and cost of a run as one line."""
+    """Return tokens and cost of a run as one line."""
     usage = data["usage"]
     read = usage.get("cache_read_tokens", 0)
     given = usage["input_tokens"] + read + usage.get("cache_write_tokens", 0)

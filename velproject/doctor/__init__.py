@@ -1,1 +1,1 @@
-"""`vel doctor`: what works on this machine, and how to repair the rest."""
+"""`vel doctor`: checks of this machine, with advice for repairs."""

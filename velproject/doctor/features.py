@@ -1,4 +1,4 @@
-"""Whether removed features have left tables or options in the database."""
+"""Search for tables and options of removed features in the database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from velproject.doctor.findings import Finding, Level
 
 
 def check_features() -> Iterator[Finding]:
-    """No feature has left its tables or its options behind."""
+    """Check that no feature has left its tables or its options behind."""
     for label in leftovers():
         name = label.removeprefix(PREFIX)
         yield Finding(

@@ -1,4 +1,4 @@
-"""What `vel doctor` finds."""
+"""Findings of `vel doctor`."""
 
 from agents.kernel.findings import Finding, Level
 

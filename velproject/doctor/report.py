@@ -1,4 +1,4 @@
-"""What works on this machine: each finding says how to mend it."""
+"""The checks of this machine: each finding includes its repair."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from velproject import env
 from velproject.doctor.findings import Finding, Level
 
 with lazy_modules:
-    # Models can be imported once Django is set up, which may fail.
+    # Models can be imported only after Django's set-up, which may fail.
     from velproject.doctor import features, running, watching
 
 
 _LOOKED_AT = ("vel.W001", "vel.W003", "vel.W005")
-"""System checks of what the doctor looks at more closely."""
+"""System checks whose subjects the doctor examines in more detail."""
 FREE_BYTES = 1_000_000_000
-"""Less room than this is worth a word."""
+"""Less free space than this causes a note."""
 
 
 def examine(*, online: bool = False) -> Iterator[Finding]:
-    """Findings as they are made. What needs Django is left out when Django cannot start."""
+    """Yield findings as they are made. Checks that need Django are skipped if it cannot start."""
     yield check_python()
     yield check_data_directory()
     try:
@@ -72,7 +72,7 @@ def check_python() -> Finding:
 
 
 def check_data_directory() -> Finding:
-    """It can be written to, and there is room."""
+    """Check that the directory is writable and has free space."""
     directory = env.data_dir()
     try:
         env.make_private_directory(directory)
@@ -93,7 +93,7 @@ def check_data_directory() -> Finding:
 
 
 def check_settings() -> Iterator[Finding]:
-    """Django's system checks, Vel's own among them."""
+    """Run Django's system checks, Vel's own among them."""
     found = [message for message in run_checks() if message.id not in _LOOKED_AT]
     for message in found:
         yield Finding(
@@ -107,7 +107,7 @@ def check_settings() -> Iterator[Finding]:
 
 
 def check_database() -> Finding:
-    """It can be reached and is prepared."""
+    """Check that the database is reachable and migrated."""
     name = f"{connection.vendor} {connection.settings_dict['NAME']}"
     try:
         protect_database_file()
@@ -145,7 +145,7 @@ def check_database() -> Finding:
 
 
 def check_sandbox() -> Iterator[Finding]:
-    """A command ran in a real sandbox, under every limit that it should have."""
+    """Check that a command runs in a real sandbox, with every required limit."""
     report = check_host()
     for problem in report.problems:
         yield Finding("sandbox", Level.BROKEN, problem, "Until then: vel --no-sandbox, files only.")
@@ -167,7 +167,7 @@ def check_sandbox() -> Iterator[Finding]:
 
 
 def check_toolboxes() -> Iterator[Finding]:
-    """Each is what was built, and this host's Python still runs it. Reads every file of them."""
+    """Check that each is unchanged and that this host's Python runs it. Reads all their files."""
     base = DataSettings.now().toolboxes
     for name in toolbox_names(base):
         try:
@@ -176,7 +176,7 @@ def check_toolboxes() -> Iterator[Finding]:
         except SandboxError as error:
             problems = [str(error)]
         for problem in problems:
-            # Each says what to do: mostly to build it again.
+            # Each problem includes its repair: mostly a new build.
             yield Finding(f"toolbox {name}", Level.BROKEN, problem)
         if not problems:
             detail = f"{', '.join(toolbox.packages)} for Python {toolbox.python}"

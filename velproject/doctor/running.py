@@ -1,4 +1,4 @@
-"""The doctor's look at workers and language model. Imported once Django is set up."""
+"""The doctor's checks of workers and language model. Imported after Django's set-up."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONNECT_SECONDS = 5.0
 
 
 def check_workers() -> Finding:
-    """Hand the workers a task that does nothing and see whether one takes it."""
+    """Hand the workers a task that does nothing and check whether one takes it."""
     backlog = OrmQ.objects.count()
     own = {"cluster": queue_of(name)} if (name := MachineSettings.now().HOST) else {}
     task_id = async_task("time.time", **own)
@@ -50,7 +50,7 @@ def check_workers() -> Finding:
 
 
 def check_model(*, online: bool) -> Finding:
-    """The default provider has what it needs; with `online` it answers."""
+    """Check that the default provider is configured; with `online`, that it answers."""
     name = default_provider()
     model = default_model(name)
     if name == "scripted":
@@ -88,7 +88,7 @@ def check_model(*, online: bool) -> Finding:
 
 
 def unreachable(url: str) -> str:
-    """Why no connection to the URL's host can be made; empty when one can."""
+    """Return why no connection to the URL's host can be made; empty if one can."""
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:

@@ -1,4 +1,4 @@
-"""The doctor's look at what watches: the checks of `/readyz`, traces and metrics."""
+"""The doctor's checks of monitoring: the checks of `/readyz`, traces and metrics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from velproject.monitoring.readiness import check_workers as seen_workers
 
 
 def check_watching() -> Iterator[Finding]:
-    """Needs a prepared database."""
+    """Check monitoring. Needs a migrated database."""
     for check in (*seen_workers(), *check_disk()):
         subject = "workers seen" if check.name == "workers" else check.name
         yield Finding(subject, Level.OK if check.ok else Level.NOTE, check.detail)

@@ -1,7 +1,7 @@
-"""`/healthz` and `/readyz`: for balancers and orchestrators, who sign in nowhere.
+"""`/healthz` and `/readyz`: for balancers and orchestrators, which do not sign in.
 
-Strangers are told yes or no, and by which name of a host they ask does not matter. Staff with the
-permission to see the status page are told what was found.
+Strangers get yes or no, under any host name. Staff with the permission to see the status page get
+the findings.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _threads = ThreadPoolExecutor(2, thread_name_prefix="vel-health")
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> JsonResponse:
-    """This process answers. Asks nothing."""
+    """Answer that this process runs. Checks nothing else."""
     return JsonResponse(ALIVE)
 
 
 @require_safe
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200, or 503 while a check fails."""
+    """Answer 200, or 503 while a check fails."""
     checks = readiness.checks()
     told = _told(checks)
     if _may_see_checks(request):
@@ -46,7 +46,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
 def _may_see_checks(request: HttpRequest) -> bool:
     try:
         return may_see_status(request)
-    except DatabaseError:  # which has the sessions: the checks say so, and the answer is theirs
+    except DatabaseError:  # the sessions are unreachable too, and the checks report it
         return False
 
 
@@ -61,7 +61,7 @@ def _status(checks: list[Check]) -> int:
 class HealthFirst:
     """ASGI: answers strangers at both paths before Django does, whose threads may all be busy.
 
-    Who brings a cookie may be staff, and is Django's.
+    Django handles requests with a cookie, which may come from staff.
     """
 
     def __init__(self, application: Any) -> None:

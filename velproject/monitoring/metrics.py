@@ -1,4 +1,4 @@
-"""`/metrics` for Prometheus: open to nobody without the operator's token."""
+"""`/metrics` for Prometheus: only with the operator's token."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agents.settings import MetricsSettings
 from agents.telemetry.exposition import CONTENT_TYPE, text_of
 
 KEEP_SECONDS = 2.0
-"""Several scrapers at once cost one look."""
+"""Several scrapers in this time share one measurement."""
 
 _lock = threading.Lock()
 _kept: tuple[float, str] = (float("-inf"), "")
@@ -25,7 +25,7 @@ _kept: tuple[float, str] = (float("-inf"), "")
 @require_safe
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:
-    """404 where no token is set, so that nobody learns what could be there; 401 without it."""
+    """Answer 404 if no token is set, to hide the endpoint, and 401 without the right token."""
     token = MetricsSettings.now().METRICS_TOKEN
     if not token:
         raise Http404

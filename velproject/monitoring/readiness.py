@@ -1,7 +1,7 @@
-"""Whether this process can serve, and whether the installation works: looked at now and then.
+"""Checks of this process and of the installation, with results that are kept for a while.
 
-However often it is asked, one look is made in `KEEP_SECONDS`, by one thread; meanwhile everybody
-gets what the last look found. So neither endpoint is a door for load.
+For any number of requests, one thread makes one check in `KEEP_SECONDS`; the other requests get the
+last result. Therefore, neither endpoint can be used to cause load.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from sandbox.linux.probe import check_host
 
 KEEP_SECONDS = 5.0
 PATIENCE = 10.0
-"""A look that takes longer has failed: the database hangs."""
+"""A check that takes longer has failed: the database hangs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that must hold. `detail` is for operators only, and without keys."""
+    """One condition that must hold. `detail` is for operators only, and contains no keys."""
 
     name: str
     ok: bool
@@ -42,7 +42,7 @@ class Check:
 
 
 def check_database() -> Iterator[Check]:
-    """It answers, and its tables are those of this program."""
+    """Check that the database answers and has the tables of this version."""
     try:
         is_old = is_development_database()
         missing, unknown = missing_migrations(), unknown_migrations()
@@ -59,7 +59,7 @@ def check_database() -> Iterator[Check]:
 
 
 def check_workers() -> Iterator[Check]:
-    """At least one worker said within `ALIVE_SECONDS` that it lives."""
+    """Check that at least one worker has reported within `ALIVE_SECONDS`."""
     workers = [each for each in seen_processes() if each.row.kind == ProcessKind.WORKER]
     alive = sum(1 for each in workers if each.is_alive)
     within = f"{alive} seen within {ALIVE_SECONDS:.0f} s"
@@ -67,7 +67,7 @@ def check_workers() -> Iterator[Check]:
 
 
 def check_disk() -> Iterator[Check]:
-    """There is as much room as new runs need."""
+    """Check that there is as much space as new runs need."""
     directory, left = DataSettings.now().DATA_DIR, room()
     if not directory.is_dir():
         yield Check("disk", False, f"{directory}: there is no such directory")
@@ -79,13 +79,13 @@ def check_disk() -> Iterator[Check]:
 
 
 def check_sandbox() -> Iterator[Check]:
-    """Commands can be run in a sandbox. Tried once in a process, if it works."""
+    """Check that commands can run in a sandbox. After a success, not checked again."""
     report = check_host()
     yield Check("sandbox", report.usable, short(" ".join(report.problems)))
 
 
 def look() -> list[Check]:
-    """All checks, now. Never raises: what cannot be checked is not well."""
+    """Make all checks now. Never raises: an impossible check is a failed one."""
     found: list[Check] = []
     try:
         for check in (check_database, check_disk, check_sandbox):
@@ -102,7 +102,7 @@ def look() -> list[Check]:
 
 
 class Readiness:
-    """The last look, and who makes the next one."""
+    """The last results, and the lock for the next check."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Readiness:
         self._until = float("-inf")
 
     def checks(self) -> list[Check]:
-        """What the last look found. Who comes when it is old looks; the others do not wait."""
+        """Return the last results. One caller renews old ones; the others do not wait."""
         if self._found is None:
             with self._lock:
                 return self._found if self._found is not None else self._renewed()

@@ -1,4 +1,4 @@
-"""The admin's status page: what runs, on which limits, and what goes wrong."""
+"""The admin's status page: processes, limits and problems."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def may_see_status(request: HttpRequest) -> bool:
 @require_safe
 @never_cache
 def status_page(request: HttpRequest) -> HttpResponse:
-    """For staff with `view_serverprocess`: texts of errors are shown without keys."""
+    """Show the page to staff with `view_serverprocess`: texts of errors contain no keys."""
     if not may_see_status(request):
         raise PermissionDenied
     state = work_state()
@@ -111,7 +111,7 @@ def _process(seen: SeenProcess, held: dict[str, int]) -> dict[str, Any]:
 
 
 def _unknown_holders(seen: list[SeenProcess], held: dict[str, int]) -> list[tuple[str, int]]:
-    """Who drives runs and has no row: programs and commands, which drive their own."""
+    """Return drivers of runs without a row: programs and commands, which drive their own runs."""
     known = {each.row.name for each in seen}
     return [(visible(name), number) for name, number in held.items() if name not in known]
 
@@ -132,7 +132,7 @@ def _database() -> dict[str, str]:
 
 
 def _warnings() -> list[dict[str, str]]:
-    """What `manage.py check --deploy` says."""
+    """Return the messages of `manage.py check --deploy`."""
     found = run_checks(include_deployment_checks=True)
     return [
         {

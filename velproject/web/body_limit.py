@@ -1,7 +1,7 @@
-"""No body is received that nobody would take: Daphne by itself keeps any on disk, for anybody.
+"""A limit for request bodies: Daphne alone stores bodies of any size on disk, for anybody.
 
-The limits of views come later, when the whole body has arrived. This one is for what is larger
-than all of them, and holds before anybody has signed in.
+The limits of views apply later, after the whole body has arrived. This limit refuses bodies that
+are larger than all of them, even before sign-in.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from agents.settings import UploadSettings
 from velproject.web.response_headers import bare_answer, missing
 
 FORM_BYTES = 5_000_000
-"""What a form may have beside its files."""
+"""The limit for the parts of a form that are not files."""
 
 
 def longest_body() -> int:
-    """Bytes of the largest form that a view takes: of features by `settings.UPLOAD_LIMITS`."""
+    """Return the bytes of the largest form of any view: `settings.UPLOAD_LIMITS` of features."""
     limits = [limit() for _, limit in collect("settings", "UPLOAD_LIMITS")]
     return max([UploadSettings.now().UPLOAD_BYTES, *limits]) + FORM_BYTES
 
 
 class LimitedRequest(WebRequest):
-    """Answers 413 as soon as the body is known to be too long, and hangs up."""
+    """Answers 413 when it is clear that the body is too long, and closes the connection."""
 
     is_refused = False
     received = 0
-    # Daphne's own has a style sheet within, which the policy of its errors forbids.
+    # Daphne's own has an inline style sheet, which the policy of its errors forbids.
     error_template = "<!doctype html><title>%(title)s</title><h1>%(title)s</h1><p>%(body)s</p>"
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.longest = longest_body()  # not asked again for each piece
+        self.longest = longest_body()  # computed once, not for each piece
         # Django parses forms, and describes a malformed one. Twisted would answer without a body.
         self._parsePOSTFormSubmission = False
 
@@ -56,7 +56,7 @@ class LimitedRequest(WebRequest):
 
     def handleContentChunk(self, data: bytes) -> None:  # Twisted's name
         if self.is_refused:
-            return  # it was on its way
+            return  # sent before the connection was closed
         self.received += len(data)
         if self.received > self.longest:  # in chunks, without a length
             self._refuse()

@@ -1,4 +1,4 @@
-"""A web process's sign of life, where metrics are scraped: a thread that writes its row."""
+"""A web process's heartbeat for metrics: a thread that writes its row."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from agents.telemetry.wanted import metrics_wanted
 logger = logging.getLogger(__name__)
 
 LAST_SECONDS = 5.0
-"""What a process that ends gives its last word; without it, it is taken for gone later."""
+"""The time for the last write of a process that ends; without it, the row expires later."""
 
 _stop = threading.Event()
 
 
 def start_web_heartbeat() -> None:
-    """Nothing where nobody may scrape metrics."""
+    """Start the thread, unless metrics are turned off."""
     if metrics_wanted():
         heartbeat = threading.Thread(target=_heartbeat, name="vel-heartbeat", daemon=True)
         heartbeat.start()

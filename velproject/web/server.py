@@ -1,9 +1,9 @@
-"""Daphne that waits for slow readers.
+"""A Daphne server that waits for slow readers.
 
-Daphne itself takes whatever an application sends and keeps it in memory until the client reads. A
-client that opens streams and never reads would fill the memory of the server. Here sending waits
-while too much is on its way, so that a stream stops reading its events, and a connection that takes
-nothing for a long time is closed.
+Daphne itself accepts all data of an application and keeps it in memory until the client reads. A
+client that opens streams and never reads would fill the memory of the server. Here, sending waits
+while too much data is buffered, so that a stream stops reading its events. A connection whose
+client reads nothing for a long time is closed.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from zope.interface import implementer  # type: ignore[import-untyped]
 log = logging.getLogger(__name__)
 
 STALLED_SECONDS = 60.0
-"""A reader that takes nothing for so long is disconnected."""
+"""A reader that takes nothing for this time is disconnected."""
 
 
 @implementer(IPushProducer)
 class Reader:
-    """What the transport tells of its buffer: paused above 64 KiB, until it is empty again."""
+    """The state of the transport's buffer: paused above 64 KiB, until it is empty again."""
 
     def __init__(self) -> None:
         self._takes_more = asyncio.Event()
@@ -40,10 +40,10 @@ class Reader:
         self._takes_more.set()
 
     def stopProducing(self) -> None:
-        self._takes_more.set()  # gone: whoever waits learns it by itself
+        self._takes_more.set()  # closed: a waiting sender notices it
 
     async def ready(self) -> bool:
-        """Wait until it takes more. False if it has stalled."""
+        """Wait until the reader takes more. Return False if it has stalled."""
         if self._takes_more.is_set():
             return True
         try:
@@ -55,7 +55,7 @@ class Reader:
 
 
 class PatientServer(Server):
-    """Sending to a connection waits until its reader has taken what was sent before."""
+    """Sending to a connection waits until its reader has taken the earlier data."""
 
     def __init__(
         self, *arguments: Any, on_first_answer: Callable[[], None] | None = None, **options: Any
@@ -64,7 +64,7 @@ class PatientServer(Server):
         self._on_first_answer = on_first_answer
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
-        """See Daphne's. Waits after a part of a stream or a frame, not after a whole answer."""
+        """Send as Daphne does; wait after a part of a stream or a frame, not a whole answer."""
         reader = self._reader_of(protocol, message)
         await super().handle_reply(protocol, message)
         if self._on_first_answer is not None:
@@ -88,7 +88,7 @@ class PatientServer(Server):
         if found is None:
             found = details["reader"] = Reader()
             if message["type"] == "websocket.send":
-                # The HTTP channel that the connection began with is still there.
+                # The HTTP channel of the connection's first request still exists.
                 protocol.unregisterProducer()
             protocol.registerProducer(found, True)
         return found

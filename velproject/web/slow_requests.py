@@ -1,10 +1,10 @@
-"""No connection is held by somebody who has sent no whole request, however slowly bytes come.
+"""Time limits for requests: a client cannot hold a connection without sending a whole request.
 
-Twisted closes a connection that is silent for a minute. A byte now and then kept one open for ever,
-with its memory, its descriptor and the file that its body is put in, before anybody had signed in.
-Here a request must arrive in a time that grows with what has come, and where too many connections
-are open the one that has waited longest for a request makes room. What is sent to the client
-(streams, sockets) may last: `web_server` looks after readers.
+Twisted closes a connection that is silent for a minute. An occasional byte kept one open for ever,
+with its memory, its descriptor and the file for its body, without sign-in. Here, a request must
+arrive in a time that grows with its size, and if too many connections are open, the one that has
+waited longest for a request is closed. Responses (streams, sockets) may last:
+`velproject.web.server` watches slow readers.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
 WARN_SECONDS = 60.0
 OTHER_FILES = 256
-"""Descriptors for all that is no connection."""
+"""Descriptors for all other purposes."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a connection may take for what, in seconds, and how many there may be."""
+    """Time limits of a connection in seconds, and the number of connections."""
 
     idle: float = 60.0
     """Without a byte, before a request and within one."""
     head: float = 30.0
     """From the first byte of a request to the end of its headers."""
     body: float = 60.0
-    """By how much a body may be behind `bytes_per_second`; being ahead is not saved up."""
+    """How far a body may be behind `bytes_per_second`; being ahead is not saved up."""
     bytes_per_second: float = 8_000.0
     """64 kbit/s."""
     closing: float = 600.0
@@ -55,7 +55,7 @@ class Patience:
 
 
 def limit_requests(patience: Patience) -> None:
-    """Let servers that start from now on in this process keep to `patience` and `body_limit`."""
+    """Apply `patience` and `body_limit` to the servers that start in this process from now on."""
     daphne.server.HTTPFactory = partial(LimitedFactory, patience=patience)
 
 
@@ -67,7 +67,7 @@ class TimedChannel(HTTPChannel):
     in_body = False
     is_closing = False
     deadline = math.inf
-    """On the monotonic clock. Infinite while nothing of a request has come, or all of it."""
+    """On the monotonic clock. Infinite if no byte of a request has come, or the whole request."""
 
     def connectionMade(self) -> None:
         super().connectionMade()
@@ -90,7 +90,7 @@ class TimedChannel(HTTPChannel):
 
     def allContentReceived(self) -> None:
         if not self.is_closing:
-            # Not looked at until its answer has ended, and never again if it becomes a websocket.
+            # Ignored until its answer has ended, and forever if it becomes a websocket.
             self.in_body, self.deadline = False, math.inf
             self.factory.waiting.pop(self, None)
         super().allContentReceived()
@@ -111,7 +111,7 @@ class TimedChannel(HTTPChannel):
         super().connectionLost(reason)
 
     def cut(self) -> None:
-        """Hang up; with an answer where one is waited for."""
+        """Close the connection, with an answer if the client waits for one."""
         if self.is_closing:
             self.transport.abortConnection()
             return
@@ -135,9 +135,9 @@ class LimitedFactory(HTTPFactory):
         self.patience = patience
         self.timeOut = patience.idle
         self.waiting: dict[TimedChannel, None] = {}
-        """Those without a whole request, by how long they have been so."""
+        """Those without a whole request, in the order in which this state started."""
         self._open: set[Any] = set()
-        """Transports; those of websockets that have ended are found when they matter."""
+        """Transports; closed websockets are removed when room is needed."""
         self._look = LoopingCall(self._cut_late)
         self._warned = -math.inf
 
@@ -151,7 +151,7 @@ class LimitedFactory(HTTPFactory):
 
     def buildProtocol(self, addr: Any) -> Any:  # Twisted's name
         if not self._has_room():
-            return None  # closed at once
+            return None  # closed immediately
         protocol = super().buildProtocol(addr)
         protocol.requestFactory = LimitedRequest
         return protocol
@@ -165,7 +165,7 @@ class LimitedFactory(HTTPFactory):
         self.waiting.pop(channel, None)
 
     def _has_room(self) -> bool:
-        """Make it, if need be, by closing who has waited longest."""
+        """Make room if necessary, by closing the connection that has waited longest."""
         if len(self._open) < self.patience.connections:
             return True
         self._open = {transport for transport in self._open if transport.connected}
@@ -182,7 +182,7 @@ class LimitedFactory(HTTPFactory):
         oldest = next(iter(self.waiting), None)
         if oldest is None:
             return False
-        del self.waiting[oldest]  # comes back as one that closes, at the end
+        del self.waiting[oldest]  # closing ones are added again, at the end
         oldest.cut()
         return True
 
@@ -191,13 +191,13 @@ class LimitedFactory(HTTPFactory):
         for channel in [channel for channel in self.waiting if channel.deadline < now]:
             try:
                 channel.cut()
-            except Exception:  # one that cannot be cut must not keep the others from it
+            except Exception:  # a connection that cannot be cut must not protect the others
                 logger.exception("a connection that is too slow could not be closed")
                 self.waiting.pop(channel, None)
 
 
 def connections_possible(wanted: int) -> int:
-    """Raise this process's limit of open files for them, and say how many it then has room for.
+    """Raise this process's limit of open files, and return how many connections are possible.
 
     A connection may hold a file too, with the body of its request.
     """

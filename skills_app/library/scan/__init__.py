@@ -1,10 +1,10 @@
-"""Looks through a package, at its import, for what a person should see before it is trusted.
+"""The scan of a package at its import: findings that a reviewer should see.
 
-Nothing of it is run, imported or unpacked. A help for the reviewer, no boundary: see
-docs/skills-trust.md.
+Nothing of the package is run, imported or unpacked. The scan helps the reviewer and is not a
+security boundary: see docs/skills-trust.md.
 
 The rules are imported at the first scan: their expressions cost 120 ms to compile, and most
-processes scan nothing.
+processes do not scan.
 """
 
 from agents.kernel.lazy_modules import lazy_modules
@@ -18,9 +18,9 @@ __all__ = ["ScanFinding", "findings_json", "has_danger", "scan_package"]
 
 
 def scan_package(package: Package) -> list[ScanFinding]:
-    """What a reviewer should look at, the worst first. Never raises, whatever the bytes.
+    """Return findings for a reviewer, the worst first. Never raises, for any bytes.
 
-    Every byte of every file is looked at. What is more than the limits is only looked through
-    for the plainest signs, and a finding says so.
+    Every byte of every file is examined. Bytes beyond the limits are only searched for the plainest
+    signs, and a finding reports that.
     """
     return scanning.scan_package(package)

@@ -1,4 +1,4 @@
-"""Characters that nobody sees, or that pretend to be others, in any file of text."""
+"""Invisible characters, and characters that look like others, in text files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STRICT = {"tag-characters", "bidi-control", "variation-selectors", "zero-width"
 
 
 def character_findings(path: str, text: str, *, code: bool) -> Iterator[ScanFinding]:
-    """For text within the limit. What the model reads first, SKILL.md, is judged hardest."""
+    """Yield findings in text within the limit. SKILL.md, read first, is judged hardest."""
     shown_of: dict[str, int] = {}
     for hit in character_hits(text):
         severity: Severity = hit.severity
@@ -64,7 +64,7 @@ def blank_letters(path: str, data: bytes) -> Iterator[ScanFinding]:
 
 
 def hidden_in_bytes(path: str, data: bytes) -> Iterator[ScanFinding]:
-    """The plainest of it, for what is too long to be read."""
+    """Yield the plainest findings in text beyond the limit."""
     found = _STRONG.search(data)
     if found is not None:
         line = data.count(b"\n", 0, found.start()) + 1
@@ -75,7 +75,7 @@ def hidden_in_bytes(path: str, data: bytes) -> Iterator[ScanFinding]:
 
 
 def head_findings(package: Package) -> Iterator[ScanFinding]:
-    """Names and the description, which stand in every prompt: nothing there is hidden."""
+    """Yield findings in names and the description, which every prompt contains."""
     head = package.head
     for what, text in (
         ("name", head.name),

@@ -1,4 +1,4 @@
-"""The rules on one file: as it stands, and as it reads without its disguise."""
+"""The rules on one file: on its text, and on its decoded forms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from text_scanner.linear import compile_linear
 MAX_MATCHES = 3
 """Of one rule in one file."""
 _PER_RULE = 8_000
-"""What it costs to begin, in bytes."""
+"""The fixed cost of a rule, in bytes."""
 _ANY_SIGN = compile_linear(b"|".join(re.escape(sign) for sign in SIGNS), any_case=True)
 
 
@@ -30,22 +30,22 @@ def _signs() -> Any:
 
 
 def signs_in(data: bytes) -> set[bytes]:
-    """Which signs stand in `data`, whatever their case."""
+    """Return the signs that `data` contains, in any case."""
     found = _signs().Match(data)
     if found:
         return {SIGNS[index] for index in found}
-    # A set that runs out of memory finds nothing: then all of them count as there.
+    # A set that runs out of memory finds nothing: then all signs count as present.
     return set(SIGNS) if _ANY_SIGN.search(data) else set()
 
 
 class Effort:
-    """What the rules of one package may cost, counted in bytes that one rule looks at."""
+    """The budget of the rules of one package, in bytes that one rule examines."""
 
     def __init__(self, limit: int) -> None:
         self.left = limit
 
     def afford(self, data: bytes, rules: int) -> bool:
-        """Whether so many rules may look at `data`; if so it is paid."""
+        """Return whether this number of rules may examine `data`, and pay for it."""
         cost = rules * (len(data) + _PER_RULE)
         if cost > self.left:
             self.left = 0
@@ -55,7 +55,7 @@ class Effort:
 
 
 def rule_findings(path: str, data: bytes, role: Role, effort: Effort) -> list[ScanFinding]:
-    """What the rules find in `data`."""
+    """Return the findings of the rules in `data`."""
     return [held for held, _ in _rule_hits(path, data, role, effort)]
 
 
@@ -86,14 +86,14 @@ _KNOWN = compile_linear(
 
 
 def _is_known_installer(match: bytes) -> bool:
-    """Whether it runs what the makers of a known tool tell everybody to run."""
+    """Return whether a command is a known tool's official installation."""
     return _KNOWN.search(match) is not None and match.count(b"://") == 1
 
 
 def code_findings(path: str, data: bytes, role: Role, effort: Effort) -> Iterator[ScanFinding]:
-    """Rules on `data`, on what is encoded in it, and combinations for code.
+    """Yield findings of rules on `data` and its encoded parts, and combinations for code.
 
-    Nothing more once `effort` has nothing left.
+    Yields no more when `effort` is used up.
     """
     plain = rule_findings(path, data, role, effort)
     yield from plain

@@ -1,4 +1,4 @@
-"""What a file does in several places: none of it says much alone."""
+"""Suspicious combinations in one file, of parts that are harmless alone."""
 
 # ruff: noqa: E501
 
@@ -110,7 +110,7 @@ COMBINATIONS: tuple[Combination, ...] = (
 
 
 def combined(path: str, data: bytes) -> Iterator[ScanFinding]:
-    """Dangers that only show in the file as a whole. For code."""
+    """Yield dangers that only appear in the file as a whole. For code."""
     for combination in COMBINATIONS:
         first = combination.parts[0].search(data)
         if first is not None and all(part.search(data) for part in combination.parts[1:]):

@@ -1,4 +1,4 @@
-"""What a file is by its bytes: programs, archives, and what goes under another name."""
+"""The type of a file by its bytes: programs, archives, and misleading names."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _PICKLES = compile_bytes(
     rb"\x8c\x05posix\x94\x8c\x06system|\x8c\x02os\x94\x8c\x06system|\x8c\x0asubprocess\x94\x8c|"
     rb"\x8c\x08builtins\x94\x8c\x04(?:exec|eval)"
 )
-"""What a pickle names before it calls it, in the old protocols and the new."""
+"""Names in a pickle before it calls them, in the old protocols and the new."""
 
 
 def file_findings(file: PackageFile, kind: Kind) -> Iterator[ScanFinding]:
-    """What a reviewer should know of a file that is not read as text."""
+    """Yield findings about a file that is not read as text."""
     suffix = suffix_of(file.path)
     size = f"{len(file.data):,} bytes"
 

@@ -1,4 +1,4 @@
-"""What the scan of a package reports."""
+"""Findings of the scan of a package."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MAX_EXCERPT = 200
 
 @dataclass(frozen=True, slots=True)
 class ScanFinding:
-    """One thing that a reviewer should see.
+    """One finding for a reviewer.
 
-    `code` is a stable word for programs, `path` a file of the package, `line` counts from 1 (0:
-    the file as a whole). `excerpt` is what stands there, with invisible characters as code points.
+    `code` is a stable word for programs, `path` a file of the package, `line` counts from 1 (0: the
+    file as a whole). `excerpt` is the text there, with invisible characters as code points.
     """
 
     severity: Severity
@@ -30,7 +30,7 @@ class ScanFinding:
     excerpt: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """For `SkillVersion.findings`."""
+        """Return the finding for `SkillVersion.findings`."""
         return asdict(self)
 
     @classmethod
@@ -47,7 +47,7 @@ def has_danger(findings: Iterable[ScanFinding]) -> bool:
 
 
 def bounded(findings: Sequence[ScanFinding]) -> list[ScanFinding]:
-    """The worst first, each once, at most MAX_FINDINGS; the last one says how many are left out."""
+    """Return the worst findings first, each once, at most MAX_FINDINGS; the last counts others."""
     ordered = sorted(
         dict.fromkeys(findings), key=lambda held: (-RANK[held.severity], held.path, held.line)
     )

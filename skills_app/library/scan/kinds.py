@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes; its name is only compared with that."""
+"""The type of a file by its first bytes; its name is only compared with that."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Group = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`name` for people. `suffixes`: the extensions that such a file honestly has."""
+    """`name` for people. `suffixes`: the extensions that such a file normally has."""
 
     group: Group
     name: str
@@ -77,7 +77,7 @@ _LOOKED_AT = 65_536
 
 
 def kind_of(path: str, data: bytes) -> Kind:
-    """The kind of a file. Text is what has no NUL and is mostly UTF-8."""
+    """Return the kind of a file. Text has no NUL and is mostly UTF-8."""
     if data[:2] == b"MZ" and b"PE\0\0" in data[:1024]:
         return Kind("program", "Windows program")
     for offset, magic, kind in _MAGIC:
@@ -113,7 +113,7 @@ def _is_text(data: bytes) -> bool:
     try:
         head.decode("utf-8")
     except UnicodeDecodeError as error:
-        # Another encoding still is text: no controls but white space and escapes.
+        # Text in another encoding: no controls except white space and escapes.
         if len(head) - error.start > 3 or len(data) <= _LOOKED_AT:
             return not any(byte < 9 or 13 < byte < 27 for byte in set(head))
     return True

@@ -1,4 +1,4 @@
-"""Which files are code, in which language, and which are prose."""
+"""Classification of files as code, with their language, or prose."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _SCRIPTS = frozenset(
 
 
 def language_of(path: str, data: bytes) -> str:
-    """The language of a file that something runs, "" for none."""
+    """Return the language of an executable text, "" for none."""
     found = _SHEBANG.search(data[:200])
     pure = PurePosixPath(path)
     known = _BY_SUFFIX.get(pure.suffix.lower()) or _BY_NAME.get(pure.name.lower(), "")
@@ -80,7 +80,7 @@ def language_of(path: str, data: bytes) -> str:
 
 
 def role_of(path: str, language: str) -> Role:
-    """What nobody knows may be run: it counts as code."""
+    """Return the role of a file. An unknown type may be run: it counts as code."""
     suffix = PurePosixPath(path).suffix.lower()
     if language:
         return "code"

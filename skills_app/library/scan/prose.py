@@ -1,4 +1,4 @@
-"""What the model is told: the memory scanner on the description, SKILL.md and other prose."""
+"""Text for the model: the memory scanner on the description, SKILL.md and other prose."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _SECRET = compile_linear(SECRET, any_case=True)
 _PLAIN = {"hidden-comment", "role-tag", "image-exfiltration", "hidden-style", "more-findings"}
 """Shapes that no honest text has by chance."""
 NEAR = 300
-"""Characters between two stretches that speak of one thing."""
+"""Characters between two stretches that concern the same subject."""
 
 
 def prose_findings(path: str, text: str) -> Iterator[ScanFinding]:
-    """Orders that turn an agent against its user.
+    """Yield orders that turn an agent against its user.
 
-    A skill is made of orders: a single stretch that one rule finds is a warning, and what only
-    reads like one a note. It is a danger where several rules meet.
+    A skill consists of orders: a single match of one rule is a warning, and a mere likeness is a
+    note. Matches of several rules together are a danger.
     """
     found = scan(text)
     for finding in found:
@@ -56,7 +56,7 @@ def prose_findings(path: str, text: str) -> Iterator[ScanFinding]:
 
 
 def _met(finding: Finding, found: list[Finding]) -> bool:
-    """Whether another rule, or the reading of the sentence, raises an alarm beside it."""
+    """Return whether another rule, or the reading of the sentence, raises an alarm nearby."""
     return any(
         other.pattern != finding.pattern
         and other.severity != "note"
@@ -67,13 +67,13 @@ def _met(finding: Finding, found: list[Finding]) -> bool:
 
 
 def _names_secret(text: str, finding: Finding) -> bool:
-    """Whether a file of secrets is named beside an order that few skills give."""
+    """Return whether a file of secrets is named near an order that few skills give."""
     near = text[max(0, finding.start - NEAR) : finding.end + NEAR]
     return _SECRET.search(near.encode("utf-8", "replace")) is not None
 
 
 def description_findings(package: Package) -> Iterator[ScanFinding]:
-    """It stands in every prompt, unasked: it is judged hardest."""
+    """Yield findings in the description: it is in every prompt, so it is judged hardest."""
     found = scan(package.head.description)
     for finding in found:
         if finding.pattern in _TOLD_ELSEWHERE:

@@ -1,7 +1,7 @@
-"""What code does that a skill hardly ever needs, as expressions over bytes.
+"""Actions of code that skills almost never need, as expressions over bytes.
 
-Each rule has a severity in code and another in prose and data, where commands are also examples
-and warnings. `signs` are words of which one stands in whatever matches, in lower case.
+Each rule has one severity in code and another in prose and data, where commands are also examples
+and warnings. `signs` are words in lower case, one of which is in every match.
 """
 
 # Long expressions stay in one line each, where they can be searched for.
@@ -160,7 +160,7 @@ RULES: tuple[Rule, ...] = (
           rb"169\.254\.169\.254|metadata\.google\.internal|100\.100\.100\.200", "169.254", "metadata.google", "100.100"),
     _rule("key-logger", "Listens to the keyboard", "danger", "note",
           rb"pynput[\s\S]{0,200}keyboard|keyboard\.on_press|getasynckeystate|setwindowshookex|/dev/input/event", "pynput", "keyboard", "getasync", "setwindowshook", "/dev/input"),
-    # Staying
+    # Persistence
     _rule("persistence", "Gives itself a way into later logins", "danger", "warning",
           rb"(?:>>|tee\s+-a|write|append|cat\s+>)[^\n]*authorized_keys", "authorized_keys"),
     _rule("persistence", "Gives an account all rights", "danger", "warning",
@@ -224,7 +224,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def rules_of(present: set[bytes]) -> list[Rule]:
-    """Those that may match where these signs are."""
+    """Return the rules that may match with these signs."""
     return [rule for rule in RULES if any(sign in present for sign in rule.signs)]
 
 

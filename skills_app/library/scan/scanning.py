@@ -1,4 +1,4 @@
-"""Puts the checks together, within bounds of time."""
+"""The combination of all checks, within limits of time."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ from text_scanner.linear import compile_linear
 
 PROSE_BYTES = 150_000
 """Prose of a package that is read for its meaning; 100 kB take 50 ms, the worst text 180. It is
-more than loading a skill gives the model."""
+more than a loaded skill gives the model.
+"""
 CODE_BYTES = 2_000_000
 """Text that all rules are tried on."""
 EFFORT = 45_000_000
-"""Bytes that the rules look at, each for itself. Of 1,155 public packages one needs 41 million,
-the others at most 28."""
+"""Bytes that the rules examine, summed over the rules. Of 1,155 public packages one needs 41
+million, the others at most 28.
+"""
 
-# For what no more is looked at: one expression, as fast as memory is read.
+# For bytes beyond the limits: one expression, as fast as memory is read.
 _PLAIN = compile_linear(
     rb"(?:curl|wget)\b[^\n|]*\|\s*(?:ba|z)?sh\b|/dev/tcp/\d|\.ssh/id_(?:rsa|ed25519)|"
     rb"authorized_keys|stratum\+tcp|webhook\.site|discord(?:app)?\.com/api/webhooks|"
@@ -40,10 +42,10 @@ _PLAIN = compile_linear(
 
 
 def scan_package(package: Package) -> list[ScanFinding]:
-    """What a reviewer should look at, the worst first. Never raises, whatever the bytes.
+    """Return findings for a reviewer, the worst first. Never raises, for any bytes.
 
-    Every byte of every file is looked at. What is more than the limits is only looked through
-    for the plainest signs, and a finding says so.
+    Every byte of every file is examined. Bytes beyond the limits are only searched for the plainest
+    signs, and a finding reports that.
     """
     return bounded(list(_findings(package)))
 
@@ -68,7 +70,7 @@ class _ScanLimit:
         self.skipped: dict[str, list[str]] = {}
 
     def take_prose(self, path: str, text: str) -> str:
-        """As much of `text` as is left to read."""
+        """Return the part of `text` that the limit still allows."""
         taken = text[: self.prose]
         self.prose -= len(taken)
         if len(taken) < len(text):
@@ -88,7 +90,7 @@ class _ScanLimit:
                 f"More {what} than the scan reads as a whole: {len(paths):,} files were only "
                 "looked through for the plainest signs."
             )
-            # Bulk is also a way to hide.
+            # Volume is also a way to hide.
             severity = "warning" if what == "code" else "note"
             if SKILL_FILE in paths:
                 # The model follows it: of 4,136 public ones two are longer.
@@ -104,7 +106,7 @@ class _ScanLimit:
 
 
 def _in_order(files: tuple[PackageFile, ...]) -> list[PackageFile]:
-    """What the model reads first comes first, then the small before the large."""
+    """Order the model's first text first, then small files before large ones."""
     return sorted(files, key=lambda file: (file.path != SKILL_FILE, len(file.data), file.path))
 
 

@@ -1,4 +1,4 @@
-"""Expressions of RE2 in other ways than the memory scanner has them."""
+"""Expressions of RE2 in forms that the memory scanner does not have."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _MAX_MEMORY = 64 * 1024**2
 
 
 def compile_bytes(source: bytes) -> Any:
-    """An expression over bytes that are no text."""
+    """Return an expression over bytes that are not text."""
     options = _options()
     options.encoding = re2.Options.Encoding.LATIN1
     return re2.compile(source, options)
 
 
 def compile_set(sources: Iterable[bytes]) -> Any:
-    """Many words looked for in one pass, in any case of their letters.
+    """Return a set of words for a search in one pass, in any case.
 
-    `Match` gives the numbers of those that are there, None for none.
+    `Match` returns the numbers of the words that occur, or None.
     """
     options = _options()
     options.case_sensitive = False

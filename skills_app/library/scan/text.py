@@ -9,7 +9,7 @@ from text_scanner.characters import INVISIBLE
 
 
 def shown(text: str) -> str:
-    """`text` on one line, with what cannot be seen as code points, as in ⟨U+202E⟩."""
+    """Return `text` on one line, with invisible characters as code points, such as ⟨U+202E⟩."""
     head = text[: MAX_EXCERPT * 4].replace("\r", " ").replace("\n", " ⏎ ").replace("\t", " ")
     line = " ".join(head.split(" ")).strip()
     cut = line[:MAX_EXCERPT]
@@ -25,12 +25,12 @@ def _shown(character: str) -> str:
 
 
 def line_at(data: bytes, offset: int) -> int:
-    """The number of the line of a byte, from 1."""
+    """Return the number of the line of a byte, from 1."""
     return data.count(b"\n", 0, offset) + 1
 
 
 def excerpt(data: bytes, start: int, end: int) -> str:
-    """What stands there, from the beginning of its line where that is near."""
+    """Return the text there, from the start of its line if that is near."""
     begin = max(data.rfind(b"\n", 0, start) + 1, start - 60)
     stop = data.find(b"\n", end)
     stop = min(len(data) if stop < 0 else stop, max(end, begin + MAX_EXCERPT))
@@ -40,5 +40,5 @@ def excerpt(data: bytes, start: int, end: int) -> str:
 def at(
     severity: Severity, code: str, path: str, data: bytes, span: tuple[int, int], message: str
 ) -> ScanFinding:
-    """A finding at a stretch of bytes."""
+    """Return a finding at a range of bytes."""
     return ScanFinding(severity, code, path, line_at(data, span[0]), message, excerpt(data, *span))

@@ -1,6 +1,6 @@
-"""Code as it reads once its disguise is taken off: pieces joined, encodings undone.
+"""Decoded forms of code: parts joined, encodings undone.
 
-Only text is made of text here. What cannot be undone within small bounds stays as it is.
+The result is always text. Encodings that cannot be undone within small limits are left unchanged.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from text_scanner.linear import compile_linear
 MAX_STRETCHES = 500
 """Stretches of one file that are tried, of each encoding."""
 MAX_OPENED = 200_000
-"""Bytes that those of one encoding may become."""
+"""Bytes of the decoded stretches of one encoding."""
 MAX_STRINGS = 200_000
 """Bytes of a file whose quoted texts are read backwards."""
 
 _PIECES = compile_linear(
     rb"[a-z0-9.:/-](?:[\"']{1,2}|\\)[a-z0-9.:/-]|[\"']\s*\+\s*[\"']|\\\r?\n|\$\{?ifs", any_case=True
 )
-"""What `_joined` changes: most code has none of it."""
+"""A sign of the forms that `_joined` changes: most code has none."""
 _JOINS = re.compile(
     rb"""(?<=[A-Za-z0-9.:/-])(?:["']{1,2}|\\)(?=[A-Za-z0-9.:/-])"""  # c""url, b"a"sh, c\url
-    rb"""|["'][ \t]*\+[ \t]*["']|\\\r?\n"""  # 'o' + 's', and lines that go on
+    rb"""|["'][ \t]*\+[ \t]*["']|\\\r?\n"""  # 'o' + 's', and continued lines
 )
 _SPACES = re.compile(rb"\$\{IFS\}|\$IFS(?:\$9)?")
 _BASE64 = compile_linear(rb"[a-z0-9+/_-]{24,}={0,2}", any_case=True)
@@ -50,8 +50,8 @@ _STRINGS = re.compile(rb"""(["'])((?:\\.|(?!\1)[^\\\n]){8,4000})\1""")
 class Unfolded:
     """Another reading of a file.
 
-    `places` are (where a piece begins in `data`, where it stands in the file). `hidden`: somebody
-    encoded it.
+    `places` are (offset of a piece in `data`, its offset in the file). `hidden`: the text was
+    encoded.
     """
 
     data: bytes
@@ -60,12 +60,12 @@ class Unfolded:
     hidden: bool
 
     def origin(self, offset: int) -> int:
-        """Where in the file that stands which has been read at `offset`."""
+        """Return the offset in the file of the text at `offset` in this reading."""
         return self.places[bisect_right(self.places, (offset, sys.maxsize)) - 1][1]
 
 
 def unfolded(data: bytes) -> Iterator[Unfolded]:
-    """Other readings of code, each that differs."""
+    """Yield other readings of code that differ from it."""
     if _PIECES.search(data):
         joined = _JOINS.sub(b"", _SPACES.sub(b" ", data))
         if joined != data:
@@ -79,7 +79,7 @@ def unfolded(data: bytes) -> Iterator[Unfolded]:
 
 
 def opened(data: bytes) -> Iterator[Unfolded]:
-    """Stretches in base64, hexadecimal, escapes and numbers of letters that hold text."""
+    """Yield text in base64, hexadecimal, escapes and numbers of letters."""
     for pattern, how, decode in (
         (_BASE64, "base64", _from_base64),
         (_HEX, "hexadecimal", _from_hex),
@@ -110,7 +110,7 @@ def _strings(data: bytes, how: str, change: Callable[[bytes], bytes]) -> Iterato
 
 
 def _together(stretches: Iterator[tuple[int, bytes]], how: str) -> Iterator[Unfolded]:
-    """One reading of all that was encoded in one way."""
+    """Yield one reading of all text with the same encoding."""
     parts: list[bytes] = []
     places: list[tuple[int, int]] = []
     length = 0
@@ -129,7 +129,7 @@ def _rot13(text: bytes) -> bytes:
 
 
 def _mixed(text: bytes) -> bool:
-    """Whether it may be base64: of both cases, and no path and no name in pieces."""
+    """Return whether it may be base64: of both cases, and no path and no name in pieces."""
     head = text[:4096]
     pieces = head.count(b"/") + head.count(b"_") + head.count(b"-")
     return pieces <= max(2, len(head) // 16) and head.lower() != head != head.upper()
@@ -162,7 +162,7 @@ def _from_numbers(text: bytes) -> bytes:
 
 
 def _as_text(data: bytes) -> bytes:
-    """`data` where it is text, packed or wide or not; else nothing."""
+    """Return `data` as text, decompressed and decoded; empty if it is not text."""
     if data[:2] in (b"\x78\x9c", b"\x78\xda", b"\x78\x01"):
         try:
             data = zlib.decompressobj().decompress(data, MAX_OPENED)

@@ -1,1 +1,1 @@
-"""Choosing a skill: words, families of words, ranking, and the index that shortlists."""
+"""Choice of a skill: words, families of words, ranking, and the index that shortlists."""

@@ -1,4 +1,4 @@
-"""A skill as the search reads it, and how surely it is about which words."""
+"""A skill as the search reads it: its words, and how certainly it is about each."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ MAX_FILES = 100
 
 NAME, TITLE, TAG, TRIGGER = 3.0, 1.5, 2.0, 2.5
 DESCRIPTION, WHEN, HEADING, FILE, BODY = 1.4, 0.9, 0.8, 0.4, 0.5
-"""How much one mention in a field says."""
+"""The weight of one mention in a field."""
 REPEATED, MOST_REPEATED = 0.4, 2
-"""A further mention in a field says this much of the first; how many count."""
+"""The weight of a further mention in a field, relative to the first; how many count."""
 BODY_WORDS = 800
-"""In a longer body a mention says less."""
+"""In a longer body a mention has less weight."""
 RATE = 0.6
 """How soon mentions add up to certainty: 1 - exp(-RATE * sum)."""
 SUREST = 80
-"""The stems that a skill's direction is made of, beside those of its description."""
+"""The number of stems in a skill's direction, in addition to those of its description."""
 
 
 @dataclass(frozen=True)
 class SkillDocument:
-    """What of a skill is searched. `files` are relative paths; `priority` decides ties."""
+    """The searched parts of a skill. `files` are relative paths; `priority` decides ties."""
 
     name: str
     description: str
@@ -49,14 +49,14 @@ class SkillDocument:
 
     @cached_property
     def digest(self) -> str:
-        """Of all that is searched."""
+        """Return a hash of all searched parts."""
         fields = (self.name, self.title, self.description, self.tags, self.triggers, self.files)
         text = f"{fields!r}\0{self.body}"
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def document_of(head: Head, body: str, files: Iterable[str] = ()) -> SkillDocument:
-    """Of a package's head and the body of its SKILL.md. `files` are the paths of all its files."""
+    """Return the document of a package's head and body. `files` are the paths of all its files."""
     return SkillDocument(
         name=head.name,
         description=head.description,
@@ -75,8 +75,9 @@ def package_document(package: Package) -> SkillDocument:
 
 @dataclass(frozen=True, slots=True)
 class Analysed:
-    """A skill in stems. `evidence`: 0 to 1, how surely it is about each. `name`: those of its name.
-    `pairs`: neighbours in its name and description."""
+    """A skill in stems. `evidence`: 0 to 1, how certainly it is about each. `name`: those of its
+    name. `pairs`: neighbours in its name and description.
+    """
 
     evidence: dict[str, float]
     name: frozenset[str]
@@ -85,7 +86,7 @@ class Analysed:
 
 
 class _Cache:
-    """The analysed documents that were used last, by what they say."""
+    """The most recently used analysed documents, by their content."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -114,7 +115,7 @@ cache = _Cache(2_000)
 
 
 def analyse(document: SkillDocument) -> Analysed:
-    """Done once for what a document says."""
+    """Return the analysed document, computed once for its content."""
     found = cache.get(document.digest)
     if found is None:
         found = _analyse(document)
@@ -159,7 +160,7 @@ def _analyse(document: SkillDocument) -> Analysed:
 
 
 def _direction(head: list[str], evidence: dict[str, float]) -> Direction:
-    """Half way between what a skill says of itself and what it is most surely about."""
+    """Return the middle between a skill's description and its most certain subjects."""
     counts = Counter(token for token in head if token not in STOP)
     said = direction(
         (token, rarity(token) * math.sqrt(min(2, count))) for token, count in counts.items()
@@ -171,5 +172,5 @@ def _direction(head: list[str], evidence: dict[str, float]) -> Direction:
 
 
 def _tokens(texts: Sequence[str]) -> list[str]:
-    """The stems of all texts, those of each followed by the phrases in it."""
+    """Return the stems of all texts, those of each followed by the phrases in it."""
     return [token for text in texts for token in vocabulary().with_phrases(stems(text))]

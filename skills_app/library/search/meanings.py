@@ -1,4 +1,4 @@
-"""What is known of single words: how much each says, and what it is used near.
+"""Knowledge about single words: how much each says, and which words it occurs near.
 
 `tests/skills_app/library/search/train.py` learned `words.tsv` from public skills and handbooks: per
 stem how rare it is (0 to 100) and its direction in a space of words, DIMENSIONS numbers of 4 bits.
@@ -17,20 +17,20 @@ from pathlib import Path
 TABLE = Path(__file__).with_name("words.tsv")
 DIMENSIONS = 48
 UNKNOWN = 1.0
-"""How rare a word is that the table does not have."""
+"""The rarity of a word that is not in the table."""
 
 Direction = tuple[float, ...]
 NOWHERE: Direction = (0.0,) * DIMENSIONS
 
 
 def rarity(stem: str) -> float:
-    """0 to 1: little for words that most texts have, 1 for rare ones."""
+    """Return the rarity, 0 to 1: little for words that most texts have, 1 for rare ones."""
     known = _table().get(stem)
     return known[0] if known else UNKNOWN
 
 
 def direction(stems: Iterable[tuple[str, float]]) -> Direction:
-    """Of weighted stems together, of length 1; NOWHERE if no stem is known."""
+    """Return the direction of weighted stems, of length 1; NOWHERE if no stem is known."""
     total = [0.0] * DIMENSIONS
     for stem, weight in stems:
         known = _direction(stem)
@@ -40,12 +40,12 @@ def direction(stems: Iterable[tuple[str, float]]) -> Direction:
 
 
 def between(a: Direction, b: Direction) -> Direction:
-    """Half way between two."""
+    """Return the middle between two directions."""
     return _unit([one + other for one, other in zip(a, b, strict=True)])
 
 
 def nearness(a: Direction, b: Direction) -> float:
-    """The cosine of two directions."""
+    """Return the cosine of two directions."""
     return sum(map(mul, a, b))
 
 

@@ -1,4 +1,4 @@
-"""The parts of a description and of a SKILL.md: what it is for, when, and what it is not for."""
+"""The parts of a description and of a SKILL.md: its purpose, when to use it, and exclusions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SECTION = 3_000
 
 
 def split_description(text: str) -> tuple[list[str], list[str]]:
-    """(what a skill does, when to use it) in sentences, without what it is not for."""
+    """Return (a skill's purpose, when to use it) in sentences, without exclusions."""
     said: list[str] = []
     when: list[str] = []
     for sentence in wanted_sentences(text):
@@ -39,16 +39,19 @@ def split_description(text: str) -> tuple[list[str], list[str]]:
 
 
 def wanted_sentences(text: str) -> list[str]:
-    """The sentences of a text without those that say what it is not for."""
+    """Return the sentences of a text without exclusions ("not for …")."""
     return [sentence for sentence in _SENTENCE.findall(text) if not _NOT_FOR.search(sentence)]
 
 
 class Sections:
-    """A body by its headings. `headings`: all of them; `when`: sentences that say when to use the
-    skill; `text`: everything but what lies below a heading like "When not to use"."""
+    """A body by its headings.
+
+    `headings`: all of them; `when`: sentences that say when to use the skill; `text`: the rest,
+    without sections such as "When not to use".
+    """
 
     def __init__(self, body: str) -> None:
-        # Lines of code keep their place, but a comment in them is no heading.
+        # Lines of code keep their place, but a comment in them is not a heading.
         outline = _CODE.sub(lambda code: " " * len(code[0]), body)
         found = list(_HEADING.finditer(outline))
         self.headings = [heading[1] for heading in found]

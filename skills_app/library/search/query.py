@@ -1,4 +1,4 @@
-"""A request, read: what it asks for, and what in a skill answers that."""
+"""A request as wants, and the words in a skill that answer each."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from skills_app.library.search.tokens import stems
 from skills_app.library.search.vocabulary import RELATED, STOP, vocabulary
 
 MAX_CHARACTERS = 4_000
-"""Of a query: what is asked for stands at its beginning, the rest is what was pasted."""
+"""Of a query: the request is usually at its start, followed by pasted text."""
 MAX_WANTS = 40
 PHRASE_RARITY = 1.0
-"""Of a phrase of which a part is a stop word ("sign off"): its own words do not say it."""
+"""Of a phrase with a stop word in it ("sign off"): its own words do not express it."""
 
 _AMOUNT = re.compile(r"\d+(?:[km]|[kmg]b|px|am|pm|st|nd|rd|th|s|ms|x)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """One thing asked for. `answers`: (stem, 0 to 1), the words that answer it and how well."""
+    """One part of a request. `answers`: (stem, 0 to 1), the words that answer it and how well."""
 
     answers: tuple[tuple[str, float], ...]
     weight: float
@@ -38,7 +38,7 @@ class Query:
 
     @cached_property
     def answers(self) -> dict[str, list[tuple[int, float]]]:
-        """By stem: (place in `wants`, how well it answers that one)."""
+        """Return by stem: (place in `wants`, how well it answers that one)."""
         found: dict[str, list[tuple[int, float]]] = {}
         for place, want in enumerate(self.wants):
             for token, weight in want.answers:
@@ -48,7 +48,7 @@ class Query:
 
 @lru_cache(maxsize=256)
 def read_query(text: str) -> Query:
-    """Any text; one that says nothing has no wants."""
+    """Return the query in any text; a text without informative words has no wants."""
     tokens = stems(text[:MAX_CHARACTERS])
     families = vocabulary()
     phrases = families.find_phrases(tokens)
@@ -78,8 +78,10 @@ def read_query(text: str) -> Query:
 
 
 def _once(want: Want, own: str, wants: dict[str, Want]) -> Want:
-    """Without related words that are asked for themselves: "cluster" does not answer "kubernetes"
-    as well in "a kubernetes cluster"."""
+    """Return a want without related words that are wants themselves.
+
+    For example, "cluster" does not answer "kubernetes" as well in "a kubernetes cluster".
+    """
     kept = [
         (token, weight)
         for token, weight in want.answers

@@ -1,6 +1,6 @@
-"""Which skill answers a request: a pure function of the request and of each skill.
+"""Ranking of skills for a request: a pure function of the request and of each skill.
 
-A skill's score does not depend on what else is there, so scores of different libraries compare.
+A skill's score does not depend on other skills, so scores of different libraries compare.
 """
 
 from __future__ import annotations
@@ -16,31 +16,32 @@ from skills_app.library.search.query import Query, read_query
 NAME_BONUS = 0.12
 """For a query that has all words of the skill's name."""
 PAIR_BONUS = 0.08
-"""For each of two words of the query that are neighbours in the skill's description as well."""
+"""For each pair of words of the query that are neighbours in the skill's description as well."""
 NEAR, NEAR_SHARE = 0.4, 0.4
 """Skills whose direction is nearer to the query's than NEAR gain up to NEAR_SHARE …"""
 NEAR_WEIGHT = 0.2
-"""… and this much counts as found, so that they rank where no word is there."""
+"""… and this much counts as found, so that they have a rank without a common word."""
 LITTLE = 0.4
-"""What weight must be found for a score to be believed although much is missing."""
+"""The found weight at which a score is reliable although much is missing."""
 SPREAD = 1.1
 """Puts the scores of right skills above 0.2 and of chance finds below."""
 
 SHOWN, FIRST = 0.1, 3
-"""What a list of results shows: scores from SHOWN on, and the FIRST of them whatever they are."""
+"""A list of results shows scores from SHOWN on, and always the FIRST results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """`score`: 0 to 1. 1: all that was asked for is what the skill says it is for. Below 0.2 it
-    is most likely chance."""
+    """`score`: 0 to 1. With 1, the skill's purpose covers the whole request. Below 0.2 it is most
+    likely chance.
+    """
 
     name: str
     score: float
 
 
 def rank(query: str, documents: Sequence[SkillDocument]) -> list[Match]:
-    """All documents, best first; ties by priority (high first), then by name."""
+    """Return all documents, best first; ties by priority (high first), then by name."""
     asked = read_query(query)
     scored = [(document, score(asked, analyse(document))) for document in documents]
     scored.sort(key=lambda pair: (-pair[1], -pair[0].priority, pair[0].name))
@@ -48,7 +49,7 @@ def rank(query: str, documents: Sequence[SkillDocument]) -> list[Match]:
 
 
 def score(query: Query, skill: Analysed) -> float:
-    """0 to 1, in steps of a ten-thousandth."""
+    """Return the score, 0 to 1, in steps of a ten-thousandth."""
     evidence = skill.evidence
     best = [0.0] * len(query.wants)
     for token in evidence.keys() & query.answers.keys():

@@ -1,6 +1,6 @@
-"""Words of a text as the search compares them: folded, without endings, compounds taken apart.
+"""Words of a text as the search compares them: folded, without endings, compounds split.
 
-Nothing here raises, whatever the text is: a query is data.
+Nothing here raises an error for any text: a query is data.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 
 
 def fold(text: str) -> str:
-    """NFKC, lower case, Latin letters without accents; at most MAX_TEXT characters."""
+    """Fold to NFKC, lower case, Latin letters without accents; at most MAX_TEXT characters."""
     text = normal_form("NFKC", text[:MAX_TEXT]).casefold()
     if text.isascii():
         return text
@@ -38,7 +38,7 @@ def fold(text: str) -> str:
 
 
 def words(text: str) -> Iterator[str]:
-    """The words of a text in order, folded, with their endings.
+    """Yield the words of a text in order, folded, with their endings.
 
     `camelCase` gives its parts; runs of Chinese, Japanese and Korean characters give every two
     neighbours, as these scripts have no blanks.
@@ -53,13 +53,13 @@ def words(text: str) -> Iterator[str]:
 
 
 def stems(text: str) -> list[str]:
-    """The stems of a text's words in order."""
+    """Return the stems of a text's words in order."""
     return [stem(word) for word in words(text)]
 
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """The stem of one folded word: Russian for Cyrillic letters, English for all others."""
+    """Return the stem of one folded word: Russian for Cyrillic letters, English for all others."""
     word = word.replace("’", "'").split("'")[0] or word
     if len(word) < 3 or not word.isalpha():
         return word
@@ -68,7 +68,7 @@ def stem(word: str) -> str:
     return _stem_with("russian", word) if _CYRILLIC.search(word) else word
 
 
-# A stemmer keeps its word in itself: one at a time.
+# A stemmer stores its word: one at a time.
 _stemmers = {name: snowballstemmer.stemmer(name) for name in ("english", "russian")}
 _lock = threading.Lock()
 
@@ -80,7 +80,7 @@ def _stem_with(language: str, word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _plain(character: str) -> str:
-    """A Latin letter without its accents; any other character as it is."""
+    """Return a Latin letter without its accents; any other character unchanged."""
     if character.isascii():
         return character
     parts = unicodedata.normalize("NFD", character)

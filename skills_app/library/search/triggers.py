@@ -1,7 +1,7 @@
-"""Triggers: phrases of a skill's author that suggest it when they stand in a message.
+"""Triggers: phrases by a skill's author; a message with one of them suggests the skill.
 
-`*` stands for any text. Nothing here uses a pattern language: the time is linear in the message,
-whatever the author wrote.
+`*` matches any text. Nothing here uses a pattern language: the time is linear in the message, for
+any trigger.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from skills_app.library.search.tokens import fold, stem, stems
 from skills_app.library.search.vocabulary import STOP
 
 MAX_MESSAGE = 10_000
-"""Characters of a message that are looked at."""
+"""Characters of a message that are examined."""
 MAX_TRIGGER = 200
-"""Characters: a longer one is no phrase, and matches nothing."""
+"""Characters: a longer trigger is not a phrase, and matches nothing."""
 LEAST_PART = 3
-"""Bytes of UTF-8 between stars: a trigger of shorter parts only matches nothing."""
+"""Bytes of UTF-8 between stars: a trigger with only shorter parts matches nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +35,16 @@ class Message:
 
 
 def matching(triggers: Iterable[str], message: Message) -> str | None:
-    """The first of `triggers` that stands in `message`."""
+    """Return the first of `triggers` that `message` contains."""
     return next((trigger for trigger in triggers if matches(trigger, message)), None)
 
 
 def matches(trigger: str, message: Message) -> bool:
-    """Whether the trigger stands in the message, in any case and accent.
+    """Return whether the message contains the trigger, in any case and accent.
 
-    A single word that says nothing ("the") matches nothing. Without `*`: its words in a row, in
-    any inflection ("query" in "queries"), or the phrase itself at the borders of words. With `*`:
-    its parts in order, from the border of a word to one.
+    A single stop word ("the") matches nothing. Without `*`: its words in a row, in any inflection
+    ("query" in "queries"), or the exact phrase at the borders of words. With `*`: its parts in
+    order, from the border of a word to one.
     """
     if len(trigger) > MAX_TRIGGER:
         return False
@@ -58,7 +58,7 @@ def matches(trigger: str, message: Message) -> bool:
 
 
 def _says_something(parts: tuple[str, ...]) -> bool:
-    """Not so `*e*` and `*the*`, which stand in every message."""
+    """Return False for parts such as `*e*` and `*the*`, which every message contains."""
     return any(
         len(part.strip().encode()) >= LEAST_PART and stem(part.strip()) not in STOP
         for part in parts
@@ -68,7 +68,7 @@ def _says_something(parts: tuple[str, ...]) -> bool:
 @lru_cache(maxsize=10_000)
 def _phrase(trigger: str) -> tuple[str, str]:
     found = stems(trigger)
-    # ".py" is more than the word in it: it must stand there as it is.
+    # ".py" is more than the word in it: it must occur unchanged.
     words = _joined(found) if found and all(c.isalnum() or c in " -_'’" for c in trigger) else ""
     return fold(trigger).strip(), words
 
@@ -83,7 +83,7 @@ def _joined(found: list[str]) -> str:
 
 
 def _parts_in_order(parts: tuple[str, ...], text: str) -> bool:
-    """`parts` are what stands between the stars; the first and last are empty at a star."""
+    """Return whether `parts`, the texts between stars, occur in order; empty ends match all."""
     if not any(part.strip() for part in parts):
         return False
     first, *middle, last = parts
@@ -101,7 +101,7 @@ def _at_borders(phrase: str, text: str) -> bool:
 
 
 def _find(part: str, text: str, start: int, *, start_too: bool = True, end_too: bool = True) -> int:
-    """Where the first `part` at the borders of words ends, from `start` on; -1: nowhere."""
+    """Return the end of the first `part` at the borders of words, from `start` on; -1: none."""
     if not part:
         return start
     at = text.find(part, start)
@@ -114,5 +114,5 @@ def _find(part: str, text: str, start: int, *, start_too: bool = True, end_too: 
 
 
 def _inside_word(text: str, at: int) -> bool:
-    """Whether a word goes on from text[at - 1] to text[at]."""
+    """Return whether a word continues from text[at - 1] to text[at]."""
     return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()

@@ -1,4 +1,4 @@
-"""What words are worth in a request, and which stand for each other."""
+"""The weights of words in a request, and their synonyms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _lines(path: Path) -> list[str]:
 
 
 STOP = frozenset(stem(word) for line in _lines(STOP_WORDS) for word in line.split())
-"""Words that say nothing of what is wanted, request words among them."""
+"""Words without information about the request, request words among them."""
 
 
 @dataclass(slots=True)
@@ -35,11 +35,11 @@ class Vocabulary:
     phrases: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     def with_phrases(self, tokens: list[str]) -> list[str]:
-        """`tokens` and, after them, the names of the phrases that stand in them."""
+        """Return `tokens` and, after them, the names of the phrases in them."""
         return tokens + [name for _, _, name in self.find_phrases(tokens)]
 
     def find_phrases(self, tokens: list[str]) -> list[tuple[int, int, str]]:
-        """(start, end, name) of every known phrase."""
+        """Return (start, end, name) of every known phrase."""
         found = []
         for size in range(2, LONGEST_PHRASE + 1):
             for at in range(len(tokens) - size + 1):
@@ -51,7 +51,7 @@ class Vocabulary:
 
 @cache
 def vocabulary() -> Vocabulary:
-    """The families of the file beside this one."""
+    """Return the families in the file FAMILIES."""
     known = Vocabulary()
     for line in _lines(FAMILIES):
         weight = SAME if line.startswith("=") else RELATED

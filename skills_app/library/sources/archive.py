@@ -1,4 +1,4 @@
-"""A package from a zip or `.skill` archive, or from a SKILL.md alone. Nothing touches the disk."""
+"""A package from a zip or `.skill` archive, or from a SKILL.md alone. Writes no files."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from skills_app.settings import SkillSettings
 MAX_RATIO = 100
 """Bytes unpacked for each byte of the archive; text packs to a third or a tenth."""
 _UNSUSPICIOUS = 1_000_000
-"""Bytes that may unpack from however little: an empty table has a high ratio too."""
+"""Bytes that may have any ratio: an empty table has a high ratio too."""
 _NOTHING_PACKED = 2
-"""Bytes that some packers write for a directory: nothing, deflated."""
+"""Bytes that some packers write for a directory: empty data, deflated."""
 
 
 def read_archive(data: bytes, filename: str) -> Package:
-    """The package in an uploaded file. Raises `InvalidSkill` with all problems.
+    """Return the package in an uploaded file. Raises `InvalidSkill` with all problems.
 
-    `filename` says what it is: `.md` is a SKILL.md alone, anything else a zip archive, which has
-    the package's files at its root or in one directory.
+    `filename` determines the type: `.md` is a SKILL.md alone, any other name a zip archive, which
+    has the package's files at its root or in one directory.
     """
     package, problems = archive_package(data, filename)
     if package is None:
@@ -43,7 +43,7 @@ def read_archive(data: bytes, filename: str) -> Package:
 
 
 def archive_package(data: bytes, filename: str) -> tuple[Package | None, list[Problem]]:
-    """(the package, all problems); None when one is an error."""
+    """Return (the package, all problems); the package is None if one is an error."""
     if filename.lower().endswith(".md"):
         return read_package([PackageFile(SKILL_FILE, data)])
     limits = SkillSettings.now()
@@ -76,7 +76,7 @@ def archive_package(data: bytes, filename: str) -> tuple[Package | None, list[Pr
 
 
 def _entry_problems(entries: list[ZipEntry]) -> list[Problem]:
-    """What no entry may be, also one that would be left out: all that could lead elsewhere."""
+    """Return problems that no entry may have, even an omitted one: entries that lead elsewhere."""
     problems = []
     for entry in entries:
         wrong = unsafe_path(entry.name.removesuffix("/") if entry.is_directory else entry.name)
@@ -102,7 +102,7 @@ def _is_left_out(name: str) -> bool:
 
 
 def _top_directory(names: list[str]) -> tuple[str, list[Problem]]:
-    """(the directory that holds the package with its slash, "" for the root; what is wrong)."""
+    """Return (the package's directory with its slash, "" for the root; problems)."""
     if any(is_skill_file(name) for name in names):
         return "", []
     skills = sorted(name for name in names if is_skill_file(PurePosixPath(name).name))
@@ -121,7 +121,7 @@ def _top_directory(names: list[str]) -> tuple[str, list[Problem]]:
 
 
 def _unpacked(data: bytes, entries: list[ZipEntry], top: str) -> list[PackageFile]:
-    """The files, by bytes really unpacked and never by those that were announced."""
+    """Return the files, limited by the bytes really unpacked, not by the announced sizes."""
     limits = SkillSettings.now()
     if len(entries) > limits.FILES:
         raise refused([too_many_files()])
@@ -151,7 +151,7 @@ def _unpacked(data: bytes, entries: list[ZipEntry], top: str) -> list[PackageFil
 
 
 def _content(data: bytes, entry: ZipEntry, limit: int) -> bytes | None:
-    """The bytes of `entry`; None when there are more than `limit`. Raises `InvalidSkill`."""
+    """Return the bytes of `entry`; None if there are more than `limit`. Raises `InvalidSkill`."""
     packed = memoryview(data)[entry.begin : entry.begin + entry.packed]
     if entry.method == DEFLATED:
         unpacker = zlib.decompressobj(-zlib.MAX_WBITS)

@@ -1,4 +1,4 @@
-"""The packages in a directory of skills: the good ones taken, the others told."""
+"""The packages in a directory of skills: valid ones, and problems of the others."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from skills_app.library.sources.folder import (
 from skills_app.settings import SkillSettings
 
 MAX_ENTRIES = 100_000
-"""Files and directories that are looked at in all."""
+"""Files and directories that are examined in all."""
 
 
 def find_packages(directory: Path) -> list[Path]:
-    """The directories below `directory`, itself among them, that hold a SKILL.md, by path.
+    """Return the directories in `directory`, including itself, that contain a SKILL.md, by path.
 
-    What lies inside a package is part of that package. No link below `directory` is followed.
-    Raises `InvalidSkill` when there is too much to look through, or nothing can be.
+    The contents of a package belong to that package. No link inside of `directory` is followed.
+    Raises `InvalidSkill` if there are too many entries, or if the directory is unreadable.
     """
     with opened_directory(directory.resolve()) as root:
         if isinstance(root, Problem):
@@ -39,7 +39,7 @@ def find_packages(directory: Path) -> list[Path]:
 
 
 def read_directory(directory: Path) -> tuple[list[Package], dict[str, list[Problem]]]:
-    """As `read_each`, with each package read as it is."""
+    """Return the result of `read_each` for complete packages."""
     return read_each(directory, lambda found, name, path: package_in(found, name))
 
 
@@ -54,11 +54,11 @@ Found = TypeVar("Found", bound=_Named)
 def read_each(
     directory: Path, read: Callable[[int, str, str], tuple[Found | None, Sequence[Problem]]]
 ) -> tuple[list[Found], dict[str, list[Problem]]]:
-    """(the packages, the problems of what is left out by its path in `directory`).
+    """Return (the packages, the problems of omitted ones by their path in `directory`).
 
-    `read` gives a package, or what is wrong with it, by its open directory, the name of that and
-    its path in `directory`. Of two with one name the first by path keeps it. What is wrong with
-    `directory` itself has the path "", and then there are no packages.
+    `read` returns a package, or its problems, for its open directory, the directory's name and its
+    path in `directory`. If two packages have one name, the first by path keeps it. Problems of
+    `directory` itself have the path "", and then there are no packages.
     """
     packages: dict[str, Found] = {}
     places: dict[str, str] = {}
@@ -92,7 +92,7 @@ def read_each(
 
 
 class _Search:
-    """One walk, from open directories, so that nobody can put a link in its way."""
+    """One walk, from open directories, so that no link can be put in its way."""
 
     def __init__(self) -> None:
         self.limits = SkillSettings.now()
@@ -104,7 +104,7 @@ class _Search:
     def packages(
         self, directory: int, parts: tuple[str, ...] = ()
     ) -> Iterator[tuple[tuple[str, ...], int]]:
-        """(path in parts, descriptor that is open until the next) of each package, by path."""
+        """Yield (path in parts, descriptor, open until the next) of each package, by path."""
         try:
             with os.scandir(directory) as scan:
                 entries = list(islice(scan, self.entries_left + 1))
@@ -130,7 +130,7 @@ class _Search:
             if is_junk(entry.name):
                 continue
             if entry.is_symlink():
-                # A link to a file is no package; which it is cannot be told without following.
+                # A link to a file is not a package; its type is unknown without following it.
                 if "." not in entry.name and len(self.links) < self.limits.DIRECTORY_SKILLS:
                     self.links.append(shown_path("/".join(here)))
             elif entry.is_dir(follow_symlinks=False):

@@ -1,7 +1,7 @@
-"""A package from a directory of this host, whose contents may belong to somebody hostile.
+"""A package from a directory of this host, whose contents may belong to an attacker.
 
-No link is followed, nothing outside is opened, only plain files are read, and each only as far
-as its limit. What changes meanwhile is a problem, not an exception.
+No link is followed, nothing outside is opened, only plain files are read, and each only as far as
+its limit. A concurrent change is a problem, not an exception.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from skills_app.settings import SkillSettings
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | os.O_NOFOLLOW
-"""O_NONBLOCK: a FIFO that takes a file's place must not hold us."""
+"""O_NONBLOCK: a FIFO in the place of a file must not block us."""
 _KINDS = {
     stat.S_IFLNK: "a link",
     stat.S_IFIFO: "a FIFO",
@@ -40,7 +40,7 @@ _KINDS = {
 
 
 def read_folder(path: Path) -> Package:
-    """The package in the directory `path`. Raises `InvalidSkill` with all problems."""
+    """Return the package in the directory `path`. Raises `InvalidSkill` with all problems."""
     package, problems = folder_package(path)
     if package is None:
         raise refused(problems)
@@ -48,7 +48,7 @@ def read_folder(path: Path) -> Package:
 
 
 def folder_package(path: Path) -> tuple[Package | None, list[Problem]]:
-    """(the package in the directory `path`, all problems); None when one is an error."""
+    """Return (the package in the directory `path`, all problems); None if one is an error."""
     with opened_directory(path) as directory:
         if isinstance(directory, Problem):
             return None, [directory]
@@ -56,7 +56,7 @@ def folder_package(path: Path) -> tuple[Package | None, list[Problem]]:
 
 
 def package_in(directory: int, name: str) -> tuple[Package | None, list[Problem]]:
-    """As `folder_package`, for an open directory called `name`."""
+    """Return the same as `folder_package`, for an open directory called `name`."""
     reader = _Reader()
     try:
         reader.read(directory, "", 0)
@@ -75,13 +75,13 @@ def package_in(directory: int, name: str) -> tuple[Package | None, list[Problem]
 
 
 def directory_name(path: Path) -> str:
-    """The name under which the directory `path` lies, also of `.` and `..`."""
+    """Return the name of the directory `path`, also of `.` and `..`."""
     return Path(os.path.abspath(path)).name
 
 
 @contextmanager
 def opened_directory(path: Path) -> Iterator[int | Problem]:
-    """The descriptor of a directory, or why it cannot be had."""
+    """Yield the descriptor of a directory, or the problem of opening it."""
     try:
         descriptor = os.open(path, DIRECTORY)
     except (OSError, ValueError) as problem:
@@ -106,7 +106,7 @@ def _not_opened(path: Path, problem: OSError | ValueError) -> Problem:
 
 
 class _Reader:
-    """Collects files until there are too many or too much of them."""
+    """Collects files until their number or size exceeds a limit."""
 
     def __init__(self) -> None:
         self.files: list[PackageFile] = []
@@ -120,7 +120,7 @@ class _Reader:
         self.is_full = False
 
     def read(self, directory: int, prefix: str, depth: int) -> None:
-        """Take what lies in the open `directory`, whose path in the package is `prefix`."""
+        """Read the contents of the open `directory`, whose path in the package is `prefix`."""
         with os.scandir(directory) as entries:
             names = [entry.name for entry in islice(entries, self.entries_left + 1)]
         self.entries_left -= len(names)
@@ -185,5 +185,5 @@ class _Reader:
 
     def _told(self, problem: Problem, path: str) -> None:
         self.problems.append(problem)
-        # Else SKILL.md would be told as missing besides.
+        # Otherwise SKILL.md would also be reported as missing.
         self.unreadable_skill |= is_skill_file(path)

@@ -1,7 +1,7 @@
-"""A directory of skills that is read again and again: only packages that changed are read anew.
+"""A directory of skills that is read repeatedly: only changed packages are read again.
 
-Whether one changed is told by the times, sizes, modes and inodes of all that lies in it. A change
-time cannot be set back, so an edit that keeps size and modification time is seen.
+The times, sizes, modes and inodes of all entries show a change. A change time cannot be set back,
+so an edit that keeps size and modification time is noticed.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from skills_app.library.sources.folder import DIRECTORY, package_in
 from skills_app.settings import SkillSettings
 
 SETTLED_NS = 2_000_000_000
-"""What changed less than this ago may change again without another time: file systems count time
-in steps. It is not remembered."""
+"""A file that changed less than this ago may change again with the same time: file systems count
+time in steps. Its state is not remembered.
+"""
 READS = 3
-"""How often a package that changes while it is read is begun again."""
+"""How often a package that changes during its reading is read again."""
 HELD_BYTES = 64_000_000
-"""What one reading keeps in memory of the bytes that it read."""
+"""The bytes of packages that one reading keeps in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPackage:
     """A package of a directory. `path` is relative to it, "" for the directory itself.
 
-    `package` holds the bytes: only where they were read just now, and there was room.
+    `package` holds the bytes: only if they were read just now, and there was room.
     """
 
     head: Head
@@ -44,12 +45,12 @@ class FoundPackage:
 
 
 Remembered = Mapping[bytes, tuple[FoundPackage | None, list[Problem]]]
-"""By the signature of a package: what it was, None for one that cannot be taken."""
+"""By the signature of a package: the package, or None for an invalid one, and its problems."""
 
 
 @dataclass(frozen=True, slots=True)
 class DirectoryRead:
-    """`problems` of what was left out, by paths as in `discover.read_each`."""
+    """`problems` of omitted packages, by paths as in `discover.read_each`."""
 
     packages: list[FoundPackage]
     problems: dict[str, list[Problem]]
@@ -57,7 +58,7 @@ class DirectoryRead:
 
 
 def watch_directory(directory: Path, remembered: Remembered) -> DirectoryRead:
-    """What `directory` holds now. `remembered` is what the last reading of it returned."""
+    """Return the current contents of `directory`. `remembered` comes from its last reading."""
     reader = _Reader(remembered)
     packages, problems = read_each(directory, reader.package)
     return DirectoryRead(packages, problems, reader.seen)
@@ -98,9 +99,9 @@ class _Reader:
 
 
 def package_signature(directory: int, name: str, path: str) -> tuple[bytes | None, int]:
-    """(what changes when anything in the open `directory` does, the newest time in it in ns).
+    """Return (a signature of all entries of the open `directory`, their newest time in ns).
 
-    None where there is more in it than a package may have.
+    The signature is None if there are more entries than a package may have.
     """
     digest = hashlib.blake2b(f"{name}\0{path}\0".encode("utf-8", "surrogateescape"), digest_size=24)
     left = 2 * SkillSettings.now().FILES

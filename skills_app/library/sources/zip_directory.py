@@ -1,8 +1,8 @@
-"""The central directory of a zip archive, checked against everything else that the archive says.
+"""The central directory of a zip archive, checked against the rest of the archive.
 
-Readers of zip files disagree about archives that contradict themselves, so that one program shows
-a reviewer other files than another unpacks. Here every byte belongs to one entry, and each entry
-is described twice in the same way, or the archive is refused.
+Readers of zip files disagree about archives that contradict themselves, so that one program shows a
+reviewer other files than another unpacks. Here every byte belongs to one entry, and each entry is
+described twice in the same way, or the archive is refused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NARROW, _WIDE = 0xFFFF, 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class ZipEntry:
-    """`begin` and `packed` are where the packed bytes lie; `mode` is Unix's, 0 where unknown."""
+    """`begin` and `packed` locate the packed bytes; `mode` is Unix's, 0 if unknown."""
 
     name: str
     method: int
@@ -45,7 +45,7 @@ class ZipEntry:
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """An entry as the central directory has it."""
+    """An entry in the central directory."""
 
     raw_name: bytes
     flags: int
@@ -59,9 +59,9 @@ class _Record:
 
 
 def read_entries(data: bytes, limit: int) -> list[ZipEntry]:
-    """The entries of the archive `data`, at most `limit`, in the order in which they lie there.
+    """Return the entries of the archive `data`, at most `limit`, in the order of their bytes.
 
-    Raises `InvalidSkill` for whatever is no plain and whole zip archive.
+    Raises `InvalidSkill` unless `data` is a plain and whole zip archive.
     """
     count, size, begin, end = _find_end(data)
     if count > limit:
@@ -82,7 +82,7 @@ def read_entries(data: bytes, limit: int) -> list[ZipEntry]:
 
 
 def _find_end(data: bytes) -> tuple[int, int, int, int]:
-    """(entries, bytes of the directory, where it begins, where it ends)."""
+    """Return (entries, bytes of the directory, its start, its end)."""
     found = []
     at = data.rfind(_END_MARK)
     while at >= max(0, len(data) - _END.size - _NARROW):
@@ -124,7 +124,7 @@ def _read_record(data: bytes, at: int, end: int) -> tuple[_Record, int]:
 
 
 def _read_local(data: bytes, record: _Record, free: int, end: int) -> tuple[ZipEntry, int]:
-    """(the entry, where the next one begins). It must begin at `free` and lie before `end`."""
+    """Return (the entry, the next one's start). It must start at `free` and end before `end`."""
     name = _name_of(record)
     if record.local < free:
         raise _damaged(f"{name!a} overlaps another entry")
@@ -162,12 +162,12 @@ def _read_local(data: bytes, record: _Record, free: int, end: int) -> tuple[ZipE
 
 
 def _unsaid(sizes: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    """Whether what is wrong in a local header is left open there, as a descriptor follows."""
+    """Return whether sizes that differ are 0 in a local header, as a descriptor follows."""
     return all(said in (0, meant) for said, meant in zip(sizes, wanted, strict=True))
 
 
 def _after_descriptor(data: bytes, record: _Record, at: int, end: int) -> int:
-    """Where the sizes end that follow an entry whose local header left them open."""
+    """Return the end of the descriptor after an entry whose local header has no sizes."""
     for layout in ("<3L", "<LQQ"):
         plain = struct.pack(layout, record.crc, record.packed, record.size)
         for descriptor in (_DESCRIPTOR_MARK + plain, plain):
@@ -177,7 +177,7 @@ def _after_descriptor(data: bytes, record: _Record, at: int, end: int) -> int:
 
 
 def _wide_sizes(packed: int, size: int, extra: bytes) -> tuple[int, int]:
-    """Sizes from a local header: programs that write to a pipe leave room for large ones."""
+    """Return sizes from a local header: programs that write to a pipe leave room for large ones."""
     if _WIDE not in (packed, size):
         return packed, size
     wide = _extra_fields(extra).get(_ZIP64, b"")
@@ -200,14 +200,14 @@ def _name_of(record: _Record) -> str:
 
 
 def _require_one_name(raw_name: bytes, name: str, extra: bytes) -> None:
-    """Some writers give a second name, which other readers prefer."""
+    """Refuse a different second name, which some writers add and other readers prefer."""
     other = _extra_fields(extra).get(_UNICODE_PATH)
     if other is not None and other[5:] != raw_name:
         raise _damaged(f"{name!a} has a second name")
 
 
 def _extra_fields(extra: bytes) -> dict[int, bytes]:
-    """By their number. Padding that is no field is left alone, as all readers do."""
+    """Return fields by their number. Padding that is not a field is ignored, as in all readers."""
     fields: dict[int, bytes] = {}
     at = 0
     while at + 4 <= len(extra):

@@ -1,4 +1,4 @@
-"""Whether the store of unpacked skills is a place that only this account changes, and unchanged."""
+"""Checks of the store of unpacked skills: only this account can change it, and it is unchanged."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from sandbox.uids import uid_for
 from skills_app.library.package import PackageFile, hash_files
 
 _EXECUTABLE, _SCRIPT, _PLAIN = 0o555, 0o545, 0o444
-"""The group's bit tells a file that its source called executable from a script that is so here."""
+"""The group's bit distinguishes a file that its source called executable from a script that is
+executable only here.
+"""
 
 
 def mode_of(file: PackageFile) -> int:
-    """A script may be run though its source, as some archives, knew no modes."""
+    """Return the mode of a file. A script is executable even if its archive has no modes."""
     if file.executable:
         return _EXECUTABLE
     return _SCRIPT if file.data.startswith(b"#!") else _PLAIN
 
 
 def tree_hash(package: Path) -> str:
-    """The content hash of an unpacked package; "" when it holds what no package holds."""
+    """Return the content hash of an unpacked package; "" if an entry is impossible in one."""
     try:
         return hash_files(_files(package, ""))
     except (OSError, ValueError):
@@ -49,7 +51,7 @@ def _files(directory: Path, prefix: str) -> Iterator[tuple[str, bool, str]]:
 
 
 def check_place(store: Path) -> None:
-    """Raise OSError, with what to do, when another account could change what is in `store`."""
+    """Raise OSError, with advice, if another account could change the contents of `store`."""
     own = os.geteuid()
     place = store.resolve()
     status = place.stat()
@@ -76,7 +78,7 @@ def _open_to_others(directory: Path, own: int) -> str:
     if status.st_uid not in (0, own):
         return f"{directory} belongs to uid {status.st_uid}"
     if status.st_mode & stat.S_ISVTX:
-        return ""  # only owners move what is theirs
+        return ""  # only owners move their files
     if status.st_mode & stat.S_IWOTH:
         return f"everybody may write in {directory}"
     if status.st_mode & stat.S_IWGRP and status.st_gid not in (0, os.getegid()):

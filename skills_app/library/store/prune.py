@@ -1,4 +1,4 @@
-"""Removing unpacked skills that no run needs. The database has them all: they are made again."""
+"""Removal of unpacked skills that no run needs. The database has them all, to unpack them again."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from skills_app.library.store.store import held_store, used_mark
 from skills_app.settings import SkillSettings
 
 LEFTOVER_SECONDS = 86_400.0
-"""What was begun and not finished so long ago was left by a process that died."""
+"""Unfinished work of this age was left by a process that died."""
 
 
 def prune_store(keep: Collection[str], *, older_than: float, apply: bool) -> list[str]:
-    """Remove sets that nobody asked for in the last `older_than` seconds, except `keep` (keys).
+    """Remove sets not requested in the last `older_than` seconds, except `keep` (keys).
 
-    Then packages that no set has, and what dead processes left. Returns what went, or with `apply`
-    false would go, as paths in the store. Nothing is unpacked meanwhile. Raises OSError.
+    Then remove packages without a set, and leftovers of dead processes. Returns the removed paths
+    in the store; with `apply` false, only lists them. Unpacking waits during that time. Raises
+    OSError.
     """
     store = SkillSettings.now().store_directory
     if not store.is_dir():
@@ -63,7 +64,7 @@ def _leftovers(store: Path) -> list[str]:
 
 
 def _unused_packages(store: Path, gone: Collection[str]) -> list[str]:
-    """Those that no set has; sets link their files, so the inode of SKILL.md tells."""
+    """Return packages without a set; sets link their files, so the inode of SKILL.md shows it."""
     linked = {
         _inode(store / "sets" / name / skill)
         for name in _names(store / "sets")
@@ -78,7 +79,7 @@ def _unused_packages(store: Path, gone: Collection[str]) -> list[str]:
 
 
 def _inode(package: Path) -> int:
-    """Of its SKILL.md; 0 where that is not there, which no package of a set has."""
+    """Return the inode of its SKILL.md; 0 if it is missing, which no package of a set has."""
     try:
         return (package / SKILL_FILE).lstat().st_ino
     except (FileNotFoundError, NotADirectoryError):
@@ -90,5 +91,5 @@ def _names(directory: Path) -> list[str]:
 
 
 def _remove(path: Path) -> None:
-    """Nothing hostile lies here: this account made it, and commands cannot write to it."""
+    """Remove a directory. Its contents are safe: this account made them, not commands."""
     shutil.rmtree(path)

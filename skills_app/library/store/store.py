@@ -1,13 +1,13 @@
 """Skills unpacked on this host, for sandboxes to mount: `<store>/sets/<key>/<name>/…`.
 
-A set's directory is made under another name and renamed when it is whole, is never changed
-after that, and belongs to the account of this process. Its bytes come from the database. Sets
-share packages by hard links to `<store>/packages/<hash>/`. The key tells names and hashes, not
+A set's directory is made under another name, renamed when it is complete, and never changed after
+that; it belongs to the account of this process. Its bytes come from the database. Sets share
+packages by hard links to `<store>/packages/<hash>/`. The key depends on names and hashes, not on
 rows: databases may share a store.
 
-Nobody but this account should be able to change what lies there, and a store where others can is
-refused. What is found is hashed when this process uses it for the first time; what is not what its
-name says is set aside and made anew.
+Only this account should be able to change the store, and a store that others can change is refused.
+Existing contents are hashed when this process uses them for the first time; invalid ones are moved
+away and made again.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ logger = logging.getLogger(__name__)
 
 DIRECTORY_MODE = 0o755
 ASIDE = ".aside-"
-"""What was not what it should be. Directories whose name begins with a dot are nobody's."""
+"""Invalid directories. Names that start with a dot are never used."""
 _checked: dict[str, tuple[int, int, int]] = {}
 """Sets and packages that this process has hashed, as (device, inode, change time in ns)."""
 
 
 def set_key(skills: Sequence[PinnedSkill]) -> str:
-    """The name of the directory in which just these skills lie."""
+    """Return the name of the directory for exactly these skills."""
     lines = sorted(f"{skill.name} {skill.content_hash}\n" for skill in skills)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
@@ -46,11 +46,11 @@ def set_key(skills: Sequence[PinnedSkill]) -> str:
 def unpacked(
     skills: Sequence[PinnedSkill], files_of: Callable[[int], Sequence[PackageFile]]
 ) -> Path:
-    """The directory with a subdirectory for each of `skills`, made if it is missing.
+    """Return the directory with a subdirectory for each of `skills`, made if it is missing.
 
-    `files_of` gives the files of a version by its id; it is called for what is not there yet.
-    Raises OSError when the store cannot be written or others can write to it, ValueError when
-    bytes are not what their hash says.
+    `files_of` returns the files of a version by its id; it is called only for missing packages.
+    Raises OSError if the store cannot be written or others can write to it, and ValueError if bytes
+    do not have their hash.
     """
     store = SkillSettings.now().store_directory
     with held_store(store, exclusive=False):
@@ -65,7 +65,7 @@ def unpacked(
 
 
 def used_mark(store: Path, key: str) -> Path:
-    """The file whose modification time tells when a set was last asked for."""
+    """Return the file whose modification time is the last use of a set."""
     return store / "used" / key
 
 
@@ -80,7 +80,7 @@ def _note_used(store: Path, key: str) -> None:
 
 @contextmanager
 def held_store(store: Path, *, exclusive: bool) -> Iterator[None]:
-    """Makers share the store, so that nothing goes while they link to it; pruning has it alone."""
+    """Lock the store: makers share it, so that pruning removes nothing while they link to it."""
     _made(store)
     check_place(store)
     lock = os.open(store / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -106,7 +106,7 @@ def _link_set(
 
 
 def _make(target: Path, fill: Callable[[Path], None]) -> None:
-    """`target`, filled under another name. Another process may be faster; its work is as good."""
+    """Make `target` under another name, then rename it. Another process may be first."""
     temporary = target.parent / f".{secrets.token_hex(8)}"
     _mkdir(temporary)
     try:
@@ -122,7 +122,7 @@ def _make(target: Path, fill: Callable[[Path], None]) -> None:
 
 
 def _is_good(target: Path, check: Callable[[], bool]) -> bool:
-    """Whether `target` is there and what it should be; what is not is moved out of the way."""
+    """Return whether `target` exists and is valid; move an invalid one away."""
     try:
         now = _identity(target)
     except FileNotFoundError:
@@ -150,7 +150,7 @@ def _set_is_good(target: Path, skills: Sequence[PinnedSkill]) -> bool:
 def _identity(target: Path) -> tuple[int, int, int]:
     status = os.lstat(target)
     if not stat.S_ISDIR(status.st_mode):
-        return (-1, -1, -1)  # never what was checked
+        return (-1, -1, -1)  # never the checked state
     return (status.st_dev, status.st_ino, status.st_ctime_ns)
 
 
@@ -206,4 +206,4 @@ def _made(directory: Path) -> Path:
 
 def _mkdir(directory: Path) -> None:
     directory.mkdir()
-    os.chmod(directory, DIRECTORY_MODE)  # whatever the umask says: sandboxes read it
+    os.chmod(directory, DIRECTORY_MODE)  # regardless of the umask: sandboxes read it

@@ -1,8 +1,8 @@
 """The commands of `vel`: a file or a folder for each subject.
 
-A file holds the options and the code of its commands, and lists these as `COMMANDS`. `TABLE` has
-their names and their help, because `vel --help` imports none of the files. Those of
-features are in `velproject.cli.feature_commands`.
+A file contains the options and the code of its commands, and lists them as `COMMANDS`. `TABLE` has
+their names and their help, because `vel --help` imports none of the files. The commands of features
+are in `velproject.cli.feature_commands`.
 """
 
 from velproject.cli.lazy_group import Table

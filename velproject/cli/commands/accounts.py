@@ -34,7 +34,7 @@ SCOPES = ["read", "run", "approve", "manage", "mcp"]
 
 @click.group(short_help="Create accounts for the pages.")
 def user() -> None:
-    """Accounts for the pages and the API."""
+    """Manage accounts for the pages and the API."""
 
 
 @user.command("create")
@@ -52,7 +52,7 @@ def create_user(
     email: str,
     password_stdin: bool,
 ) -> None:
-    """Make an account, or give the account of that name a password."""
+    """Create an account, or give an existing one a password."""
     if password_stdin:
         with interruptible():
             password = sys.stdin.readline().rstrip("\r\n")
@@ -68,9 +68,9 @@ def create_user(
 
 
 def _save_account(username: str, password: str, *, admin: bool, approver: bool, email: str) -> User:
-    """Make the account, or give one that has no password yet (the command line's own) its first.
+    """Create the account, or set the first password of one without any (the command line's own).
 
-    An account that has a password is left alone: `vel` must not be a way to take it over.
+    An account that has a password is not changed: `vel` must not be a way to take it over.
     """
     users = get_user_model()
     user = users.objects.select_for_update().filter(username=username).first()
@@ -109,7 +109,7 @@ def _save_account(username: str, password: str, *, admin: bool, approver: bool, 
 
 @click.group(short_help="Create, list and revoke API tokens.")
 def token() -> None:
-    """Tokens for the API."""
+    """Manage tokens for the API."""
 
 
 @token.command("create")
@@ -127,14 +127,14 @@ def token() -> None:
 @click.option("--name", default="", help="What it is for.")
 @click.option("--days", type=click.IntRange(1, 3650), default=90, show_default=True)
 def create_api_token(username: str, scopes: tuple[str, ...], name: str, days: int) -> None:
-    """Make a token for USER and print it, this once."""
+    """Create a token for USER and print it. It is not shown again."""
     token, secret = create_token(user_named(username), name=name, scopes=scopes, days=days)
     print(
         f"Token of {one_line(username)} for {', '.join(token.scopes)}, for {days} days. "
         "It is shown this once:",
         file=sys.stderr,
     )
-    print(secret)  # alone on standard output, so that a script can take it
+    print(secret)  # alone on standard output, so that a script can read it
 
 
 @token.command("list")
@@ -172,7 +172,7 @@ def list_tokens(username: str | None, as_json: bool) -> None:
 @click.argument("prefix")
 @with_database
 def revoke(prefix: str) -> None:
-    """End the token that begins with PREFIX."""
+    """Revoke the token that starts with PREFIX."""
     valid = ApiToken.objects.filter(revoked_at=None)
     found = list(valid.filter(prefix__startswith=prefix)[:2]) if len(prefix) >= 6 else []
     if len(found) != 1:
@@ -204,7 +204,7 @@ def state(token: ApiToken) -> str:
 
 @click.group(short_help="Encrypt stored passwords with a new key.")
 def secrets() -> None:
-    """Stored secrets: the URLs of databases."""
+    """Manage stored secrets: the URLs of databases."""
 
 
 @secrets.command("rotate")
@@ -212,8 +212,8 @@ def secrets() -> None:
 def rotate() -> int:
     """Encrypt all stored secrets with the first key of VEL_SECRET_KEYS.
 
-    Put the new key in front of the old one, start all processes of Vel anew, run this, and then
-    take the old key out.
+    Put the new key in front of the old one, restart all processes of Vel, run this, and then remove
+    the old key.
     """
     done = rotate_secrets()
     print(f"Encrypted with the first key: {done.encrypted}.")

@@ -1,4 +1,4 @@
-"""`vel agents`: agents as files, and what they are told about themselves."""
+"""`vel agents`: agents as files, and import of their prompts."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ with late_imports:
     from agents.services.errors import NotAllowed, ServiceError
 
 MAX_FILE = 1_000_000
-"""Bytes; what is longer is refused once it is read."""
+"""In bytes; a longer file is refused after it is read."""
 
 
 @click.group(short_help="Export and import agents, take an AGENTS.md as a prompt.")
 def agents() -> None:
-    """Agents. AGENT is a slug, or the beginning of an id."""
+    """Manage agents. AGENT is a slug, or the beginning of an id."""
 
 
 @agents.command("import-prompt")
@@ -61,8 +61,9 @@ def agents() -> None:
 def import_prompt(agent: str, place: Path, name: str, accept_findings: bool, apply: bool) -> None:
     """Make the AGENTS.md files of a project the prompt of AGENT, as a new version of it.
 
-    From the top of the repository down to DIR, each below a heading that names it. Without --apply
-    it only says what it would store and what the scanner suspects.
+    The prompt contains the files from the top of the repository down to DIR, each with a heading
+    that names it. Without --apply, the command only shows the new prompt and the scanner's
+    findings.
     """
     user = local_user()
     found = agent_named(user, agent)
@@ -112,9 +113,9 @@ def export(agent: str, output: Path | None) -> None:
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def import_agent(file: BinaryIO, persist: Path | None, dry_run: bool, yes: bool) -> int:
-    """Make the YAML in FILE the agent that it names, new or as one new version.
+    """Create or update an agent from the YAML in FILE; an update makes one new version.
 
-    Shows what changes and asks first. It takes the permissions that the change takes in the admin.
+    Shows the changes and asks first. It needs the same permissions as the change in the admin.
     """
     data = file.read(MAX_FILE + 1)
     with database(persist):
@@ -151,7 +152,7 @@ def schema() -> None:
 @agents.command("templates")
 @with_settings
 def templates() -> None:
-    """Show what an agent can begin with."""
+    """Show the templates for new agents."""
     for template in agent_templates().values():
         needs = f" Needs: {template.needs}" if template.needs else ""
         print(f"{template.slug}: {template.description}{needs}")
@@ -162,7 +163,7 @@ def templates() -> None:
 @with_database
 @click.option("--name", default="", help="Default: the template's own.")
 def new(template: str, name: str) -> None:
-    """Make an agent from TEMPLATE (see `vel agents templates`)."""
+    """Create an agent from TEMPLATE (see `vel agents templates`)."""
     user = local_user()
     try:
         agent = create_from_template(template, name=name, by=user, known_tools=known_tool_names())

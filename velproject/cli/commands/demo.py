@@ -40,9 +40,9 @@ with late_imports:
 def demo(output: Path, no_toolbox: bool) -> int:
     """Let the demo agent analyse four years of weather in the sandbox.
 
-    Without ANTHROPIC_API_KEY an offline scripted model plays it, and says so. It computes with
-    pandas in the toolbox `demo`, which is built on first use, or else with the standard library.
-    Ends with 0 only when the run was completed and the report and its pictures are there.
+    Without ANTHROPIC_API_KEY, an offline scripted model replaces it, with a message. It computes
+    with pandas in the toolbox `demo`, which is built on first use, or else with the standard
+    library. Exits with 0 only if the run was completed and the report and its pictures exist.
     """
     output.mkdir(parents=True, exist_ok=True)
     owner = local_user()
@@ -58,13 +58,13 @@ def demo(output: Path, no_toolbox: bool) -> int:
 
 
 def approve(request: ApprovalRequest) -> DecisionRequest:
-    """What the demo was made to ask, where nobody sits at a terminal to answer."""
+    """Approve the demo's own request if no terminal is attached."""
     return DecisionRequest(decision=Decision.APPROVE, digest=request.digest)
 
 
 def ensure_toolbox(display: Display) -> None:
-    """Build the demo's toolbox unless it is there. Without an index the demo goes on without."""
-    # A machine without a network should not be kept waiting.
+    """Build the demo's toolbox if it is missing. The demo also runs without it."""
+    # A machine without a network should not wait.
     request = ToolboxRequest(TOOLBOX, TOOLBOX_PACKAGES, impatient=True)
     try:
         create_toolbox(DataSettings.now().toolboxes, request, IfPresent.KEEP, display.note)
@@ -77,7 +77,7 @@ def ensure_toolbox(display: Display) -> None:
 
 
 def keep_outputs(run: Run, output: Path, display: Display) -> int:
-    """Copy the run's files. `FAILED` unless all are there and none is empty."""
+    """Copy the run's files. Return `FAILED` if a file is missing or empty."""
     found = read_demo_outputs(run)
     for name, data in found.items():
         (output / name).write_bytes(data)

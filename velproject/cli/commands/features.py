@@ -21,7 +21,7 @@ with late_imports:
 
 @click.group(short_help="List features, and remove one with its tables.")
 def features() -> None:
-    """Features that are installed: Vel's own, and those of VEL_APPS."""
+    """Manage installed features: Vel's own, and those of VEL_APPS."""
 
 
 @features.command("list", short_help="The installed features.")
@@ -45,7 +45,7 @@ def remove(label: str, yes: bool) -> None:
     """Remove the tables of a feature, with all rows, and its permissions.
 
     Stop Vel first. Afterwards disable the feature: set VEL_DISABLED_FEATURES, or remove it from
-    VEL_APPS. Otherwise the next start makes its tables again.
+    VEL_APPS. Otherwise the next start creates its tables again.
     """
     try:
         feature = feature_named(label)

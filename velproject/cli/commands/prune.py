@@ -1,4 +1,4 @@
-"""`vel prune`: removing what is older than it is kept, and erasing threads."""
+"""`vel prune`: removal of data after its retention period, and erasure of threads."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ with late_imports:
 
 
 class Days(click.ParamType):
-    """Days, as 90 or 90d."""
+    """A number of days, such as 90 or 90d."""
 
     name = "days"
 
@@ -72,11 +72,11 @@ def prune(
     vacuum: bool,
     apply: bool,
 ) -> int:
-    """Remove what is older than the settings keep it (VEL_KEEP_…), or erase threads.
+    """Remove data older than its retention setting (VEL_KEEP_…), or erase threads.
 
-    Threads go with their runs, files, uploads, snapshots and subagents; sums of tokens and cost
-    stay, and so does the audit log. A thread with a run that has not ended is left alone. Without
-    --apply it only says what it would remove.
+    Threads are removed with their runs, files, uploads, snapshots and subagents. The totals of
+    tokens and cost stay, and so does the audit log. A thread with a run that has not ended is not
+    removed. Without --apply, the command only shows the data that it would remove.
     """
     if days is not None and (threads or user):
         raise click.UsageError("--older-than does not go with --thread or --user.")
@@ -98,7 +98,7 @@ def prune(
 
 
 def _named(threads: Iterable[str], user: str | None) -> list[Thread]:
-    """Raises `CliError` for a thread or a user that there is not."""
+    """Return the threads. Raises `CliError` for an unknown thread or user."""
     found = []
     for name in threads:
         row = Thread.objects.filter(pk=name, root=None).first()
@@ -123,7 +123,7 @@ def _user(name: str) -> int:
 
 
 def _erase(threads: list[Thread], user: str | None, *, apply: bool) -> tuple[int, Counter[str]]:
-    """(how many were refused, rows). All that stays somewhere is named."""
+    """Return (number of refused threads, rows). Prints everything that stays somewhere."""
     refused = 0
     stays: set[tuple[str, Stays]] = set()
     found: Counter[str] = Counter()
@@ -163,7 +163,7 @@ def _tell(found: Counter[str], *, as_json: bool, apply: bool) -> None:
 
 
 def _vacuum() -> None:
-    """The file is written anew: nobody else writes meanwhile, and it needs its size once more."""
+    """Rewrite the database file, which needs its size again and no other writers."""
     if connection.vendor != "sqlite":
         raise CliError("--vacuum is for SQLite: PostgreSQL's autovacuum needs no help.")
     try:

@@ -28,9 +28,9 @@ with late_imports:
 
 @click.group(short_help="Build Python environments that agents can use.")
 def toolbox() -> None:
-    """Python environments that you build and agents only read.
+    """Manage Python environments that you build and that agents can only read.
 
-    They lie on this host below the data directory. Name one in an agent, or with `--toolbox`.
+    They are on this host, in the data directory. Name one in an agent, or with `--toolbox`.
     """
 
 
@@ -77,7 +77,7 @@ def create(
 
 
 def _build(request: ToolboxRequest, if_present: IfPresent) -> tuple[Toolbox, bool]:
-    """`create_toolbox` on this host, with its progress and pip's last words on standard error."""
+    """Call `create_toolbox` on this host; show progress and pip's last lines on standard error."""
     console = new_console(stderr=True)
 
     def note(line: str) -> None:
@@ -117,7 +117,7 @@ def list_toolboxes(as_json: bool) -> None:
 @json_option
 @with_settings
 def show(name: str, as_json: bool) -> int:
-    """Show what NAME holds, and whether it is still what was built."""
+    """Show the contents of NAME, and whether they have changed since the build."""
     found = find_toolbox(DataSettings.now().toolboxes, name)
     problems = verify_toolbox(found)
     if as_json:
@@ -159,7 +159,7 @@ def summary(toolbox: Toolbox) -> str:
 
 
 def of_packages(toolbox: Toolbox) -> list[tuple[str, str]]:
-    """(name, version) of what was asked for."""
+    """Return (name, version) of the requested packages."""
     return [each for each in toolbox.distributions if each[0] in toolbox.packages]
 
 

@@ -40,7 +40,7 @@ with late_imports:
 
 @click.group(short_help="List, archive and remove the files of threads.")
 def workspaces() -> None:
-    """The files of threads on this machine, whoever owns them."""
+    """Manage the files of threads on this machine, of all owners."""
 
 
 @workspaces.command("list")
@@ -111,8 +111,8 @@ def show(thread: str, as_json: bool) -> None:
 def prune(days: int | None, archive: bool, apply: bool) -> int:
     """Remove old workspaces with their snapshots, and those whose thread is gone.
 
-    Threads with a run that has not ended are left alone. Without --apply it only says what it
-    would do.
+    Threads with a run that has not ended are not touched. Without --apply, the command only shows
+    the workspaces that it would remove.
     """
     limit = RetentionSettings.now().WORKSPACE_RETENTION_DAYS if days is None else days
     failed = taken = 0
@@ -204,7 +204,7 @@ def size_of(found: TreeSize) -> str:
 
 
 def shown_size(size: float, is_complete: bool) -> str:
-    """As 1.5 MB; with a + behind it when there is more."""
+    """Return a size such as 1.5 MB, followed by + if it is incomplete."""
     unit = "B"
     for unit in ("B", "kB", "MB", "GB", "TB"):
         if size < 1000 or unit == "TB":

@@ -1,4 +1,4 @@
-"""Requests for approval, standing permissions, and the policy that asks."""
+"""Requests for approval, grants, and the policy that requires approvals."""
 
 from velproject.cli.commands.approvals import deciding  # noqa: F401  # adds commands to the group
 from velproject.cli.commands.approvals.grants import grants

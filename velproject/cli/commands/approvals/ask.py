@@ -1,4 +1,4 @@
-"""Asking the person at the terminal about one request for approval."""
+"""Questions about one request for approval to the person at the terminal."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ _MATCHES: dict[str, GrantMatch] = {"i": "input", "c": "command", "p": "path", "t
 def ask(
     request: ApprovalRequest, answers: PendingResponses, console: Console
 ) -> DecisionRequest | None:
-    """Show the whole request and take one of `answers` on just that. None leaves it waiting: after
-    Ctrl-D, or where none is offered, which is said.
+    """Show the whole request and read one of `answers` to exactly this request.
 
-    Nothing is approved by an empty line, or by keys that were pressed before it was shown.
+    Returns None if the request stays pending: after Ctrl-D, or if no answer is possible, with a
+    message. An empty line, or keys that were pressed before the request appeared, approve nothing.
     """
     show_request(request, console)
     if not show_refused(answers, console):
@@ -71,7 +71,7 @@ def ask(
 
 
 def show_refused(answers: PendingResponses, console: Console) -> bool:
-    """Say which answers are not the person's to give, and why. Whether any is left."""
+    """Show the answers that this person cannot give, with reasons. Return whether any is left."""
     reasons = [answers.closed] if answers.closed else []
     reasons += [f"{', '.join(which)}: {reason}" for reason, which in answers.refused.items()]
     for reason in reasons:
@@ -80,7 +80,7 @@ def show_refused(answers: PendingResponses, console: Console) -> bool:
 
 
 def _answer(key: str, request: ApprovalRequest, console: Console) -> DecisionRequest | None:
-    """The rest of an answer; None goes back to the question."""
+    """Ask for the rest of an answer. Return None to repeat the question."""
     decision = _KEYS[key] if key != ALWAYS else Decision.APPROVE
     reason = ""
     given = None
@@ -112,7 +112,7 @@ def _question(request: ApprovalRequest) -> str:
 
 
 def _ask_grant_terms(console: Console) -> GrantTerms | None:
-    """Which calls need not be asked about any more, for a week; None goes back."""
+    """Ask which calls need no approval for a week. Return None to repeat the question."""
     console.print(
         Text("Allow for 7 days, 100 times: i(nput), this very input; c(ommand) or p(ath)")
     )
@@ -128,7 +128,7 @@ def _ask_grant_terms(console: Console) -> GrantTerms | None:
 
 
 def _edit(request: ApprovalRequest, console: Console) -> dict[str, Any] | None:
-    """The input as the person changed it in the editor, or typed it as JSON."""
+    """Return the input that the person has edited in the editor, or typed as JSON."""
     try:
         if has_editor():
             given = edited_in_editor(request)

@@ -1,4 +1,4 @@
-"""The commands of `vel approvals` that answer: what was shown is what is decided."""
+"""The commands of `vel approvals` that decide: each decision applies to the request as shown."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def approve(
 @_digest
 @click.option("--reason", default="", help="Told to the agents.")
 def reject(**arguments: Any) -> int:
-    """Reject requests; their runs go on without the calls."""
+    """Reject requests; their runs continue without the calls."""
     return _decide("reject", **arguments)
 
 
@@ -166,17 +166,18 @@ def _decide(
     always: dict[str, Any] | None = None,
     input_json: str | None = None,
 ) -> int:
-    """The same answer to each request, one by one, bound to what each was when it was read.
+    """Give the same answer to each request, bound to the request as it was read.
 
-    At a terminal each is shown, and an approval is confirmed, unless the digest or `yes` say that
-    it was looked at. One that is refused does not keep the others; the exit code tells.
+    At a terminal, each request is shown, and an approval needs a confirmation, unless the digest or
+    `yes` declares that it was reviewed. A refused decision does not stop the others; the exit code
+    reports it.
     """
     if digest is not None and len(request_ids) > 1:
         raise click.UsageError("--digest goes with one request.")
     with database(persist):
         terms = GrantTerms(**always) if always is not None else None
         given = parsed_input(input_json) if input_json is not None else None
-        # All are found before the first is decided.
+        # All requests are found before the first decision.
         requests = [by_id(requests_with_rows(), beginning, "request") for beginning in request_ids]
         code = OK
         for request in dict.fromkeys(requests):
@@ -197,7 +198,7 @@ def _decide(
 def _shown_and_confirmed(
     request: ApprovalRequest, answer: DecisionRequest, *, is_sure: bool
 ) -> bool:
-    """Whether the answer is to be given: a script has said so, a person has seen the request."""
+    """Return whether to give the answer: a script has confirmed it, or a person at the terminal."""
     if is_sure or not sys.stdin.isatty():
         return True
     console = new_console(stderr=True)
@@ -210,7 +211,7 @@ def _shown_and_confirmed(
 
 
 def _record(request: ApprovalRequest, answer: DecisionRequest) -> None:
-    """Decide, and say how the run goes on."""
+    """Decide, and print how the run continues."""
     decided = decisions.decide(request.id, answer, by=local_user())
     tool = one_line(request.tool)
     if decided.status == ApprovalStatus.PENDING:

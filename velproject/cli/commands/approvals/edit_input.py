@@ -1,4 +1,4 @@
-"""What a person makes of a request's input: in the editor, from a file, or typed."""
+"""A request's input as edited by a person: in the editor, from a file, or typed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def has_editor() -> bool:
 
 
 def parsed_input(text: str) -> dict[str, Any]:
-    """JSON as a person wrote it. Raises `CliError`."""
+    """Return JSON that a person has typed. Raises `CliError`."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -32,7 +32,7 @@ def parsed_input(text: str) -> dict[str, Any]:
 
 
 def content_of(path: Path, kind: ProposalKind) -> dict[str, Any]:
-    """The text of a file as the edited input of a proposal. Raises `CliError`."""
+    """Return the text of a file as the edited input of a proposal. Raises `CliError`."""
     with path.open("rb") as file:
         data = file.read(kind.most_bytes + 1)
     if len(data) > kind.most_bytes:
@@ -44,10 +44,10 @@ def content_of(path: Path, kind: ProposalKind) -> dict[str, Any]:
 
 
 def edited_in_editor(request: ApprovalRequest) -> dict[str, Any] | None:
-    r"""The input after $VISUAL or $EDITOR; None when the person left without saving.
+    r"""Return the input after $VISUAL or $EDITOR; None if the person left without saving.
 
-    A proposal is edited as its text, with hidden characters as escapes (`\u{202e}`); anything else
-    as JSON.
+    A proposal is edited as its text, with hidden characters as escapes (`\u{202e}`); other input as
+    JSON.
     """
     kind = proposal_kind(request)
     if kind is not None:

@@ -1,4 +1,4 @@
-"""`vel grants`: what need not be asked about any more."""
+"""`vel grants`: standing permissions for calls."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ with late_imports:
 
 @click.group(short_help="List and revoke standing permissions.")
 def grants() -> None:
-    """Calls that somebody said need not be asked about. GRANT is an id or the beginning of one."""
+    """Manage grants: calls that need no approval. GRANT is an id or the beginning of one."""
 
 
 @grants.command("list")
@@ -34,7 +34,7 @@ def grants() -> None:
 @json_option
 @click.option("--all", "ended_too", is_flag=True, help="Also those that have ended.")
 def list_grants(as_json: bool, ended_too: bool) -> None:
-    """Show those that you gave, that cover your runs, or that you may revoke; newest first."""
+    """Show grants that you gave, that cover your runs, or that you may revoke; newest first."""
     found = grants_for(local_user())
     if not ended_too:
         found = good_grants(found)
@@ -67,7 +67,7 @@ def list_grants(as_json: bool, ended_too: bool) -> None:
 @click.argument("grant_id", metavar="GRANT")
 @with_database
 def revoke(grant_id: str) -> None:
-    """End one at once."""
+    """Revoke a grant immediately."""
     user = local_user()
     grant = by_id(grants_for(user), grant_id, "grant")
     revoke_grant(grant.pk, by=user)
@@ -75,7 +75,7 @@ def revoke(grant_id: str) -> None:
 
 
 def calls(grant: ApprovalGrant) -> str:
-    """What it covers, as one line."""
+    """Return the calls that a grant covers, as one line."""
     parts = [f"{name} {value}" for name, value in grant.condition.items()]
     return one_line(f"{grant.tool}: {', '.join(parts) or 'every call'}", 120)
 

@@ -1,4 +1,4 @@
-"""`vel policy`: what an agent asks about, and what another policy would have."""
+"""`vel policy`: an agent's policy, and the effect that another policy would have had."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ POLICY_FIELDS = {
 
 @click.group(short_help="Show an agent's policy, and try another on its past calls.")
 def policy() -> None:
-    """What happens to an agent's calls before they run. AGENT is a slug."""
+    """Show and rehearse the policy for an agent's calls. AGENT is a slug."""
 
 
 @policy.command("show")
@@ -88,7 +88,7 @@ def show(agent: str, as_json: bool) -> None:
 )
 @click.option("--days", type=click.IntRange(1, 365), default=7, show_default=True)
 def rehearse_policy(agent: str, as_json: bool, rules: Path, days: int) -> None:
-    """Show what another policy would have allowed, asked and denied. Changes nothing."""
+    """Show which calls another policy would have allowed, asked and denied. Changes nothing."""
     row = agent_named(agent)
     found = rehearse(row, with_policy(row, read_policy(rules.absolute())), days=days)
     if as_json:

@@ -1,4 +1,4 @@
-"""`vel approvals`: what waits for a person. Its answers are in `deciding`."""
+"""`vel approvals`: requests for approval. The commands that decide are in `deciding`."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ _HEADS = ("REQUEST", "AGENT", "RUN", "STATUS", "AGE", "EXPIRES", "TOOL", "INPUT"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which requests to list. Empty texts fit all; `status` is one, or empty for all of them.
+    """Which requests to list. Empty texts match all; `status` is one status, or empty for all.
 
-    `run` is the beginning of an id, the others are whole names. `expiring`: those that expire, the
-    next one first.
+    `run` is the beginning of an id, the others are whole names. With `expiring`: only requests that
+    expire, the next one first.
     """
 
     agent: str = ""
@@ -78,13 +78,13 @@ class Wanted:
 
 
 def _filters(command: F) -> F:
-    """The options that make a `Wanted`."""
+    """Add the options that make a `Wanted`."""
     return reduce(lambda inner, option: option(inner), reversed(_FILTERS), command)
 
 
 @click.group(short_help="List, show and decide what waits for a person.")
 def approvals() -> None:
-    """Requests for approval. REQUEST is an id or the beginning of one."""
+    """Manage requests for approval. REQUEST is an id or the beginning of one."""
 
 
 @approvals.command("list")
@@ -94,7 +94,7 @@ def approvals() -> None:
 @click.option("--status", type=click.Choice(STATUSES), help="Instead of those that are pending.")
 @click.option("--all", "decided_too", is_flag=True, help="Also those that are decided.")
 def list_approvals(as_json: bool, status: str | None, decided_too: bool, **wanted: Any) -> None:
-    """Show what waits, oldest first."""
+    """Show pending requests, oldest first."""
     wanted["status"] = status or ("" if decided_too else PENDING)
     rows = list(wanted_requests(Wanted(**wanted)))
     if as_json:
@@ -112,10 +112,10 @@ def list_approvals(as_json: bool, status: str | None, decided_too: bool, **wante
 @json_option
 @_filters
 def watch(as_json: bool, **wanted: Any) -> int:
-    """Show what waits as it comes and goes, until Ctrl-C."""
+    """Show pending requests as they appear and disappear, until Ctrl-C."""
     kept = Wanted(**wanted)
     console = new_console()
-    # Started in the background a shell has it ignored; it is the way to end this.
+    # A shell ignores SIGINT for processes in the background; here it is the way to end.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         if console.is_terminal and not as_json:
@@ -158,7 +158,7 @@ def _waiting(wanted: Wanted) -> list[ApprovalRequest]:
 
 
 def wanted_requests(wanted: Wanted) -> QuerySet[ApprovalRequest]:
-    """Those of the local user, with what a list shows."""
+    """Return the local user's requests that match, with the rows that a list shows."""
     found = requests_with_rows()
     if wanted.status:
         found = found.filter(status=wanted.status)
@@ -179,7 +179,7 @@ def wanted_requests(wanted: Wanted) -> QuerySet[ApprovalRequest]:
 
 
 def requests_with_rows() -> QuerySet[ApprovalRequest]:
-    """The local user's requests, with the rows that are shown of them."""
+    """Return the local user's requests, with the rows that are shown of them."""
     return approvals_for(local_user()).select_related(
         "run__agent_version__agent",
         "run__owner",
@@ -191,7 +191,7 @@ def requests_with_rows() -> QuerySet[ApprovalRequest]:
 
 
 def columns(request: ApprovalRequest) -> tuple[str | Text, ...]:
-    """One request as a row of the list."""
+    """Return one request as a row of the list."""
     return (
         request.id,
         Text(one_line(request.run.spec["slug"], 30)),
@@ -213,7 +213,7 @@ def as_table(requests: Iterable[ApprovalRequest]) -> Table:
 @with_database
 @json_option
 def show(request_id: str, as_json: bool) -> None:
-    """Show the whole of what would run, or be remembered."""
+    """Show the whole call, or the whole memory change, that would be made."""
     request = by_id(requests_with_rows(), request_id, "request")
     if as_json:
         print(json.dumps(in_full(request)))
@@ -231,7 +231,7 @@ def show(request_id: str, as_json: bool) -> None:
 
 
 def in_full(request: ApprovalRequest) -> dict[str, Any]:
-    """`as_data` with the reading, the outcome and, for a proposal, what it would change."""
+    """Return `as_data` with the reading, the outcome and, for a proposal, its change."""
     kind = proposal_kind(request)
     data = {
         **as_data(request),
@@ -269,7 +269,7 @@ def as_data(request: ApprovalRequest) -> dict[str, Any]:
 
 
 def status_words(request: ApprovalRequest) -> str:
-    """The decision or the status, and how many have approved where two must."""
+    """Return the decision or the status, with the number of approvals if two are required."""
     status = request.decision or request.status
     if status != ApprovalStatus.PENDING or request.approvals_needed == 1:
         return status

@@ -1,4 +1,4 @@
-"""A request for approval on a terminal: in full, so that nobody approves what was not shown."""
+"""A request for approval on a terminal: in full, so that nobody approves hidden content."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agents.states import ApprovalStatus
 
 
 def show_request(request: ApprovalRequest, console: Console) -> None:
-    """What is asked, of whom, and why."""
+    """Show the request, its tool, its facts and the reason."""
     console.print(Text(f"\n{visible(request.tool)} ({request.kind})", style="bold yellow"))
     for line in _facts(request):
         console.print(Text(f"  {line}", style="dim"))
@@ -32,7 +32,7 @@ def show_request(request: ApprovalRequest, console: Console) -> None:
 
 
 def show_outcome(request: ApprovalRequest, console: Console) -> None:
-    """Who decided what, and what was changed."""
+    """Show who decided, the decision, and any changes of the input."""
     if request.first_approved_at is not None:
         by = visible(str(request.first_approver or "a removed user"))
         console.print(Text(f"approved first by {by} {_when(request.first_approved_at)}"))
@@ -47,7 +47,7 @@ def show_outcome(request: ApprovalRequest, console: Console) -> None:
 
 
 def length(time: timedelta) -> str:
-    """A length of time in its largest unit: 12 s, 3 min, 2 h, 5 d."""
+    """Return a length of time in its largest unit: 12 s, 3 min, 2 h, 5 d."""
     seconds = max(0, int(time.total_seconds()))
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size:
@@ -56,7 +56,7 @@ def length(time: timedelta) -> str:
 
 
 def expiry(request: ApprovalRequest) -> str:
-    """`in 3 min`, `now`, or empty for a request that does not expire or is not pending."""
+    """Return `in 3 min`, `now`, or an empty text without an expiry or if it is not pending."""
     if request.expires_at is None or request.status != ApprovalStatus.PENDING:
         return ""
     left = request.expires_at - timezone.now()
@@ -79,7 +79,7 @@ def _facts(request: ApprovalRequest) -> list[str]:
 
 
 def _show_background(background: Background, console: Console) -> None:
-    """The agent's words, and what it had read that others may have written: behind a bar."""
+    """Show the agent's reason and the sources that others may have written, behind a bar."""
     reason = visible(background.reason).split("\n")
     lines = ["The agent's reason:", *(f"│ {line}" for line in reason)]
     sources = background.sources

@@ -1,4 +1,4 @@
-"""`vel doctor`: what works on this machine, and how to mend what does not."""
+"""`vel doctor`: checks of this machine, with advice for repairs."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _MARKS = {"ok": ("✓", "green"), "note": ("!", "yellow"), "broken": ("✗", "bo
 @json_option
 @click.option("--online", is_flag=True, help="Also make one tiny call to the language model.")
 def doctor(persist: Path | None, as_json: bool, online: bool) -> int:
-    """Check this machine. Ends with 1 where something essential is broken."""
+    """Check this machine. Exits with 1 if something essential is broken."""
     if persist is not None:
         use_database_file(persist)
-    finish_imports(__name__)  # `examine` sets Django up: whether that works is part of the answer
+    finish_imports(__name__)  # `examine` sets Django up: its success is part of the result
     console = new_console()
     broken = False
     for finding in examine(online=online):

@@ -29,7 +29,7 @@ LOOK_SECONDS = 1.0
 
 @click.group(short_help="List the hosts, drain one, declare one dead.")
 def hosts() -> None:
-    """The machines that drive runs, where there are several (VEL_HOST)."""
+    """Manage the machines that drive runs, if there are several (VEL_HOST)."""
 
 
 @hosts.command("list")
@@ -56,9 +56,9 @@ def list_hosts(as_json: bool) -> None:
 @click.option("--wait/--no-wait", default=True, help="Stay until its threads have left [wait].")
 @with_database
 def drain(name: str, wait: bool) -> None:
-    """Let a host begin nothing more and give its threads, with their files, to the others.
+    """Stop new work on a host and move its threads, with their files, to the others.
 
-    It must be running. What its runs are doing is ended at the next step and goes on elsewhere.
+    The host must be running. Its runs stop at their next step and continue on another host.
     """
     set_draining(name, True)
     told = -1
@@ -93,10 +93,10 @@ def undrain(name: str) -> None:
 @click.argument("name")
 @with_database
 def declare_dead(name: str) -> None:
-    """Let others go on with the threads of a host that is gone.
+    """Let other hosts continue the threads of a host that is gone.
 
-    Files that were not stored yet are lost, and the agents are told so. A host that has given a
-    sign of life within the length of a lease is refused: stop it first.
+    Files that were not stored are lost, and their agents get a message about it. A host that has
+    given a sign of life within the length of a lease is refused: stop it first.
     """
     moved = declare_host_dead(name)
     print(f"{name} counts as dead; threads that may go on elsewhere: {moved}")
@@ -106,7 +106,7 @@ def declare_dead(name: str) -> None:
 @click.argument("name")
 @with_database
 def adopt(name: str) -> None:
-    """Give this host the threads of a former name of this machine, whose files lie here."""
+    """Give this host the threads of a former name of this machine, which still has their files."""
     print(f"threads of {name} that are this host's now: {adopt_threads(name)}")
 
 
@@ -114,7 +114,7 @@ def adopt(name: str) -> None:
 @click.argument("name")
 @with_database
 def forget(name: str) -> None:
-    """Take a host that is gone, and has no threads, off the list."""
+    """Remove a host that is gone, and has no threads, from the list."""
     forget_machine(name)
     print(f"{name} is forgotten")
 

@@ -1,4 +1,4 @@
-"""`vel migrate`: bring the database's tables up to date."""
+"""`vel migrate`: update the database's tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ with late_imports:
 @click.command(short_help="Bring the database's tables up to date.")
 @persist_option
 def migrate(persist: Path | None) -> None:
-    """Bring the database's tables up to date. Every other command does so too."""
+    """Update the database's tables. Every other command does so too."""
     with database(persist, prepare=False):
         done = ensure_schema()
         print("The database is up to date now." if done else "The database is up to date.")

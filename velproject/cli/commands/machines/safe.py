@@ -1,4 +1,4 @@
-"""Refusing to serve with settings that the system checks call an error."""
+"""Refusal to serve with settings that the system checks call an error."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from velproject.up import say
 
 
 def refuse_unsafe(bind: str = "localhost") -> None:
-    """Raise `CliError` with the first error. `bind` is the address that will be listened on.
+    """Raise `CliError` with the first error. `bind` is the address that the server listens on.
 
-    Environment variables without effect get a line each.
+    Prints one line for each environment variable without effect.
     """
     found = [*run_checks(), *([] if is_local(bind) else unsafe_exposure([bind]))]
     for message in found:

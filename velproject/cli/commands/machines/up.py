@@ -44,10 +44,10 @@ _EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104  # compared with, not liste
 def up(host: str, port: int, workers: int | None, grace: float, persist: Path | None) -> None:
     """Prepare the database, then start and watch web and workers until Ctrl-C or SIGTERM."""
     if workers is not None:
-        os.environ["VEL_WORKERS"] = str(workers)  # read with the settings
+        os.environ["VEL_WORKERS"] = str(workers)  # the settings read it
     with database(persist, log_level="INFO", settings=SETTINGS):
         refuse_unsafe(host)
-        # So that everybody who signs in has something to start with, also offline.
+        # So that everybody who signs in has an agent to start with, also offline.
         ensure_demo_agent()
         with listening_socket(host, port) as bound:
             port = bound.getsockname()[1]
@@ -78,12 +78,12 @@ def url_of(host: str, port: int) -> str:
 
 
 def local_url(host: str, port: int) -> str:
-    """Where this machine reaches what listens on `host`, which may mean all its addresses."""
+    """Return the URL on this machine for `host`, which may mean all addresses."""
     return url_of("127.0.0.1" if host in _EVERY_ADDRESS else host, port)
 
 
 def announce(host: str, port: int) -> None:
-    """Where it is, and what is still to be done before it is of use."""
+    """Print the address, and the missing steps of the set-up."""
     say(f"{url_of(host, port)}/  (Ctrl-C stops it)")
     if not get_user_model().objects.filter(is_superuser=True, is_active=True).exists():
         say("no administrator yet; make one with: vel user create NAME --admin")

@@ -25,9 +25,9 @@ workers_option = click.option(
 @workers_option
 @persist_option
 def worker(workers: int | None, persist: Path | None) -> None:
-    """Start one cluster of workers and stay until SIGTERM; send that to this process alone."""
+    """Start one cluster of workers and run until SIGTERM; send that to this process alone."""
     if workers is not None:
-        os.environ["VEL_WORKERS"] = str(workers)  # read with the settings
+        os.environ["VEL_WORKERS"] = str(workers)  # the settings read it
     with database(persist, log_level="INFO", settings=SETTINGS):
         refuse_unsafe()
         run_workers()

@@ -1,4 +1,4 @@
-"""Runs: giving an agent a task, following and steering runs, and what they used."""
+"""Runs: start them, follow and steer them, and show their usage."""
 
 from velproject.cli.commands.runs import one_run  # noqa: F401  # adds commands to the group
 from velproject.cli.commands.runs.run import run

@@ -1,7 +1,7 @@
-"""A run on the terminal: the agent's words on standard output, all else on standard error.
+"""A run on the terminal: the agent's words on standard output, the rest on standard error.
 
-Each event of the log is shown by one method of `Display`. Whatever the agent, a tool or a file
-may have written goes through `visible` before it is printed.
+One method of `Display` shows each event of the log. Text that the agent, a tool or a file may have
+written goes through `visible` before it is printed.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ _TODO_MARKS = {"pending": "○", "in_progress": "◐", "completed": "●", "bloc
 
 
 def new_console(*, stderr: bool = False) -> Console:
-    """A console that takes every text as it is: no markup, no emoji names, no folding."""
+    """Return a console that prints text unchanged: no markup, no emoji names, no folding."""
     return Console(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 class Display:
-    """Shows events as they come. `live` allows a spinner, and only on a terminal."""
+    """Shows events as they come. `live` allows a spinner, but only on a terminal."""
 
     def __init__(self, *, live: bool = True) -> None:
         self.notes = new_console(stderr=True)
@@ -65,30 +65,30 @@ class Display:
         self._mid_line = False
         self._tools: dict[str, str] = {}
         self.only_value = False
-        """Standard output gets the answer's value as JSON, and the words go where the rest goes."""
+        """Standard output gets the answer's value as JSON, and the words go to standard error."""
 
     @property
     def is_mid_line(self) -> bool:
-        """Whether the agent's words stand on a line that has not ended."""
+        """Return whether the agent's words are on a line that has not ended."""
         return self._mid_line
 
     def event(self, event: dict[str, Any]) -> None:
-        """Show one event; types that say nothing to a person are passed over."""
+        """Show one event; types without information for a person are skipped."""
         show = _SHOWN.get(event["type"])
         if show is not None:
             show(self, event["data"])
 
     def note(self, text: str, style: str = "dim") -> None:
-        """A line of Vel's own among the rest."""
+        """Print a line of Vel's own."""
         self._end_line()
         self.notes.print(Text(visible(text), style=style))
 
     def close(self) -> None:
-        """Leave the terminal as it was."""
+        """Restore the terminal."""
         self._rest()
         self._end_line()
 
-    # What the model says.
+    # The model's words.
 
     def _on_run_started(self, data: dict[str, Any]) -> None:
         if data.get("provider") == "scripted":
@@ -116,7 +116,7 @@ class Display:
         if whole.startswith(shown):
             self._say(part, whole[len(shown) :])
         else:
-            # What was streamed belonged to an attempt that failed.
+            # The streamed text belonged to an attempt that failed.
             self._end_line()
             self._say(part, whole)
         self._parts.pop(part, None)
@@ -144,7 +144,7 @@ class Display:
             )
             self.note(f"  ✗ the answer does not fit: {one_line(what, 200)}", "yellow")
 
-    # What it does.
+    # The model's tool calls.
 
     def _on_tool_called(self, data: dict[str, Any]) -> None:
         self._tools[data["call_id"]] = data["tool"]
@@ -207,7 +207,7 @@ class Display:
             style = "bold" if todo["status"] == "in_progress" else "dim"
             self.note(f"  {mark} {one_line(todo['content'])}", style)
 
-    # Waiting and ending.
+    # Pauses and the end.
 
     def _on_approval_requested(self, data: dict[str, Any]) -> None:
         self._rest()
@@ -227,7 +227,7 @@ class Display:
             self.note(f"  waits for {data['reason']}")
 
     def _on_run_resumed(self, data: dict[str, Any]) -> None:
-        if "attempt" in data:  # by itself, after a fault
+        if "attempt" in data:  # automatically, after a fault
             self.note(f"↻ the run goes on: {one_line(str(data['reason']), 300)}", "yellow")
         self._busy("thinking")
 
@@ -251,7 +251,7 @@ class Display:
         reason = f": {one_line(data['reason'])}" if data.get("reason") else ""
         self.note(f"Cancelled{reason}", "yellow")
 
-    # The spinner and the line that is being written.
+    # The spinner and the unfinished line.
 
     def _busy(self, what: str) -> None:
         if not self._live or self._mid_line:

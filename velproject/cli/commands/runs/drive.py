@@ -1,4 +1,4 @@
-"""Driving runs in this process, with a person at the terminal or none."""
+"""Runs that this process drives, with or without a person at the terminal."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from velproject.cli.commands.runs.tree_display import TreeDisplay
 from velproject.cli.orphans import resume_orphaned_run
 
 with lazy_modules:
-    # Showing a request costs 30 ms, and most runs ask nothing.
+    # Showing a request costs 30 ms, and most runs need no approval.
     from velproject.cli.commands.approvals import ask as asking
 
 
@@ -53,10 +53,10 @@ StandIn = Callable[[ApprovalRequest], DecisionRequest]
 
 
 class Driver:
-    """One worker for all runs of a session, and what shows them. Close it, or the process stays.
+    """One worker for all runs of a session, and their display. Close it, or the process stays.
 
-    With `as_json` each event is a line of JSON and nobody is asked anything. `stand_in` answers
-    where nobody sits at a terminal; that is told each time.
+    With `as_json` each event is a line of JSON, and there are no questions. `stand_in` answers if
+    no terminal is attached; a line reports each of its answers.
     """
 
     def __init__(
@@ -79,10 +79,10 @@ class Driver:
         self._started = False
 
     def drive(self, run: Run, *, adopt: bool = False) -> int:
-        """Drive `run` with its subagents until it ends or waits for somebody else; the exit code
-        says which.
+        """Drive `run` with its subagents until it ends or waits for somebody else.
 
-        With `adopt` the run is another process's until now, and what was is not shown again.
+        Returns the exit code. With `adopt`, the run belonged to another process, and earlier events
+        are not shown again.
         """
         if not self._started:
             self.worker.start()
@@ -111,14 +111,14 @@ class Driver:
         while True:
             run.refresh_from_db()
             if not self._decide(family):
-                # One that has ended says so before its parent does.
+                # A member that has ended shows its events before its parent.
                 watch.catch_up([member.pk for member in reversed(family.members())])
                 self._say_what_runs_outside(run)
                 return self._leave_waiting(family)
             if adopt:
                 try:
                     resume_orphaned_run(run, self.worker.executor)
-                except KeyboardInterrupt:  # the run is not this process's yet
+                except KeyboardInterrupt:  # this process does not own the run yet
                     return INTERRUPTED
                 adopt = False
             self.worker.submit(run.id)
@@ -152,14 +152,14 @@ class Driver:
         """End the run on a signal that came while it was not followed."""
         run = cancel_run(run.id, by=self.owner.username, reason=STOPPED)
         if code == HUNG_UP:
-            return code  # nobody reads what would be said
+            return code  # nobody reads the output
         if run.status == RunStatus.CANCELLED or not run.has_ended:
             self.display.note("\nCancelled", "yellow")
         self._say_what_runs_outside(run)
         return code
 
     def watch(self, run: Run) -> int:
-        """Show a run that others drive until it ends or waits. Ctrl-C stops watching only."""
+        """Show a run that others drive until it ends or waits. Ctrl-C only stops watching."""
         self._tree = TreeDisplay(run.id, self.display)
         watch = Watch(run.id, {}, self._show, None, Family(run.id).is_stuck)
         try:
@@ -169,7 +169,7 @@ class Driver:
             self._runner.close()
 
     def close(self) -> None:
-        """Stop the worker and hand back what it may still drive."""
+        """Stop the worker and hand back the runs that it still drives."""
         if self._started:
             self.worker.stop(grace=PATIENCE)
         self._runner.close()
@@ -185,7 +185,7 @@ class Driver:
             self._tree.event(event)
 
     def _say_what_runs_outside(self, run: Run) -> None:
-        """Unless an event of the run has said it already."""
+        """Show changed files that run outside the sandbox, unless an event has reported them."""
         if self.as_json:
             return
         found = unreported_changes(run)
@@ -200,9 +200,10 @@ class Driver:
             self.display.note(f"Files: {place}")
 
     def _decide(self, family: Family) -> bool:
-        """Ask about everything that waits, subagents' too. False if nothing goes on without it.
+        """Ask about every pending request of the family. Return False if the run cannot continue.
 
-        What was refused is asked again, as it then is; what is for somebody else stays.
+        A request whose decision was refused is shown again in its new state; requests for other
+        people stay pending.
         """
         while (request := self._next_question(family)) is not None:
             if not self.interactive:
@@ -218,7 +219,7 @@ class Driver:
         return not family.is_stuck()
 
     def _next_question(self, family: Family) -> ApprovalRequest | None:
-        """What is to be answered here, if anything."""
+        """Return the next request to answer here, if any."""
         if not self.interactive and self.stand_in is None:
             return None
         pending = family.pending_requests()
@@ -237,7 +238,7 @@ class Driver:
         return answer
 
     def _take(self, request: ApprovalRequest, answer: DecisionRequest) -> bool:
-        """Decide. False when it now waits for somebody else."""
+        """Decide. Return False if the request now waits for somebody else."""
         try:
             decided = decide(request.pk, answer, by=self.owner)
         except ServiceError as error:
@@ -259,7 +260,7 @@ class Driver:
 
 
 def kept_files(run: Run) -> list[Path]:
-    """The directories of the thread in which the agent has left something."""
+    """Return the directories of the thread that contain files of the agent."""
     thread = run.thread
     own = [Path(thread.workspace_path)] if thread.workspace_path else []
     kept = DataSettings.now().workspaces / thread.id
@@ -276,7 +277,7 @@ def _has_entries(area: Path) -> bool:
 
 
 def exit_code(run: Run) -> int:
-    """What a script learns of a run that has ended."""
+    """Return the exit code of a run that has ended."""
     if run.status == RunStatus.COMPLETED:
         return OK
     if run.status == RunStatus.CANCELLED:

@@ -15,7 +15,7 @@ PAGE = 500
 
 
 def replay(run_id: str) -> Iterator[dict[str, Any]]:
-    """The stored events of a run and of its subagents: each of these at once, before its end."""
+    """Yield the stored events of a run and its subagents: those of each subagent before its end."""
     told: set[str] = set()
     begun: list[str] = []
     after = 0

@@ -1,4 +1,4 @@
-"""Following one run at the terminal: its and its subagents' events, signals as wishes to cancel."""
+"""Display of one run at the terminal: events of the run and its subagents, cancelled by signals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Show = Callable[[dict[str, Any]], None]
 
 
 class Watch:
-    """Following one run, over pauses, with Ctrl-C and SIGTERM as wishes to cancel it."""
+    """Follows one run, over pauses. Ctrl-C and SIGTERM request its cancellation."""
 
     def __init__(
         self,
@@ -45,9 +45,11 @@ class Watch:
         by: str | None,
         must_pause: Callable[[], bool],
     ) -> None:
-        """`positions`: what is not to be shown again, by run. `by` is who cancels the run on a
-        signal; None only stops watching. `must_pause` is asked, in a thread, when a subagent has
-        stopped: whether a person has to do something.
+        """Prepare to follow a run; nothing is shown yet.
+
+        `positions`: the events already shown, by run. `by` is the person who cancels the run on
+        a signal; with None, a signal only stops watching. `must_pause` is called in a thread after
+        a subagent has stopped, and returns whether a person has to act.
         """
         self._run_id = run_id
         self._positions = dict(positions)
@@ -58,14 +60,14 @@ class Watch:
         self._failing_since: float | None = None
 
     def database_failed(self, error: DatabaseError) -> None:
-        """From the worker's thread: the run did not go on because of `error`."""
+        """Note in the worker's thread that the run did not continue because of `error`."""
         now = time.monotonic()
         self._failing_since = self._failing_since or now
         if self._wish is not None and now - self._failing_since >= DATABASE_PATIENCE:
             self._wish.get_loop().call_soon_threadsafe(_give_up, self._wish, error)
 
     def catch_up(self, run_ids: Sequence[str]) -> None:
-        """Show what is stored of these runs and was not shown yet."""
+        """Show the stored events of these runs that were not shown yet."""
         for run_id in run_ids:
             while events := read_events(run_id, after=self._positions.get(run_id, 0)):
                 for event in events:
@@ -73,9 +75,9 @@ class Watch:
                     self._show({"run_id": run_id, **event})
 
     async def until_pause(self) -> int | None:
-        """Show events until the run ends, or it waits for a person or for one that does.
+        """Show events until the run ends, or waits for a person or for a subagent that does.
 
-        None, or the exit code when a signal has cancelled the run.
+        Returns None, or the exit code if a signal has cancelled the run.
         """
         loop = asyncio.get_running_loop()
         wish: asyncio.Future[int] = loop.create_future()
@@ -88,7 +90,7 @@ class Watch:
         async with handling(codes, lambda number: _wish(wish, codes[number])):
             code = await self._until_pause(wish)
         if code is None and wish.done() and wish.exception() is None:
-            # It came when the run had just stopped.
+            # The signal came when the run had just stopped.
             if self._by is not None:
                 await asyncio.to_thread(_cancel, self._run_id, self._by)
             return wish.result()
@@ -113,7 +115,7 @@ class Watch:
             self._wish = None
 
     async def _follow(self) -> None:
-        """A subagent that was told to end may do so after its parent: it has a moment for it."""
+        """Show events. A cancelled subagent may end after its parent and gets a moment for it."""
         try:
             async with asyncio.timeout(None) as limit:
                 await self._show_until_pause(limit)
@@ -151,7 +153,7 @@ def _waits_for_person(event: dict[str, Any]) -> bool:
 
 
 def _wish(wish: asyncio.Future[int], code: int) -> None:
-    """The first signal asks the run to end; the second does not wait for it."""
+    """Request the run's end at the first signal; at the second, do not wait for it."""
     if wish.done():
         leave_at_once(code)
     wish.set_result(code)

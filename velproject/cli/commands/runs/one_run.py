@@ -36,7 +36,7 @@ with late_imports:
 @json_option
 @click.option("--follow", "-f", is_flag=True, help="Stay until the run ends or waits.")
 def show_run(run_id: str, as_json: bool, follow: bool) -> None:
-    """Show what a run did."""
+    """Show the events of a run."""
     owner = local_user()
     run = by_id(runs_for(owner), run_id, "run")
     if follow and not run.has_ended:
@@ -65,7 +65,7 @@ def _show_head(run: Run, display: Display) -> None:
 
 
 def _show_tree(run: Run, display: Display) -> None:
-    """What it has delegated, each below its own parent."""
+    """Show the subagents, each below its own parent."""
     for member in in_tree_order(run.id, descendants_of(run.id)):
         indent = "  " * (member.depth - run.depth)
         task = one_line(member.thread.title, 80)
@@ -77,7 +77,7 @@ def _show_tree(run: Run, display: Display) -> None:
 @with_database
 @click.option("--reason", default="", help="Kept with the run.")
 def cancel(run_id: str, reason: str) -> None:
-    """End a run."""
+    """Cancel a run."""
     owner = local_user()
     run = by_id(runs_for(owner), run_id, "run")
     if run.has_ended:
@@ -93,7 +93,7 @@ def cancel(run_id: str, reason: str) -> None:
 @json_option
 @click.option("--detach", is_flag=True, help="Hand it to the workers instead of driving it here.")
 def resume(run_id: str, as_json: bool, detach: bool) -> int:
-    """Let a run go on that failed, waits for you, or lost its process."""
+    """Resume a run that failed, waits for you, or lost its process."""
     owner = local_user()
     run = by_id(runs_for(owner), run_id, "run")
     if run.has_ended and run.status != RunStatus.FAILED:

@@ -58,7 +58,7 @@ GREETING = "Type what the agent should do. `exit` ends the session, `clear` begi
 
 PROVIDERS = ["anthropic", "openai", "openai-responses", "openai-chat", "google", "scripted"]
 TASK_BYTES = 10_000_000
-"""What is read from standard input at most; the message's own limit is checked afterwards."""
+"""The most bytes that are read from standard input. The message has its own limit later."""
 SCHEMA_BYTES = 1_000_000
 
 _OF_THE_AGENT = (
@@ -82,9 +82,9 @@ class Dollars(click.ParamType):
 def read_databases(
     ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
-    """NAME=URL, or NAME=env:VARIABLE for a URL that should not stand in the command line.
+    """Parse NAME=URL, or NAME=env:VARIABLE for a URL that the command line should not show.
 
-    No error shows a value: it may hold a password wherever it was mistyped.
+    No error shows a value: any part of it may be a mistyped password.
     """
     found: dict[str, str] = {}
     for value in values:
@@ -110,7 +110,7 @@ def read_databases(
 def read_schema(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> dict[str, Any] | None:
-    """A JSON Schema in a file. What it may hold is checked with the rest of the request."""
+    """Read a JSON Schema from a file. The check of the request validates its content."""
     if value is None:
         return None
     try:
@@ -128,7 +128,7 @@ def read_schema(
 def read_context(
     ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, str]:
-    """NAME=VALUE; the values are texts."""
+    """Parse NAME=VALUE; the values are texts."""
     found: dict[str, str] = {}
     for value in values:
         name, equals, text = value.partition("=")
@@ -143,7 +143,7 @@ def read_context(
 def read_fallbacks(
     ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
-    """PROVIDER:MODEL; which there may be is checked with the rest of the agent."""
+    """Parse PROVIDER:MODEL. The check of the agent validates the names."""
     found = []
     for value in values:
         provider, colon, model = value.partition(":")
@@ -244,7 +244,7 @@ def run(
     as_json: bool,
     **flags: Any,
 ) -> int:
-    """Give an agent a task, or, without one, a session of several."""
+    """Give an agent a task, or, without one, start a session of several tasks."""
     given = [name for name in _OF_THE_AGENT if flags[name]] + ["database"] * bool(databases)
     if agent is not None and given:
         names = ", ".join("--" + name.replace("_", "-") for name in given)
@@ -271,7 +271,7 @@ def run(
             what = "is no file" if file.exists() else "is not there"
             raise click.UsageError(f"--upload {file} {what}: name a file.")
     with database(persist):
-        # From here on the URLs are encrypted.
+        # The URLs are encrypted from this line on.
         flags["databases"] = sealed_databases(databases)
         options = cast("AgentOptions", flags)
         owner = local_user()
@@ -321,9 +321,9 @@ class Conversation:
         self._options = options
 
     def say(self, message: str) -> int:
-        """One task in the present thread, which the first one begins. The exit code of its run."""
+        """Run one task in the current thread, or in a new one. Return the exit code of its run."""
         started = self._start(replace(self._request, message=message))
-        self._uploads = ()  # they went with the first one
+        self._uploads = ()  # the first task has sent them
         if self._request.key is None:
             self._request = replace(self._request, thread=started.thread_id)
         return self._driver.drive(started)
@@ -352,7 +352,7 @@ class Conversation:
         return last
 
     def _say_or_explain(self, task: str) -> int:
-        """A refusal does not end a session in which a person can say something else."""
+        """Run a task, and print a refusal: it does not end a session with a person."""
         try:
             return self.say(task)
         except ServiceError as error:
@@ -391,7 +391,7 @@ class Conversation:
 
 
 def check_options(options: AgentOptions) -> None:
-    """Refuse, before anything is stored, what the run would only fail of later."""
+    """Refuse options that would make the run fail later, before anything is stored."""
     unknown = sorted(set(options["approve"]) - known_tool_names())
     if unknown:
         raise CliError(
@@ -400,7 +400,8 @@ def check_options(options: AgentOptions) -> None:
         )
     settings = DataSettings.now()
     if options["toolbox"]:
-        hold_toolbox(settings.toolboxes, options["toolbox"]).release()  # ToolboxError if it cannot
+        # raises ToolboxError if it is unusable
+        hold_toolbox(settings.toolboxes, options["toolbox"]).release()
     if not options["provider"] and not options["model"] and (problem := default_model_problem()):
         raise CliError(problem, exit_code=FAILED)
     # Raises ProviderError for a missing key and for a provider that is not installed.
@@ -409,7 +410,7 @@ def check_options(options: AgentOptions) -> None:
 
 
 def warn_without_sandbox(options: AgentOptions) -> None:
-    """Say so where commands cannot run: file tools and the model still work."""
+    """Warn if commands cannot run: file tools and the model still work."""
     if options["no_sandbox"]:
         return
     report = check_host()
@@ -422,10 +423,10 @@ def warn_without_sandbox(options: AgentOptions) -> None:
 
 
 def workspace_directory(given: Path) -> Path:
-    """The absolute path of the directory.
+    """Return the absolute path of the directory.
 
-    A directory that does not exist, or in which commands cannot or must not work, is refused here,
-    before a model is asked.
+    Refuses, before any model call, a directory that does not exist, or in which commands cannot or
+    must not work.
     """
     place = given.expanduser().resolve()
     try:
@@ -442,7 +443,7 @@ def workspace_directory(given: Path) -> Path:
 
 
 def file_rules(allow_write: Sequence[str], protect: Sequence[str]) -> FileRules:
-    """What of the directory the agent may change in addition, and what it must not."""
+    """Return the rules for paths that the agent may also change, and for protected ones."""
     try:
         return FileRules(tuple(allow_write), tuple(protect))
     except SandboxSetupError as error:
@@ -450,7 +451,7 @@ def file_rules(allow_write: Sequence[str], protect: Sequence[str]) -> FileRules:
 
 
 def skill_directories(given: Sequence[Path], workspace_path: str) -> tuple[str, ...]:
-    """Their absolute paths without links. What no run could use is refused here."""
+    """Return the absolute paths without links. Refuses directories that no run could use."""
     places = []
     for directory in given:
         place = directory.expanduser().resolve()

@@ -1,4 +1,4 @@
-"""`vel runs`, and the list. What is done with one run is in `one_run`."""
+"""`vel runs`, and the list. The commands for one run are in `one_run`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STYLES = {"completed": "green", "failed": "red", "waiting": "yellow", "running"
 
 @click.group(short_help="List, show, cancel and resume runs.")
 def runs() -> None:
-    """Your runs. RUN is an id or the beginning of one."""
+    """Manage your runs. RUN is an id or the beginning of one."""
 
 
 @runs.command("list")
@@ -79,7 +79,7 @@ def list_runs(
 
 
 def status_words(run: Run) -> str:
-    """The status with what explains it: why it waits, or why it ended."""
+    """Return the status with the reason for waiting or for the end."""
     detail = run.wait_reason or run.error_code
     if waiting_for_space(run):
         detail = "waiting for disk space"
@@ -87,7 +87,7 @@ def status_words(run: Run) -> str:
 
 
 def as_data(run: Any) -> dict[str, Any]:
-    """A row of `with_child_count`."""
+    """Return a row of `with_child_count` as data."""
     clock = run.clock
     return {
         "id": run.id,

@@ -1,6 +1,6 @@
-"""What the flags of `vel TASK` name: its agent, databases and files.
+"""The flags of `vel TASK`: their agent, databases and files.
 
-The agent is a row of the local user's that the flags of each start define.
+The agent is a row of the local user, redefined by the flags at each start.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from agents.services.runs.start import RunRequest
 
 
 class AgentOptions(TypedDict):
-    """What the flags say; None and False mean that the flag was not given."""
+    """Values of the flags; None and False mean that the flag was not given."""
 
     provider: str | None
     model: str | None
@@ -49,10 +49,10 @@ def start_run(
     owner: User,
     files: Sequence[File[Any]] = (),
 ) -> Run:
-    """Create the run, with the files that go with its message.
+    """Create the run, with the files that belong to its message.
 
-    With `options` its agent is the owner's own, saved with just these options. One transaction,
-    so that of two starts at once each pins the version with its own flags.
+    With `options`, its agent is the owner's own, saved with exactly these options. All of this is
+    one transaction, so that each of two simultaneous starts pins the version with its own flags.
     """
     with transaction.atomic():
         if options is not None:
@@ -88,7 +88,7 @@ def save_command_line_agent(options: AgentOptions, owner: User) -> Agent:
     related: dict[str, list[Any]] = {relation.name: [] for relation in relations()}
     if options["databases"]:
         if agent._state.adding:
-            agent.save()  # they refer to it; its first version comes with them, right below
+            agent.save()  # they refer to it; its first version is made with them, right below
         relation = _databases()
         related[relation.name] = [
             relation.own_row(agent, name, url) for name, url in options["databases"]
@@ -97,7 +97,7 @@ def save_command_line_agent(options: AgentOptions, owner: User) -> Agent:
 
 
 def _databases() -> AgentRelation:
-    """Raises `CliError` if the feature is not installed."""
+    """Return the relation of databases. Raises `CliError` without its feature."""
     relation = relation_named("databases")
     if relation is None:
         raise CliError("--database: the feature `databases` is not installed here.")
@@ -106,7 +106,7 @@ def _databases() -> AgentRelation:
 
 @sensitive_variables()
 def sealed_databases(given: Sequence[tuple[str, str]]) -> tuple[tuple[str, Any], ...]:
-    """Names and encrypted URLs. What cannot be connected to is refused here, with its name."""
+    """Return names and encrypted URLs. Raises `CliError` with the name of an unusable one."""
     sealed = []
     for name, url in given:
         try:
@@ -118,7 +118,7 @@ def sealed_databases(given: Sequence[tuple[str, str]]) -> tuple[tuple[str, Any],
 
 
 def _from_here(url: str) -> str:
-    """A file's relative path as an absolute one: a run can be resumed from elsewhere."""
+    """Make a file's relative path absolute: a run can be resumed from another directory."""
     for kind in ("sqlite", "duckdb"):
         path = url.removeprefix(f"{kind}:///")
         if path != url and path and not path.startswith(("/", ":")):
@@ -128,7 +128,7 @@ def _from_here(url: str) -> str:
 
 @contextmanager
 def opened_uploads(paths: Sequence[Path]) -> Iterator[list[File[Any]]]:
-    """The files, open for reading, under their own names."""
+    """Return the files, open for reading, under their own names."""
     with ExitStack() as stack:
         files = []
         for path in paths:

@@ -1,4 +1,4 @@
-"""A run with its subagents on the terminal: lines of these are indented and begin with a name."""
+"""A run with its subagents on the terminal: their lines are indented and start with a name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from velproject.cli.commands.runs.display import Display
 from velproject.cli.wording import LINE_WIDTH, short_input
 
 TEXT_LINES = 3
-"""Of what a subagent says at once; its own run shows all of it."""
+"""Lines of a subagent's text that are shown together; its own run shows all of it."""
 HELD_LINES = 200
 _NAME_WIDTH = 30
 
@@ -30,9 +30,9 @@ class _Member:
 
 
 class TreeDisplay:
-    """Shows the events of one run as `Display` does, and those of its subagents in short.
+    """Shows the events of one run as `Display` does, and short forms of its subagents' events.
 
-    The run's own words are never broken by a line of somebody else: such lines wait for their end.
+    A subagent's line never breaks the run's own words: it waits for their end.
     """
 
     def __init__(self, run_id: str, display: Display) -> None:
@@ -44,7 +44,7 @@ class TreeDisplay:
         self._dropped = 0
 
     def event(self, event: dict[str, Any]) -> None:
-        """Show an event of any run of the tree; each with its `run_id`."""
+        """Show an event of any run of the tree; each event has its `run_id`."""
         run_id, kind, data = event["run_id"], event["type"], event["data"]
         if kind == SubagentStarted.type:
             self._started(run_id, data)
@@ -58,7 +58,7 @@ class TreeDisplay:
         self._release()
 
     def know(self, members: Iterable[Run]) -> None:
-        """Subagents of whose beginning nothing will be told any more; parents come first."""
+        """Add subagents that started before the first shown event; parents come first."""
         for member in members:
             self._add(member.parent_id or "", member.pk, member.subagent)
 

@@ -1,4 +1,4 @@
-"""`vel usage`: what was used."""
+"""`vel usage`: tokens and cost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ with late_imports:
 @json_option
 @click.option("--days", type=click.IntRange(1, 366), default=30, show_default=True)
 def usage(as_json: bool, days: int) -> None:
-    """Show what the models used in the runs that you may see, by day, agent, user and model."""
+    """Show the models' usage in the runs that you may see, by day, agent, user and model."""
     rows = usage_by_day(local_user(), days, zone_of(settings.TIME_ZONE))
     if as_json:
         for row in rows:
