@@ -184,7 +184,7 @@ class Calendars:
         return {"deleted": True}
 
     def respond(self, calendar_id: str, event: str, answer: str, comment: str) -> dict[str, Any]:
-        """Answer accepted, declined or tentative to an invitation. Google notifies the organiser."""
+        """Answer an invitation (accepted, declined or tentative). Google notifies the organiser."""
         there = self._event(calendar_id, event)
         own = next((one for one in there.get("attendees") or () if one.get("self")), None)
         if own is None:

@@ -23,8 +23,8 @@ UNKNOWN = " Whether it was done is not known: look there first."
 class GoogleFailed(Exception):
     """Google refused a request or could not be reached. The message has no part of a credential.
 
-    `sent` is None if Google may have carried out the request. `status` is that of HTTP, 0 without an
-    answer.
+    `sent` is None if Google may have carried out the request. `status` is that of HTTP, or 0
+    without an answer.
     """
 
     def __init__(

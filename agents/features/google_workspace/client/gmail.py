@@ -133,7 +133,7 @@ class Mailbox:
         return {"changed": list(ids)}
 
     def trash(self, ids: Sequence[str]) -> dict[str, Any]:
-        """Move messages to the trash in order. After a failure, return those that were moved."""
+        """Move messages to the trash in order. A failure's error names those that were moved."""
         done: list[str] = []
         for message_id in ids:
             try:

@@ -29,7 +29,7 @@ class Tag:
 
 
 def pieces(markup: str) -> Iterator[Tag | str]:
-    """Yield tags and the text between them. Markup without an end takes the rest, as in browsers."""
+    """Yield tags and the text between them. Markup without an end takes the rest of the text."""
     lower = markup.lower() if len(markup.lower()) == len(markup) else markup
     at = 0
     while at < len(markup):
