@@ -82,7 +82,7 @@ class ConnectionForm(forms.ModelForm):
             self.add_error(field if field in self.fields else None, reason)
 
     def clean_name(self) -> str:
-        """Refuse the name of another shared connection, with a better message than the constraint's."""
+        """Refuse the name of another shared connection. The constraint's message is unclear."""
         name: str = self.cleaned_data["name"]
         others = DatabaseConnection.objects.filter(agent=None, name=name)
         if others.exclude(pk=self.instance.pk).exists():
