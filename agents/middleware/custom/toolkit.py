@@ -51,8 +51,9 @@ class Member:
 class Toolkit:
     """An agent's tools and middleware in this process; `agents.toolkits` maps threads to them.
 
-    `of_subagents` are tools that only the named subagents have. `parts` are the program's objects for
-    features. `loop` is the event loop in which the program awaits the run, for coroutines.
+    `of_subagents` are tools that only the named subagents have. `parts` are the program's
+    objects for features. `loop` is the event loop in which the program awaits the run, for
+    coroutines.
     """
 
     tools: tuple[ToolSpec, ...] = ()
