@@ -144,7 +144,10 @@ class Tail:
             following = self._serve(following)
 
     def _serve(self, source: EventSource) -> EventSource | None:
-        """Serve until there are no watchers (None), or until the connection is lost (a new source)."""
+        """Serve until there are no watchers, or until the connection is lost.
+
+        Return a new source in the second case, else None.
+        """
         try:
             return self._serve_open(source)
         except BaseException as error:
