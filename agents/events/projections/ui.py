@@ -17,7 +17,7 @@ DEFAULT_VERSION = 5
 
 
 def ui_chunks(run_id: str, events: Iterable[StoredEvent], version: int) -> Iterator[Chunk]:
-    """Return the chunks of a run's events, as one response."""
+    """Yield the chunks of a run's events, as one response."""
     stream = UiStream(run_id, DIALECTS[version])
     for event in events:
         yield from stream.feed(event)

@@ -183,7 +183,7 @@ async def _read_again(run: RunContext, limits: RunLimits) -> None:
 
 def _scope_now(writer: Writer, run: Run, spec: AgentSpec) -> Scope:
     held_clock(writer)
-    # If the budget was deleted in between, no call counts in the scope.
+    # If the budget was deleted in between, calls in the scope do not count.
     return open_budget(run, spec) or scope_of(run)
 
 

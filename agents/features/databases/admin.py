@@ -71,7 +71,7 @@ class ConnectionForm(forms.ModelForm):
 
     def _post_clean(self) -> None:
         """Check whether the connection could be saved, after its fields are set."""
-        super()._post_clean()  # type: ignore[misc] # the stubs lack it
+        super()._post_clean()  # type: ignore[misc]  # the stubs lack it
         if self.errors:
             return
         try:

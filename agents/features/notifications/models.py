@@ -15,7 +15,7 @@ class TargetKind(models.TextChoices):
 
 
 class NotificationTarget(models.Model):
-    """A webhook or an e-mail address that gets messages about new approval requests."""
+    """A webhook or an e-mail address that gets messages about requests and other notices."""
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
     kind = models.CharField(max_length=10, choices=TargetKind.choices)

@@ -27,7 +27,7 @@ from agents.services.outside_address import (
 )
 from sandbox.linux.egress.dialling import Unreachable, dial
 
-SECRET_PREFIX = "whsec_"  # noqa: S105 # the prefix of a secret
+SECRET_PREFIX = "whsec_"  # noqa: S105  # the prefix of a secret
 SECONDS = 10.0
 """Limit for all of it: look-up, connection, TLS, request and the start of the answer."""
 

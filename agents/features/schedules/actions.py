@@ -112,7 +112,7 @@ def delete_schedule(schedule_id: str, *, by: AbstractBaseUser) -> None:
 
 
 def check_schedule(schedule: Schedule) -> Times:
-    """Check the fields. Raises `InvalidRequest` with the name of the invalid field."""
+    """Check the fields, and return the times. Raises `InvalidRequest` with the field's name."""
     check_message(schedule.message)
     if schedule.thread_policy not in ThreadPolicy.values or schedule.overlap not in Overlap.values:
         raise InvalidRequest("Choose one of the values that there are.")

@@ -46,7 +46,7 @@ def _asked(run_id: str, permission: str) -> Run:
 
 
 def _has(person: AbstractBaseUser, permission: str) -> bool:
-    """Check with the authentication backends, which may use other databases."""
+    """Return whether the authentication backends, which may use databases, grant the permission."""
     try:
         return isinstance(person, PermissionsMixin) and person.has_perm(permission)
     except DatabaseError as error:

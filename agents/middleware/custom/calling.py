@@ -112,7 +112,7 @@ async def _outcome(
         if asyncio.current_task().cancelling():  # type: ignore[union-attr]
             raise
         return error(f"{spec.name} failed: it was cancelled.", "exception")
-    except Exception as problem:  # noqa: BLE001 # code of a third party
+    except Exception as problem:  # noqa: BLE001  # code of a third party
         # Also a database's error: it concerns the tool and not the engine.
         code = "connection" if isinstance(problem, ConnectionError) else "exception"
         return error(f"{spec.name} failed: {type(problem).__name__}: {problem}", code)
@@ -150,7 +150,7 @@ def _arguments(names: tuple[str, ...], given: BaseModel) -> dict[str, Any]:
 
 def _is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004 # for callable objects
+        getattr(function, "__call__", None)  # noqa: B004  # for callable objects
     )
 
 

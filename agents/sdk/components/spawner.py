@@ -102,7 +102,7 @@ class SubagentSpawner:
     async def wait(
         self,
         id: str,
-        timeout: float | None = WAIT_SECONDS,  # noqa: ASYNC109 # part of the public interface
+        timeout: float | None = WAIT_SECONDS,  # noqa: ASYNC109  # part of the public interface
     ) -> SubagentResult:
         """Wait for a task's end, `timeout` seconds at most (`TimeoutError`)."""
         if id not in self.results:

@@ -24,7 +24,7 @@ def begin_in_thread(function: Callable[..., T], *arguments: object) -> Future[T]
     def work() -> None:
         try:
             value = function(*arguments)
-        except BaseException as error:  # noqa: BLE001 # raised in the caller
+        except BaseException as error:  # noqa: BLE001  # raised in the caller
             future.set_exception(error)
         else:
             future.set_result(value)

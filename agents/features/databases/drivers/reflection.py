@@ -87,7 +87,7 @@ def _schema(
 
 @contextmanager
 def _inspector(url: str, connection: Any) -> Iterator[Inspector]:
-    """Return SQLAlchemy's inspector on a connection that the caller closes."""
+    """Yield SQLAlchemy's inspector on a connection that the caller closes."""
     engine = create_engine(
         url, creator=lambda: connection, poolclass=StaticPool, pool_reset_on_return=None
     )

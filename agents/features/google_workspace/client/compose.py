@@ -43,7 +43,7 @@ class Letter:
 
 
 def mark_of(run_id: str, tool_input: object) -> str:
-    """Return the constant mark of a letter in a run. It is unique."""
+    """Return a letter's mark, which is unique and the same for each attempt in a run."""
     whole = f"{run_id}\n{json.dumps(tool_input, sort_keys=True)}"
     return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:40]
 

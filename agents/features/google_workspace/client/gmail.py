@@ -95,7 +95,7 @@ class Mailbox:
         )
 
     def attachment(self, message_id: str, part: str, most: int) -> tuple[mail.Attached, bytes]:
-        """Return the bytes of a part, at most `most`."""
+        """Return a file's description and bytes. Raises `GoogleFailed` above `most` bytes."""
         files = mail.attachments(self.message(message_id))
         found = next((item for item in files if item.part == part), None)
         if found is None:

@@ -23,7 +23,7 @@ from agents.kernel.lazy_modules import lazy_modules
 from agents.secret_text import SecretText, SecretUnreadable
 
 with lazy_modules:
-    # cryptography takes 35 ms: see there.
+    # Importing cryptography takes 35 ms.
     from agents.features.google_workspace.client import signing
 
 

@@ -21,7 +21,7 @@ from agents.features.google_workspace.settings import GoogleSettings
 from agents.kernel.lazy_modules import lazy_modules
 
 with lazy_modules:
-    # cryptography takes 35 ms: see there.
+    # Importing cryptography takes 35 ms.
     from agents.features.google_workspace.client import signing
 
 

@@ -29,7 +29,7 @@ WHERE TABLE_SCHEMA = 'mysql' AND FIND_IN_SET('select', PRIVILEGES) LIMIT 1
 READABLE_COLUMNS = f"""
 SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS
 WHERE TABLE_SCHEMA NOT IN ({SYSTEM_SCHEMAS}) AND FIND_IN_SET('select', PRIVILEGES)
-"""  # noqa: S608 # a constant
+"""  # noqa: S608  # a constant
 
 
 def check_account(session: MysqlSession, target: DatabaseTarget) -> None:
