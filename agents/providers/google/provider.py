@@ -132,7 +132,7 @@ class GoogleProvider:
                 if error.code != 404:  # asked again the next time
                     return known
                 self._limits[model] = known
-            except Exception:  # noqa: BLE001  # any error of the client: the model call itself will report it
+            except Exception:  # noqa: BLE001  # the model call will report it
                 return known
             else:
                 self._limits[model] = ModelLimits(

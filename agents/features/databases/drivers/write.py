@@ -112,7 +112,7 @@ def write_now(
         except QueryFailed as problem:
             if problem.code != "conflict" or cancel.cancelled or time.monotonic() > end:
                 raise
-        time.sleep(random.uniform(0, _LONGEST_PAUSE))  # noqa: S311  # so that two statements do not conflict again
+        time.sleep(random.uniform(0, _LONGEST_PAUSE))  # noqa: S311  # avoids a new conflict
 
 
 def _checked(
