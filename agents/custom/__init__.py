@@ -1,1 +1,1 @@
-"""What a developer writes for an agent: tools from functions, and middleware. Needs no Django."""
+"""The parts of an agent that developers write: tools from functions, and middleware. No Django."""

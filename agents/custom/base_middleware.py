@@ -1,4 +1,4 @@
-"""What a developer subclasses to give an agent a capability of their own."""
+"""The base class of developers' middleware."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ State = dict[str, Any]
 
 @runtime_checkable
 class Middleware(Protocol):
-    """What an agent needs of a middleware, whether it is a `BaseMiddleware` or not."""
+    """The interface of a middleware, also of one that is no `BaseMiddleware`."""
 
     def get_tools(self) -> Sequence[ToolSpec | Callable[..., Any]]: ...
 
@@ -26,35 +26,35 @@ class Middleware(Protocol):
 
 
 class BaseMiddleware(Hooks):
-    """Tools, a part of the system prompt, a state that stays with the session, and hooks.
+    """Tools, a part of the system prompt, a state for each session, and hooks.
 
-    An instance serves all sessions of its agent. Before each call of one of its tools it is given
-    the state of that session (`load_state`), afterwards it is asked for it (`get_state`), and the
-    state is stored in the same transaction as the call's result. Calls of one instance's tools
-    wait for each other while it has a state. One that keeps none need not override these two.
+    An instance serves all sessions of its agent. Before each call of its tools, `load_state` gets
+    the session's state. After the call, the result of `get_state` is stored in the same transaction
+    as the call's result. If it has a state, calls of its tools wait for each other. A middleware
+    without a state need not override these two methods.
     """
 
     name: str = ""
-    """Unique among an agent's middleware. Empty: made of the class's name."""
+    """Unique among an agent's middleware. Empty: derived from the class's name."""
 
     def get_tools(self) -> Sequence[ToolSpec | Callable[..., Any]]:
-        """Its tools: functions, or what `tool` and `ToolSpec` make of them."""
+        """Return its tools: functions, or objects of `tool` and `ToolSpec`."""
         return ()
 
     def get_system_prompt_segment(self) -> str:
-        """Its part of the system prompt, asked for once when the agent is made."""
+        """Return its part of the system prompt. It is called once, when the agent is created."""
         return ""
 
     def get_state(self) -> State:
-        """The state of the session at hand, as JSON."""
+        """Return the state of the current session, as JSON."""
         return {}
 
     def load_state(self, state: State) -> None:
-        """Become what `get_state` has told. A new session has the state of the new instance."""
+        """Restore a result of `get_state`. A new session has the state of the new instance."""
 
 
 def name_of(middleware: object) -> str:
-    """Its name, or its class's in small letters: `OrderDesk` is `order_desk`."""
+    """Return its name, or the class's name in lower case: `OrderDesk` is `order_desk`."""
     given = getattr(middleware, "name", "")
     if isinstance(given, str) and given:
         return given

@@ -1,4 +1,4 @@
-"""What a custom tool may know of the call that it serves."""
+"""The context of a call for a custom tool."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """Passed to a function that has a parameter annotated with this class.
+    """The argument of a function that has a parameter annotated with this class.
 
-    `user` is who asked, a row of the project's user model: a tool over your own data should do
-    nothing that this person may not. `session_id` is the caller's name of the thread, None where it
-    has none; `agent` is a slug. `progress` shows watchers more output of a call that goes on, from
-    any thread.
+    `user` is the person of the run, a row of the project's user model: a tool over your own data
+    should check this person's permissions. `session_id` is the caller's name of the thread, or
+    None; `agent` is a slug. `progress` shows more output of a running call to watchers, from any
+    thread.
     """
 
     user: Any

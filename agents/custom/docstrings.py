@@ -1,4 +1,4 @@
-"""What a docstring says of a function and of its parameters."""
+"""Read the descriptions of a function and of its parameters from its docstring."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NUMPY_ITEM = re.compile(r"^(\w+)\s*(?::.*)?$")
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """`summary` is what stands before the first section, `parameters` are texts by name."""
+    """`summary` is the text before the first section, `parameters` are texts by name."""
 
     summary: str = ""
     parameters: dict[str, str] = field(default_factory=dict)
@@ -80,6 +80,6 @@ def describe(function: Callable[..., Any]) -> Described:
 
 
 def _joined(lines: Iterable[str]) -> str:
-    """The paragraphs of a text, each as one line."""
+    """Return the paragraphs of a text, each as one line."""
     paragraphs = re.split(r"\n\s*\n", "\n".join(lines).strip())
     return "\n".join(" ".join(part.split()) for part in paragraphs if part.strip())

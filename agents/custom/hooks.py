@@ -85,21 +85,26 @@ ToolHandler = Callable[[], Awaitable[ToolAnswer]]
 
 
 class Hooks:
-    """The hooks of a middleware. Each is an `async def`, and costs nothing if it is not overridden.
+    """The hooks of a middleware. Each is an `async def`.
 
-    They run on an event loop beside the engine, never inside a transaction. All runs of the
+    A hook that is not overridden costs nothing.
+
+    They run on an event loop outside the engine, never inside a transaction. All runs of the
     process share an instance. After a crash, a hook is called again for the same step.
     """
 
     seconds: float = 30.0
     """Time limit of a hook. The time of its handler does not count."""
     on_error: Literal["end", "skip"] = "end"
-    """What happens after an exception or at the time limit: the run fails, or it continues as if
-    the middleware had done nothing."""
+    """The action after an exception or at the time limit: the run fails, or it continues as if the
+    middleware had done nothing.
+    """
 
     async def before_agent(self, run: RunInfo) -> None:
-        """Before anything that costs, each time that a worker takes the run. It can raise
-        `EndRun`."""
+        """Runs before model calls and other costs, each time that a worker takes the run.
+
+        It can raise `EndRun`.
+        """
 
     async def wrap_model_call(self, call: ModelCall, handler: ModelHandler) -> ModelAnswer:
         """Call the model with `await handler()`, or return an answer without it."""
@@ -117,6 +122,6 @@ HOOKS = ("before_agent", "wrap_model_call", "wrap_tool_call")
 
 
 def overrides(middleware: object, hook: str) -> bool:
-    """Return whether a middleware has a hook of its own."""
+    """Return whether a middleware overrides a hook."""
     own = getattr(type(middleware), hook, None)
     return own is not None and own is not getattr(Hooks, hook)

@@ -1,4 +1,4 @@
-"""A tool's input given as JSON Schema instead of as types."""
+"""Inputs of tools defined by a JSON Schema instead of type hints."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, create_model, model_validator
 
 
 def model_of_schema(name: str, schema: Any) -> type[BaseModel]:
-    """A model that shows `schema` to the agent and checks inputs by it.
+    """Return a model that shows `schema` to the agent and checks inputs by it.
 
-    Raises `ValueError` for what is no JSON Schema of an object.
+    Raises `ValueError` if it is not a JSON Schema of an object.
     """
     if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
         raise ValueError(f"The input_schema of {name} must be a JSON Schema of type object.")

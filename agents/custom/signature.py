@@ -1,4 +1,4 @@
-"""From a function's type hints to the model of its input."""
+"""Make the model of a function's input from its type hints."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class _Input(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """`parameters` are the names that the model fills, in the function's order.
+    """The input of a function. `parameters` are names for the model to fill, in order.
 
-    `context` is the name of the parameter that wants a `ToolContext`; empty for none.
+    `context` is the name of the parameter for a `ToolContext`; empty for none.
     """
 
     model: type[BaseModel]
@@ -37,7 +37,7 @@ class Signature:
 
 
 def read_signature(function: Callable[..., Any], name: str) -> Signature:
-    """What `function` takes. Raises `TypeError` for what no model could be told."""
+    """Return the input of `function`. Raises `TypeError` for types without a JSON schema."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError) as error:
@@ -104,7 +104,7 @@ def _field(
         given = next((mark for mark in marks if isinstance(mark, FieldInfo)), None)
         words = next((mark for mark in marks if isinstance(mark, str)), None)
         if given is not None and given.description:
-            text = None  # pydantic has it already
+            text = None  # pydantic uses this description
         elif words is not None:
             text = words
         kept = tuple(mark for mark in marks if not isinstance(mark, str))

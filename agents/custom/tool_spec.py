@@ -1,4 +1,4 @@
-"""A tool as a developer gives it."""
+"""The definition of a tool by a developer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agents.kernel.lazy_modules import lazy_modules
 from sandbox.policy import MAX_TIMEOUT
 
 with lazy_modules:
-    # jsonschema costs 40 ms, and most tools are read from type hints.
+    # Importing jsonschema takes 40 ms, and most tools use type hints.
     from agents.custom import json_schema
 
 
@@ -32,15 +32,15 @@ class ToolSpec:
     `input_schema` is a pydantic model or a JSON Schema of an object; None reads it from the
     handler's type hints. With a schema the handler gets its properties as keyword arguments.
 
-    `effect` says what a call may change: `read` (nothing: it may run beside others and again after
-    a crash), `write` or `external` (the default: one at a time, and never repeated by itself).
-    `requires_approval`: whether a person is asked first; None leaves that to the agent.
-    `timeout` in seconds, 600 at most.
+    `effect` is the largest effect of a call: `read` (no change: it may run in parallel with others
+    and again after a crash), `write` or `external` (the default: one at a time, and never repeated
+    automatically). `requires_approval`: whether a call requires approval; None leaves that to the
+    agent. `timeout` in seconds, 600 at most.
 
-    `permission` is a Django permission, as "library.view_book": a call is refused unless the person
-    for whom the agent works has it at that moment. `atomic` counts for tools of the settings that
-    change something: all that a function has changed in the project's database is committed
-    together, or, if it raises or takes too long, none of it. False for one that waits for others.
+    `permission` is a Django permission, as "library.view_book": a call is refused unless the
+    agent's person has it at that moment. `atomic` applies to tools of the settings that change
+    data: a call's changes in the project's database are committed together, or rolled back if it
+    raises or takes too long. Set it to False for a function that waits for other processes.
     """
 
     name: str
@@ -96,7 +96,7 @@ class ToolSpec:
         permission: str = "",
         atomic: bool = True,
     ) -> ToolSpec:
-        """A tool that calls `function`; name, description and input come from it."""
+        """Return a tool that calls `function`, with its name, description and input."""
         if isinstance(function, ToolSpec):
             return function
         own = name or str(getattr(function, "__name__", ""))

@@ -1,4 +1,4 @@
-"""Appending to a run's event log, for everyone who is not the run's driver.
+"""Append to a run's event log, for all code except the run's driver.
 
 The driver's own appends are in `agents.engine.storage.journal`, where they check its fence.
 """
@@ -19,7 +19,7 @@ from agents.models import RunClock, RunEvent
 from agents.settings import EventSettings
 
 with lazy_modules:
-    # pydantic costs 0.2 s, and only tests and development check values.
+    # Importing pydantic takes 0.2 s, and only tests and development check values.
     from agents.events import event_schema
 
 
@@ -27,16 +27,16 @@ EventDraft = Event
 """An event before it has a seq."""
 
 PREVIEW_BYTES = 4096
-"""Results and inputs in events are cut to about this size; the journal has the whole."""
+"""Results and inputs in events are cut to about this size; the journal has all of them."""
 
 
 def dump(data: object) -> str:
-    """The one JSON of this project: compact, UTF-8 kept, key order kept.
+    """Return the JSON format of this project: compact, UTF-8 kept, key order kept.
 
-    Lone surrogates, which no database takes, become escapes.
+    Lone surrogates, which databases refuse, become escapes.
     """
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    # A NUL is an escape in JSON already; a lone surrogate is not.
+    # NUL is already an escape in JSON, but a lone surrogate is not.
     return text.encode("utf-8", "backslashreplace").decode("utf-8") if not _encodes(text) else text
 
 
@@ -86,7 +86,7 @@ def append_events(run_id: str, drafts: Sequence[EventDraft]) -> int:
 
 
 def _take_seqs(run_id: str, count: int) -> int:
-    """The last of the next `count` seqs, which nobody else gets."""
+    """Reserve `count` seqs for the caller, and return the last one."""
     table = RunClock._meta.db_table
     with connection.cursor() as cursor:
         cursor.execute(

@@ -1,4 +1,4 @@
-"""The files that are generated from the declared events: a page, a JSON schema, and JavaScript."""
+"""Generate files from the declared events: a page, a JSON schema, and JavaScript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waking those who tail the event log of this database."""
+"""Notify watchers of this database's event log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ CHANNEL = "vel_events"
 
 
 def notify_watchers(run_id: str) -> None:
-    """Tell PostgreSQL's listeners, on commit, that `run_id` has new events.
+    """Notify PostgreSQL's listeners, on commit, that `run_id` has new events.
 
     SQLite has no notifications: its watchers see the change of the file's data version.
     """

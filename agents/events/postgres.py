@@ -15,9 +15,12 @@ from agents.events.source import PAGE_BYTES, PAGE_EVENTS
 from agents.states import ENDED_RUNS
 
 SILENCE_SECONDS = 15.0
-"""After so much silence every watcher looks: a dead connection shows itself, and a deleted run."""
+"""After this time without news, every watcher reads: this detects dead connections and deleted
+runs.
+"""
 CONNECT_SECONDS = 5
 APPLICATION_NAME = "vel tail"
+"""The name of the connection in pg_stat_activity."""
 _PAGE = """
     SELECT seq, type, data, created_at, size FROM (
         SELECT *, (sum(octet_length(data)) OVER (ORDER BY seq))::bigint AS size FROM (
@@ -27,8 +30,7 @@ _PAGE = """
     ) AS sized
     WHERE size - octet_length(data) < %s ORDER BY seq
 """
-"""The client would hold all rows before it could stop at one."""
-"""What the connection is called in pg_stat_activity."""
+"""The limit of bytes is in SQL, since the client would load all rows before it could stop."""
 
 
 class PostgresSource:
@@ -46,7 +48,7 @@ class PostgresSource:
             **parameters,
         }
         self._connection: psycopg.Connection[Any] | None = None
-        # One byte in it ends a `wait`, which sleeps on it and on the connection.
+        # A byte in it ends a `wait`, which waits for it and for the connection.
         self._bell, self._bell_push = socket.socketpair()
         self._bell.setblocking(False)
         self._bell_push.setblocking(False)
@@ -64,7 +66,7 @@ class PostgresSource:
 
     def wait(self, watched: Collection[str]) -> Collection[str]:
         connection = self._opened()
-        # Those that came with the answer to another statement are waiting already.
+        # Notifications that arrived with another statement's answer are already here.
         notified = _notified_runs(connection)
         while not notified:
             bell = self._bell.fileno()
@@ -81,11 +83,11 @@ class PostgresSource:
         try:
             self._bell_push.send(b"!")
         except BlockingIOError:
-            pass  # it rings already
+            pass  # a byte is already waiting
 
     def read_page(self, run_id: str, after: int) -> Page | None:
         connection = self._opened()
-        # The status first: when it says that the run had ended, the rows read later are complete.
+        # The status first: if the run has ended by then, the rows read later are complete.
         status = connection.execute(
             "SELECT status FROM agents_run WHERE id = %s", [run_id]
         ).fetchone()

@@ -1,4 +1,4 @@
-"""Results and inputs as events carry them: whole if they are short, else cut."""
+"""Results and inputs in events: whole if they are short, else cut."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from agents.events.append import PREVIEW_BYTES, dump
 
 PARTS = 50
-"""Fields of an object, and parts of a list, that are shown of a long input."""
+"""Fields of an object, and parts of a list, that are kept of a long input."""
 KEY_BYTES = 200
 MOST_CHARACTERS = 100_000
-"""Of a cut input: parts within parts can be many."""
+"""Limit of a cut input, since nested parts can be many."""
 
 
 def cut_text(text: str, limit: int) -> str:
-    """`text` with at most about `limit` bytes: its head and tail, and a note of what is missing."""
+    """Return `text` cut to about `limit` bytes: its head and tail, and a note about the cut."""
     data = text.encode("utf-8")
     if len(data) <= limit:
         return text
@@ -33,9 +33,9 @@ def preview(text: str) -> str:
 
 
 def preview_input(given: Any) -> Any:
-    """A tool's input as events show it: whole if it is short, else with its long parts cut.
+    """Return a tool's input for events: whole if it is short, else with its long parts cut.
 
-    What is left out is counted.
+    It contains the number of cut bytes, fields and parts.
     """
     size = len(dump(given).encode())
     if size <= PREVIEW_BYTES:

@@ -1,4 +1,4 @@
-"""Reading the event log: rows as they are stored, and the shapes that leave the process."""
+"""Read the event log: stored rows, and their formats for clients."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from agents.models import RunEvent
 
 MAX_SEQ = 2**63 - 1
 READ_BYTES = 2_000_000
-"""Of the events that are read together. A single one may have more."""
+"""Limit of events that are read together. A single event may be larger."""
 ROWS_AT_ONCE = 4
-"""Rows that are fetched together where each may have megabytes."""
+"""Rows that are fetched together if each may have megabytes."""
 EVENTS_AT_ONCE = 10
 """The same for events, of which most are short."""
 
@@ -32,18 +32,18 @@ class StoredEvent:
 
     @property
     def frame(self) -> str:
-        """The event as the JSON text of a server frame."""
+        """Return the event as the JSON text of a server frame."""
         return (
             f'{{"run_id":"{self.run_id}","seq":{self.seq},"type":"{self.type}",'
             f'"ts":"{self.ts}","data":{self.data_json}}}'
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """`run_id, seq, type, ts, data`, with the data parsed."""
+        """Return `run_id, seq, type, ts, data`, with the data parsed."""
         return {"run_id": self.run_id, **self.without_run()}
 
     def without_run(self) -> dict[str, Any]:
-        """`seq, type, ts, data`: for answers that name the run once."""
+        """Return `seq, type, ts, data`: for answers that have the run's id once."""
         return {
             "seq": self.seq,
             "type": self.type,
@@ -54,10 +54,10 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some events that follow a seq, oldest first.
+    """Some events after a seq, oldest first.
 
-    `more` says that the page was full. `ended` says that the run had ended before the rows were
-    read, so that a page without more is the last one.
+    `more`: the page was full. `ended`: the run had ended before the rows were read, so a page
+    without `more` is the last one.
     """
 
     events: tuple[StoredEvent, ...]
@@ -66,11 +66,11 @@ class Page:
 
 
 class RunNotFound(LookupError):
-    """There is no such run, or it has been deleted."""
+    """The run does not exist, or it has been deleted."""
 
 
 def timestamp(moment: datetime | str) -> str:
-    """A row's time as events carry it. SQLite's drivers give text without a zone, in UTC."""
+    """Return a row's time for events. SQLite's drivers give text without a zone, in UTC."""
     if isinstance(moment, str):
         moment = datetime.fromisoformat(moment)
     if moment.tzinfo is not None:
@@ -81,7 +81,7 @@ def timestamp(moment: datetime | str) -> str:
 def stored_events(
     run_id: str, rows: Iterable[tuple[int, str, str, datetime | str]]
 ) -> tuple[StoredEvent, ...]:
-    """Events of one run from rows of (seq, type, data, created_at)."""
+    """Return events of one run from rows of (seq, type, data, created_at)."""
     return tuple(
         StoredEvent(run_id, seq, kind, timestamp(created_at), data)
         for seq, kind, data, created_at in rows
@@ -89,10 +89,10 @@ def stored_events(
 
 
 def read_events(run_id: str, *, after: int = 0, limit: int = 500) -> list[dict[str, Any]]:
-    """Up to `limit` events with a seq above `after`, oldest first: `seq, type, ts, data`.
+    """Return up to `limit` events with a seq above `after`, oldest first: `seq, type, ts, data`.
 
-    Fewer if they are long: the last one is that which reaches `READ_BYTES`. A run that is not
-    there has no events. Raises `ValueError` for numbers below 0 or too large.
+    Fewer if they are long: the list ends with the event that reaches `READ_BYTES`. An unknown run
+    has no events. Raises `ValueError` for numbers below 0 or too large.
     """
     check_position(after)
     if limit < 1:
@@ -112,6 +112,6 @@ def read_events(run_id: str, *, after: int = 0, limit: int = 500) -> list[dict[s
 
 
 def check_position(after: int) -> None:
-    """Refuse a seq that no database could hold."""
+    """Raise `ValueError` for a seq that is not valid in the database."""
     if not 0 <= after <= MAX_SEQ:
         raise ValueError(f"after is {after}: give the last seq you have, 0 for the beginning.")

@@ -1,4 +1,4 @@
-"""Finding the declared event types."""
+"""Find the declared event types."""
 
 from __future__ import annotations
 

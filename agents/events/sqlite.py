@@ -14,11 +14,11 @@ from agents.events.source import PAGE_BYTES, PAGE_EVENTS
 from agents.states import ENDED_RUNS
 
 POLL_SECONDS = 0.03
-"""One look costs about 5 µs; a watcher sees an event after 15 ms on average."""
+"""A check takes about 5 µs; a watcher sees an event after 15 ms on average."""
 
 
 class SqliteSource:
-    """A read-only connection that asks for the file's data version."""
+    """A read-only connection that polls the file's data version."""
 
     errors: tuple[type[Exception], ...] = (sqlite3.OperationalError,)
 
@@ -57,7 +57,7 @@ class SqliteSource:
         self._interrupted.set()
 
     def read_page(self, run_id: str, after: int) -> Page | None:
-        # The status first: when it says that the run had ended, the rows read later are complete.
+        # The status first: if the run has ended by then, the rows read later are complete.
         status = self._execute("SELECT status FROM agents_run WHERE id = ?", run_id).fetchone()
         if status is None:
             return None
@@ -79,7 +79,7 @@ class SqliteSource:
         return Page(stored_events(run_id, rows), more, status[0] in ENDED_RUNS)
 
     def _runs_with_news(self, watched: Collection[str]) -> Collection[str]:
-        # Before the rows: a commit between the two is looked at once more.
+        # Before the rows: a commit in between is then found by the next check.
         version = self._read_data_version()
         if version == self._data_version:
             return ()

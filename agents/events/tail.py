@@ -1,8 +1,8 @@
-"""Following runs live: one thread and one connection for all watchers of a process.
+"""Follow runs live: one thread and one connection for all watchers of a process.
 
-The thread runs while somebody watches. It learns from its source which runs have news and wakes
-their watchers, who then ask it for pages. So a slow watcher holds one page and no queue, and
-watchers of the same run at the same place share one read.
+The thread runs while there are watchers. Its source returns the runs with news. The thread wakes
+their watchers, which then request pages. So a slow watcher holds one page and no queue, and
+watchers of the same run at the same position share one read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from agents.events.sqlite import SqliteSource
 from agents.kernel.lazy_modules import lazy_modules
 
 with lazy_modules:
-    # psycopg costs 50 ms, for nothing on SQLite.
+    # Importing psycopg takes 50 ms, which SQLite does not need.
     from agents.events import postgres
 
 
@@ -34,11 +34,11 @@ log = logging.getLogger(__name__)
 RECONNECT_SECONDS = 1.0
 
 _RUN_ID = re.compile("[0-9a-z]{1,26}")
-_Request = tuple[str, int]  # a run and the seq after which its page begins
+_Request = tuple[str, int]  # a run and the seq before its page
 
 
 class _Watcher:
-    """Somebody who follows one run in one event loop."""
+    """A watcher of one run in one event loop."""
 
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
@@ -52,7 +52,7 @@ class Tail:
     def __init__(self, make_source: Callable[[], EventSource]) -> None:
         self._make_source = make_source
         self._lock = threading.Lock()
-        # All of these are guarded by the lock.
+        # The lock guards all of these.
         self._source: EventSource | None = None
         self._watchers: dict[str, set[_Watcher]] = defaultdict(set)
         self._requests: dict[_Request, list[asyncio.Future[Page | None]]] = defaultdict(list)
@@ -60,20 +60,20 @@ class Tail:
     async def follow(
         self, run_id: str, *, after: int = 0, until_end: bool = True
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """`follow_stored` with each event as a dictionary `run_id, seq, type, ts, data`."""
+        """Yield the events of `follow_stored` as dictionaries `run_id, seq, type, ts, data`."""
         async for event in self.follow_stored(run_id, after=after, until_end=until_end):
             yield event.as_dict()
 
     async def follow_stored(
         self, run_id: str, *, after: int = 0, until_end: bool = True
     ) -> AsyncGenerator[StoredEvent, None]:
-        """Every event of a run with a seq above `after`, in order, and then each new one.
+        """Yield every event of a run with a seq above `after`, in order, and then each new one.
 
-        Ends after the last event of a run that has ended, unless `until_end` is False: a failed
-        run may be resumed. Lost connections are opened again and cost nothing but time. Close the
-        generator (`contextlib.aclosing`) when you leave it early.
+        Ends after the last event of a run that has ended, unless `until_end` is False: a failed run
+        may be resumed. Lost connections are opened again, and no event is lost. Close the generator
+        (`contextlib.aclosing`) when you leave it early.
 
-        Raises `RunNotFound`, also when the run is deleted meanwhile, and `ValueError` for an
+        Raises `RunNotFound`, also if the run is deleted during this time, and `ValueError` for an
         impossible `after`.
         """
         check_position(after)
@@ -83,7 +83,7 @@ class Tail:
         self._enter(watcher)
         try:
             while True:
-                # Before the read: what is committed after it sets the flag again.
+                # Before the read: a later commit sets the flag again.
                 watcher.news.clear()
                 page = await self._read(run_id, after)
                 for event in page.events:
@@ -99,13 +99,13 @@ class Tail:
 
     @property
     def is_running(self) -> bool:
-        """Whether somebody watches, so that the thread and its connection are there."""
+        """Return whether the thread and its connection exist, which they do for watchers."""
         with self._lock:
             return self._source is not None
 
     @property
     def watching(self) -> int:
-        """How many streams and sockets follow a run through it now."""
+        """Return how many streams and sockets follow a run through it now."""
         with self._lock:
             return sum(len(watchers) for watchers in self._watchers.values())
 
@@ -136,7 +136,7 @@ class Tail:
             raise RunNotFound(f"There is no run {run_id!r}.")
         return page
 
-    # From here on: the thread's side.
+    # The methods below run in the thread.
 
     def _run(self, source: EventSource) -> None:
         following: EventSource | None = source
@@ -144,20 +144,23 @@ class Tail:
             following = self._serve(following)
 
     def _serve(self, source: EventSource) -> EventSource | None:
-        """Serve until nobody watches, or until the connection is lost: then return a new one."""
+        """Serve until there are no watchers, or until the connection is lost.
+
+        Return a new source in the second case, else None.
+        """
         try:
             return self._serve_open(source)
         except BaseException as error:
             self._fail(error)
             raise
         finally:
-            # Nobody can reach it by now: interrupting a closed source would be an error.
+            # No other thread can reach it any more: a closed source must not be interrupted.
             source.close()
 
     def _serve_open(self, source: EventSource) -> EventSource | None:
         try:
             source.open()
-            # What was committed while there was no connection.
+            # For commits during the time without a connection.
             self._wake(self._watched_runs())
             while not self._stop_if_unwatched():
                 self._answer_requests(source)
@@ -174,20 +177,20 @@ class Tail:
         with self._lock:
             if self._watchers:
                 return False
-            # Requests that are left belong to watchers that were cancelled.
+            # The remaining requests belong to watchers that were cancelled.
             self._requests.clear()
             self._source = None
             return True
 
     def _fail(self, error: BaseException) -> None:
-        """Let every watcher know that the thread has died of something it has no answer to."""
+        """Notify every watcher of an unexpected error in the thread."""
         with self._lock:
             self._source = None
             answers = [answer for waiting in self._requests.values() for answer in waiting]
             self._requests.clear()
         for answer in answers:
             _call_in(answer.get_loop(), _answer, answer, error)
-        # Those that ask for nothing just now do so, which starts another thread.
+        # Watchers without a request make one now, which starts a new thread.
         self._wake(self._watched_runs())
 
     def _watched_runs(self) -> list[str]:
@@ -200,7 +203,7 @@ class Tail:
                 request = next(iter(self._requests), None)
             if request is None:
                 return
-            # It is taken off only when it is answered: a lost connection leaves it for the next.
+            # It is removed only after its answer: a lost connection leaves it for the next one.
             page = source.read_page(*request)
             with self._lock:
                 answers = self._requests.pop(request)
@@ -234,12 +237,12 @@ def _answer(answer: asyncio.Future[Page | None], outcome: Page | BaseException |
 
 
 def source_of_default_database() -> EventSource:
-    """A source for Django's `default` database."""
+    """Return a source for Django's `default` database."""
     if connection.vendor == "sqlite":
         return SqliteSource(str(connection.settings_dict["NAME"]))
     if connection.vendor == "postgresql":
         parameters = connection.get_connection_params()
-        # These belong to Django's own cursors.
+        # Options of Django's own cursors.
         return postgres.PostgresSource(
             {
                 name: value

@@ -1,4 +1,4 @@
-"""Following a run together with all that it delegates to, as one stream."""
+"""Follow a run and all of its descendants, as one stream."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from agents.models import RunEvent
 MAX_POSITIONS = 200
 """Runs whose last known event a watcher can name."""
 MAX_FOLLOWED = 200
-"""Subagents under way that one watcher follows: each holds a page of its log. Of more, only what
-their parents' logs say is told."""
+"""Active subagents that one watcher follows, since each holds a page of its log.
+
+For further ones there are only the events in their parents' logs.
+"""
 _WAITING_EVENTS = 100
 _BRIEF = ("run.", "approval.", "subagent.", StepStarted.type)
 
@@ -35,13 +37,14 @@ async def follow_tree(
     may_follow: MayFollow | None = None,
     source: Tail = tail,
 ) -> AsyncGenerator[StoredEvent, None]:
-    """The events of a run and of its descendants, each run's in order and none twice.
+    """Yield the events of a run and of its descendants, each run's in order and none twice.
 
-    `positions` are the last seqs that are known, by run. With `brief`, of descendants only what
-    changes their status. A subagent's events come between the two of its parent that tell of its
-    beginning and its end. Ends as `Tail.follow_stored` does; subagents always end.
+    `positions` are the last known seqs, by run. With `brief`, descendants have only events that
+    change their status. A subagent's events are between its parent's events of its start and its
+    end. Ends as `Tail.follow_stored` does; subagents always end.
 
-    Raises `RunNotFound`, also when the run is deleted meanwhile. Close it when you leave it early.
+    Raises `RunNotFound`, also if the run is deleted during this time. Close the generator when you
+    leave it early.
     """
     tree = _Tree(run_id, positions or {}, brief, may_follow, source)
     following = asyncio.create_task(tree.follow(run_id, until_end))
@@ -50,7 +53,7 @@ async def follow_tree(
         while True:
             event = await tree.next_event(following)
             if event is None:
-                await following  # raises what ended it
+                await following  # raises the follower's error
                 return
             yield event
     finally:
@@ -83,14 +86,14 @@ class _Tree:
         return list(self._followers.values())
 
     def note_end(self, task: asyncio.Task[None]) -> None:
-        """Let whoever waits for an event look again; one that failed is the failure of all."""
+        """Wake the reader of events after a follower's end. One error ends the whole stream."""
         if not task.cancelled() and self._failure is None:
             self._failure = task.exception()
         if self._events.empty():
             self._events.put_nowait(None)
 
     async def next_event(self, following: asyncio.Task[None]) -> StoredEvent | None:
-        """None when the root's follower has ended and everything was taken."""
+        """Return the next event, or None after the end of the root's follower."""
         while not (following.done() and self._events.empty()):
             event = await self._events.get()
             if self._failure is not None:
@@ -100,7 +103,7 @@ class _Tree:
         return None
 
     async def follow(self, run_id: str, until_end: bool) -> None:
-        """Put a run's events into the queue, and let others do so for its children's."""
+        """Put a run's events into the queue, and start followers for its children."""
         after = self._positions.get(run_id, 0)
         children: list[asyncio.Task[None]] = []
         if after:
@@ -111,13 +114,13 @@ class _Tree:
             async for event in events:
                 child = _child_of(event)
                 if event.type == SubagentFinished.type and child in self._followers:
-                    # Its log is complete: what it did comes before the word that it has ended.
+                    # First all events of the child, then the event of its end.
                     await asyncio.wait([self._followers[child]])
                 if not self._brief or run_id == self._root or event.type.startswith(_BRIEF):
                     await self._events.put(event)
                 if event.type == SubagentStarted.type and (task := await self._begin(child)):
                     children.append(task)
-        # Those that were told to end when their parent did.
+        # Children that end together with their parent.
         if children:
             await asyncio.wait(children)
 
@@ -136,7 +139,7 @@ class _Tree:
         try:
             await self.follow(child, until_end=True)
         except RunNotFound:
-            return  # it was deleted: the root's follower says so of the whole
+            return  # it was deleted: the root's follower raises the error
 
 
 def _child_of(event: StoredEvent) -> str:

@@ -1,4 +1,4 @@
-"""What a capability is made of: tools, what they give back, and a segment of the prompt."""
+"""The parts of a capability: tools, their results, and a segment of the prompt."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class WaitForRuns:
-    """Instead of a result: the call goes on when these runs have ended, or after `seconds`.
+    """Returned instead of a result: the call waits until these runs end, or for `seconds`.
 
-    The run is parked meanwhile. The tool is then called again, perhaps by another process, and
-    must come to the same runs; `answer` makes the result of their reports, in the same order.
+    The run is parked. Then the tool is called again, possibly by another process, and must return
+    the same runs; `answer` makes the result from their reports, in the same order.
     """
 
     run_ids: Sequence[str]
     answer: Callable[[Sequence[SubagentReport]], ToolResult]
     seconds: float | None = None
-    """From the beginning of the call."""
+    """Seconds since the start of the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[Input]):
-    """One tool as the model sees it and as the engine runs it.
+    """One tool, for the model and for the engine.
 
     `description` is one or two sentences. `effect` decides what happens after a crash and which
-    calls run side by side. `time_limit` is the default in seconds; None means that the engine's
-    cap alone holds. Aliases in `input_model` are accepted and not advertised.
+    calls run in parallel. `time_limit` is the default in seconds; None means that only the engine's
+    limit applies. Aliases in `input_model` are accepted and not advertised.
     """
 
     name: str
@@ -51,51 +51,55 @@ class Tool(Generic[Input]):
     effect: Effect
     time_limit: float = 30.0
     asks: bool | None = None
-    """Whether a person is asked where the agent's policy says nothing. None: by its effect."""
+    """Whether a call without a matching policy rule requires approval. None: by its effect."""
     has_timeout_field: bool = True
     """Whether a field `timeout` of its input, and the agent's own limit, set the time of a call."""
     aliases: tuple[str, ...] = ()
-    """Other names by which a model may call it. They are not advertised."""
+    """Other names that are accepted from a model. They are not advertised."""
     runs_alone: bool = False
-    """Whether no other call of the turn runs beside it, although its effect is READ: it changes
-    rows of the run on which other calls depend, so the order of the calls matters."""
+    """Whether no other call of the turn runs in parallel, although its effect is READ: it changes
+    rows of the run that other calls use, so the order of the calls matters.
+    """
     is_whole: bool = False
-    """Whether the model needs all of a result, which has a limit of its own."""
+    """Whether a result must reach the model complete. The tool limits it itself."""
     outlives_driver: bool = False
-    """A call that has started goes on with another driver, as the same attempt."""
+    """Whether another driver continues a started call, as the same attempt."""
     variant: Callable[[Input], Tool[Any] | None] | None = None
-    """The tool of the same name and input model that an input means, where that is another one:
-    one whose effect is graver. None: this one."""
-    trial: Callable[[ToolContext, Input], Awaitable[Preview | ToolResult]] | None = None
-    """Shows what an input would do, and does nothing; a result says why it cannot be made.
+    """Returns the tool with the same name and input model, but a stronger effect, for an input.
 
-    Such a call waits for a person whatever the policy says, is bound to what was shown, and is
-    tried again before it is made: if anything else is shown then, it is asked anew.
+    None: this tool.
+    """
+    trial: Callable[[ToolContext, Input], Awaitable[Preview | ToolResult]] | None = None
+    """Returns a preview of a call's changes without making them, or an error result.
+
+    Such a call always requires approval, which applies to the preview. Before the call is made, it
+    is tried again; if the preview has changed, it requires a new approval.
     """
     leaves_machine: bool = False
-    """Whether its input gets to another machine, although its effect is READ."""
+    """Whether its input is sent to another machine, although its effect is READ."""
     proposes: Callable[[Input], Proposed | None] | None = None
-    """What an input proposes; None if it proposes nothing.
+    """Returns the change that an input proposes, or None.
 
-    Such a call always waits for a person, and the decision makes the change: `run` is not called.
+    A call with a proposal always requires approval, and the decision makes the change: `run` is not
+    called.
     """
 
     def proposed(self, given: Input) -> Proposed | None:
-        """Return what this input proposes."""
+        """Return the change that this input proposes, or None."""
         return None if self.proposes is None else self.proposes(given)
 
 
 @dataclass(frozen=True, slots=True)
 class PromptContext:
-    """What a prompt segment may depend on; all of it is fixed when the epoch begins."""
+    """The data for a prompt segment. It does not change within an epoch."""
 
     spec: AgentSpec
     tool_names: frozenset[str]
     now: datetime
     parts: Mapping[str, Any] = field(default_factory=dict)
-    """The content of the parts of features, by their labels: see `RunPart.prompt_content`."""
+    """The content of features' parts, by their labels: see `RunPart.prompt_content`."""
     in_own_directory: bool = False
-    """Whether /sandbox/workspace is a directory of the caller's, which subagents work in too."""
+    """Whether /sandbox/workspace is a directory of the caller, which subagents share."""
 
 
 _ALMOST_EVERYTHING = tuple(
@@ -113,21 +117,21 @@ _ALMOST_EVERYTHING = tuple(
 
 
 class Middleware(middleware.Middleware):
-    """A capability. Subclass it, give it a `name`, and override what it adds.
+    """A capability. Subclass it, give it a `name`, and override methods.
 
-    It adds tools, a segment of the prompt, and the hooks of `agents.kernel.middleware`. An
-    instance holds configuration only and is shared by all runs.
+    It adds tools, a segment of the prompt, and the hooks of `agents.kernel.middleware`. An instance
+    holds configuration only and is shared by all runs.
     """
 
     profiles: frozenset[str] = frozenset({"full"})
-    """The tool profiles that it is part of."""
+    """The tool profiles that include it."""
     tool_prefix: str = ""
-    """How the names of its tools begin if they depend on rows. No other tool begins like this."""
+    """The prefix of its tools' names if they depend on rows. Other tools must not use it."""
     tool_source: str = ""
-    """What these tools belong to, for an error message."""
+    """The source of these tools, for an error message."""
 
     def tools(self, spec: AgentSpec) -> Sequence[Tool[Any]]:
-        """Its tools for an agent. What is not configured is not offered."""
+        """Return the tools for an agent. Tools without their configuration are left out."""
         return ()
 
     def every_tool(self) -> Sequence[Tool[Any]]:
@@ -139,10 +143,10 @@ class Middleware(middleware.Middleware):
         return [tool for spec in _ALMOST_EVERYTHING for tool in self.tools(spec)]
 
     def prompt(self, context: PromptContext) -> str:
-        """Its segment of the system prompt; empty for none."""
+        """Return its segment of the system prompt; empty for none."""
         return ""
 
 
 def error(message: str, code: str = "tool_error") -> ToolResult:
-    """A result that tells the model what went wrong and what to do instead."""
+    """Return an error result. The message has the reason and an alternative, for the model."""
     return ToolResult(message, is_error=True, code=code)

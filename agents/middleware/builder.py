@@ -1,4 +1,4 @@
-"""Building agents: list_agent_parts, check_agent and create_agent, which waits for a person."""
+"""Tools that build agents: list_agent_parts, check_agent, and create_agent with approval."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agents.services.errors import Conflict, NotAllowed, ServiceError
 from agents.spec import AgentSpec
 
 with lazy_modules:
-    # Files of agents cost 40 ms, and few agents build others.
+    # Importing agents' files takes 40 ms, and few agents build others.
     from agents.agent_templates import catalogue
     from agents.services.agent_definitions import files as agent_files
 
@@ -36,7 +36,7 @@ class DefinitionInput(BaseModel):
 
 
 class BuilderMiddleware(Middleware):
-    """For agents that build agents. `known_tools` tells all tools by name, with what they do."""
+    """Tools for agents that build agents. `known_tools` returns all tools' descriptions by name."""
 
     name = "builder"
 
@@ -110,13 +110,13 @@ class BuilderMiddleware(Middleware):
         agent, plan = agent_files.carry_out_import(
             text, by=_user(owner_id), known_tools=self._known_tools().keys()
         )
-        if not plan.is_new:  # the transaction takes back what was done
+        if not plan.is_new:  # the error rolls the transaction back
             raise _taken(plan.slug)
         return {"name": agent.name, "slug": agent.slug}
 
 
 def _related(owner_id: int) -> dict[str, list[str]]:
-    """The names of rows of features that the person may give to agents, by relation."""
+    """Return the names of rows that the person may assign to agents, by relation."""
     user = _user(owner_id)
     return {relation.name: relation.offered(user) for relation in relations()}
 

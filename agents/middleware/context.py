@@ -1,6 +1,6 @@
-"""What the engine lends a tool for one call: files, a sandbox, subagents and more.
+"""The engine's services for a tool call: files, a sandbox, subagents and more.
 
-The engine implements these protocols; tools know nothing else of it.
+The engine implements these protocols, and tools use only them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class TaskOrder:
-    """One task for one subagent. `index` is its place among the tasks of its call."""
+    """One task for one subagent. `index` is its position among the tasks of its call."""
 
     index: int
     subagent: SubagentSpec
@@ -29,7 +29,7 @@ class TaskOrder:
 
 @dataclass(frozen=True, slots=True)
 class SubagentReport:
-    """A subagent's run as it is now. `text` is its answer, `error` why there is none."""
+    """The state of a subagent's run. `text` is its answer, `error` the reason without one."""
 
     run_id: str
     index: int
@@ -44,25 +44,28 @@ class Subagents(Protocol):
     """The runs that a run has delegated to. Each method raises `SubagentError` for the model."""
 
     async def start(self, orders: Sequence[TaskOrder]) -> Sequence[str]:
-        """The ids of this call's runs, which are made the first time, in the order of `orders`."""
+        """Return the ids of this call's runs, in the order of `orders`.
+
+        The first call of the method creates them.
+        """
 
     async def report(self, run_ids: Sequence[str]) -> Sequence[SubagentReport]:
-        """Of this run's own children only."""
+        """Return the states of runs, which must be children of this run."""
 
     async def cancel(self, run_id: str) -> SubagentReport:
-        """End a child and all below it; how it is afterwards."""
+        """Cancel a child and all of its descendants, and return its state."""
 
 
 class SubagentError(Exception):
-    """What was asked of subagents cannot be done. The message is for the model."""
+    """A request about subagents is impossible. The message is for the model."""
 
 
 Preview = dict[str, Any]
-"""What a trial of a call shows, as JSON. Its `digest` is the same for the same outcome."""
+"""The preview of a call by a trial, as JSON. Equal outcomes have the same `digest`."""
 
 
 class ToolContext(Protocol):
-    """What the engine lends a tool for one call."""
+    """The engine's services for a tool call."""
 
     run_id: str
     thread_id: str
@@ -74,33 +77,36 @@ class ToolContext(Protocol):
     """Seconds that the call may take, by its input, the agent's setting or the tool's default."""
 
     def part(self, kind: type[Part]) -> Part:
-        """What a feature has for the run: its subclass of `RunPart`."""
+        """Return a feature's part of the run: its subclass of `RunPart`."""
 
     def state(self, kind: type[T]) -> T:
-        """What the feature's middleware keeps while one driver has the run: its `run.state`."""
+        """Return the state of a feature's middleware while one driver has the run: `run.state`."""
 
     @property
     def subagents(self) -> Subagents: ...
 
     @property
     def approved(self) -> Preview | None:
-        """What a person was shown of this call, approved, and still holds; None without trial."""
+        """The approved preview of this call, which is still correct; None without trial."""
 
     def files(self) -> FileBackend:
-        """The thread's files. Opening and using them blocks: only within `in_thread`."""
+        """Return the thread's files. Opening and using them blocks: only within `in_thread`."""
 
     def sandbox(self, timeout: float) -> BaseSandbox:
-        """A sandbox over the thread's workspace. Raises `SandboxUnavailable`."""
+        """Return a sandbox over the thread's workspace. Raises `SandboxUnavailable`."""
 
     def workspace(self) -> Workspace:
-        """The directories of the thread. Blocks: only within `in_thread`. Raises `SandboxError`."""
+        """Return the thread's directories. Blocks: only within `in_thread`.
+
+        Raises `SandboxError`.
+        """
 
     async def takes_images(self) -> bool:
-        """Whether the run's model can look at pictures."""
+        """Return whether the run's model accepts images."""
 
     @property
     def marker(self) -> str:
-        """The token by which what this run started can be found and killed."""
+        """A token by which the processes of this run can be found and killed."""
 
     async def in_thread(
         self,
@@ -108,14 +114,14 @@ class ToolContext(Protocol):
         *arguments: Any,
         on_cancel: Callable[[], None] | None = None,
     ) -> T:
-        """Run blocking code on a thread of its own.
+        """Run blocking code in its own thread.
 
-        When the call is cancelled `on_cancel` is called, which should make the code return, and
-        the call ends when it has: nothing goes on behind the engine's back.
+        When the call is cancelled, `on_cancel` is called, which should make the code return. The
+        call ends after the code, so no thread continues unnoticed.
         """
 
     async def in_database(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run a function that queries the database, in a short transaction."""
 
     def progress(self, text: str) -> None:
-        """Show watchers more output of a call that is still running. Safe from any thread."""
+        """Show more output of a running call to watchers. May be called from any thread."""

@@ -26,7 +26,7 @@ def decide(request_id: str, answer: DecisionRequest, *, by: AbstractBaseUser) ->
 def decide_all(answers: Mapping[str, DecisionRequest], *, by: AbstractBaseUser) -> None:
     """Record several decisions. Raise the error of `decide`, before any is recorded.
 
-    Somebody else can decide one of the requests at the same moment. The decisions recorded before
+    Another person can decide one of the requests at the same moment. The decisions recorded before
     that one are kept then.
     """
     for request_id, answer in answers.items():

@@ -1,4 +1,4 @@
-"""Running commands and Python in the sandbox."""
+"""Tools that run commands and Python in the sandbox."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ class ExecuteInSandboxInput(BaseModel):
 
 
 async def _run(context: ToolContext, source: str, *, python: bool) -> ExecutionResult:
-    """Run in the thread's sandbox; a cancelled call kills the command and waits for its death."""
+    """Run code in the thread's sandbox.
+
+    A cancelled call kills the command and waits for its end.
+    """
     cancel = Cancellation()
 
     def blocking() -> ExecutionResult:
@@ -84,7 +87,7 @@ def _as_result(context: ToolContext, result: ExecutionResult) -> ToolResult:
             content["note"] = f"Commands do not see {mount.root}: use read_file."
     return ToolResult(
         content,
-        # A command that ran and failed is an answer; only one that was stopped is an error.
+        # A failed command is a result; only a command that was stopped is an error.
         is_error=result.timed_out,
         code="timeout" if result.timed_out else "",
         events=connection_events(context.call_id, result),
@@ -106,7 +109,7 @@ async def execute_python(context: ToolContext, given: ExecutePythonInput) -> Too
 
 
 async def execute_in_sandbox(context: ToolContext, given: ExecuteInSandboxInput) -> ToolResult:
-    """One combined output, as a terminal shows it."""
+    """Return stdout and stderr as one text."""
     try:
         result = await _run(context, given.command, python=False)
     except SandboxError as problem:
@@ -118,7 +121,7 @@ async def execute_in_sandbox(context: ToolContext, given: ExecuteInSandboxInput)
         output += f"\n[exit code {result.exit_code}]"
     return ToolResult(
         output.strip("\n") or "[no output]",
-        # A command that ran and failed is an answer; only one that was stopped is an error.
+        # A failed command is a result; only a command that was stopped is an error.
         is_error=result.timed_out,
         code="timeout" if result.timed_out else "",
         events=connection_events(context.call_id, result),
@@ -128,7 +131,7 @@ async def execute_in_sandbox(context: ToolContext, given: ExecuteInSandboxInput)
 class ExecutionMiddleware(Middleware):
     """`execute` and `execute_python`; for the sandbox-only profile `execute_in_sandbox`.
 
-    Without a sandbox there are no such tools: nothing runs bare.
+    Without a sandbox there are no such tools: commands never run outside one.
     """
 
     name = "execution"
@@ -193,7 +196,7 @@ class ExecutionMiddleware(Middleware):
 
 
 def _toolbox(context: PromptContext) -> str:
-    """What Python can import. Nothing is promised of a toolbox that this host does not have."""
+    """Return the names of Python packages. Empty if this host does not have the toolbox."""
     if not context.spec.toolbox:
         return ""
     try:

@@ -1,7 +1,7 @@
-"""Files: ls, read_file, write_file, edit_file, glob and grep over the thread's backend.
+"""File tools: ls, read_file, write_file, edit_file, glob and grep over the thread's backend.
 
-They also see the mounts of features (`agents.kernel.mounts`). What would write there is a proposal:
-it waits for a person, and the decision makes the change.
+They also have access to the mounts of features (`agents.kernel.mounts`). A write to a mount is a
+proposal: it requires approval, and the decision makes the change.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class GrepInput(BaseModel):
 
 
 async def _call(context: ToolContext, method: str, *arguments: Any) -> ToolResult:
-    """A backend's method on a thread; `{"error": …}` is the tool's failure.
+    """Call a backend's method in a thread. `{"error": …}` becomes an error result.
 
-    What keeps the workspace itself from being opened is a failure too, with its own words.
+    If the workspace cannot be opened, the result is an error too.
     """
 
     def blocking() -> dict[str, Any]:
@@ -102,10 +102,10 @@ async def grep(context: ToolContext, given: GrepInput) -> ToolResult:
 
 
 def mounted(path: str, cwd: str) -> tuple[Mount, str] | None:
-    """The mount that `path` is in for the file tools, and the path there; None for other files.
+    """Return the mount that contains `path` and the path in it; None for other files.
 
-    The backend resolves paths in the same way, so that no spelling passes here and arrives there.
-    What it refuses is None as well: the call fails by itself.
+    The backend resolves paths in the same way, so no spelling can bypass the mount. A path that it
+    refuses is None as well: the call fails later.
     """
     try:
         return mount_at(normalise(path, cwd))
@@ -151,12 +151,12 @@ READ_ONLY_LAYOUT = """\
 
 
 def layout(spec: AgentSpec) -> str:
-    """The directories as the prompt describes them."""
+    """Return the directories, for the prompt."""
     return READ_ONLY_LAYOUT if spec.read_only else LAYOUT
 
 
 class FilesystemMiddleware(Middleware):
-    """The six file tools. With a sandbox they see the same paths as commands do."""
+    """The six file tools. With a sandbox their paths are the same as those of commands."""
 
     name = "filesystem"
 

@@ -1,4 +1,4 @@
-"""Which fields of an input a tool looks at: the others are ignored when it runs."""
+"""The fields of an input that a tool reads: it ignores all others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import AliasChoices, BaseModel
 
 
 def input_names(model: type[BaseModel]) -> frozenset[str] | None:
-    """The names by which `model` takes its fields; None where it takes any."""
+    """Return the names of the fields that `model` accepts, or None if it accepts any."""
     return _names(model)
 
 
@@ -23,7 +23,7 @@ def _names(model: Hashable) -> frozenset[str] | None:
 
 
 def same_field(model: type[BaseModel]) -> tuple[frozenset[str], ...]:
-    """Return the names of each field of `model`; the names of one field mean the same."""
+    """Return the names of each field of `model`; all names in a set are the same field."""
     return _groups(model)
 
 

@@ -1,4 +1,4 @@
-"""Whether an input fits its tool: the model's, and what a person makes of it."""
+"""Check inputs of tools: those of the model, and those edited by a person."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agents.spec import AgentSpec
 
 
 def checked_input(toolset: Toolset, name: str, raw_input: Any) -> tuple[Tool[Any], BaseModel] | str:
-    """The tool and its checked input, or what is wrong, as the model should read it."""
+    """Return the tool and its checked input, or the error message for the model."""
     tool = toolset.tools.get(name)
     if tool is None:
         known = ", ".join(toolset.tools)
@@ -75,7 +75,7 @@ def edited_input_problem(
 def with_changes(
     spec: AgentSpec, name: str, before: Mapping[str, Any], changes: Mapping[str, Any], run: Run
 ) -> dict[str, Any]:
-    """Return the input `before` with the fields of `changes`, whichever of its names a field has.
+    """Return the input `before` with the fields of `changes`. A field may have several names.
 
     Raises `ToolkitMissing`.
     """

@@ -1,4 +1,4 @@
-"""What a command's network is to the model and to the run: a sentence, lines, events."""
+"""The network of commands: a sentence for the prompt, lines for the model, events for the run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _THROUGH = "through the HTTP proxy that the environment variables name"
 
 
 def network_sentence(spec: AgentSpec) -> str:
-    """For the prompt: what commands can reach."""
+    """Return a sentence about the reachable network, for the prompt."""
     if spec.network == "full":
         return f"Commands reach public internet addresses {_THROUGH}, and nothing else."
     if spec.network == "none" or not spec.allowed_hosts:
@@ -27,7 +27,7 @@ def network_sentence(spec: AgentSpec) -> str:
 
 
 def with_refusals(result: ExecutionResult) -> ExecutionResult:
-    """The result with a line for the model in its stderr for each destination refused."""
+    """Return the result with a line in its stderr for each refused destination, for the model."""
     refused = [row for row in result.connections if not row.allowed]
     if not refused:
         return result
@@ -46,5 +46,5 @@ def with_refusals(result: ExecutionResult) -> ExecutionResult:
 
 
 def connection_events(call_id: str, result: ExecutionResult) -> list[EventDraft]:
-    """One event for each destination of a command; connections that were alike are counted."""
+    """Return one event for each destination of a command; equal connections are counted."""
     return [SandboxConnection(call_id=call_id, **asdict(row)) for row in result.connections]

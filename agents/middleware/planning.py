@@ -1,4 +1,4 @@
-"""Planning: a to-do list that the agent writes and people watch."""
+"""Planning: a to-do list that the agent writes and people can watch."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class WriteTodosInput(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> Any:
-        # Only the first form is shown to the model.
+        # The model sees only the first form.
         schema = handler.resolve_ref_schema(handler(core_schema))
         schema["properties"] = {"todos": schema["properties"]["todos"]}
         schema["required"] = ["todos"]
@@ -64,7 +64,7 @@ class ReadTodosInput(BaseModel):
 
 
 async def write_todos(context: ToolContext, given: WriteTodosInput) -> ToolResult:
-    """Replace the list, or change it by the older form. Stored together with the result."""
+    """Replace the list, or change it with the older form. It is stored together with the result."""
     try:
         if given.todos is not None:
             drafts = [TodoDraft(**todo.model_dump()) for todo in given.todos]
@@ -111,7 +111,8 @@ class PlanningMiddleware(Middleware):
     profiles = frozenset({"full", "sandbox_only"})
 
     def tools(self, spec: AgentSpec) -> list[Tool[Any]]:
-        # Both only touch rows that commit with the result, so both may run again after a crash.
+        # READ, since both only use rows that commit with the result, and can run again after a
+        # crash.
         tools: list[Tool[Any]] = [
             Tool(
                 "write_todos",

@@ -1,4 +1,4 @@
-"""Which capabilities there are, in which order, and what they come to for one agent."""
+"""All capabilities, their order, and the tools and prompt of one agent."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BUILT_IN: tuple[tuple[int, Middleware], ...] = (
     (1100, SubagentsMiddleware()),
     (1200, RegisteredMiddleware()),
 )
-"""Each with its place among the features, as `FeatureConfig.order`."""
+"""Each with its position among the features, as `FeatureConfig.order`."""
 
 
 @lru_cache(maxsize=1)
@@ -64,7 +64,7 @@ RESULTS_IN_ANSWER = "- Put your results into your answer, and say where you foun
 
 @dataclass(frozen=True)
 class Toolset:
-    """The tools of one agent by name, in the order in which the model sees them."""
+    """The tools of one agent by name, in the order of their definitions for the model."""
 
     tools: dict[str, Tool[Any]]
     middleware: tuple[Middleware, ...]
@@ -74,12 +74,12 @@ class Toolset:
         return {alias: name for name, tool in self.tools.items() for alias in tool.aliases}
 
     def name_of(self, called: str) -> str:
-        """The name of the tool that a model calls `called`, which may be unknown."""
+        """Return the name of the tool that a model calls `called`; unknown names do not change."""
         return self._aliases.get(called, called)
 
     @cached_property
     def wire(self) -> tuple[Block, ...]:
-        """The tools as they go to the model. Shared by all that ask: not to be changed."""
+        """The tools' definitions for the model. All callers share them: do not change them."""
         return tuple(
             {
                 "name": tool.name,
@@ -99,11 +99,13 @@ class Toolset:
         says_form: bool = True,
         in_own_directory: bool = False,
     ) -> str:
-        """The whole system prompt. `now` is in the thread's time zone; only its date is used.
+        """Return the whole system prompt.
 
-        `values` are those of the variables in the agent's own prompt. Without `says_form` the
-        provider is asked for `spec.output_schema` in another way. `parts` and
-        `in_own_directory` are as in `PromptContext`.
+        `now` is in the thread's time zone; only its date is used.
+
+        `values` are those of the variables in the agent's own prompt. `says_form` is False if the
+        provider gets `spec.output_schema` in another way. `parts` and `in_own_directory` are as in
+        `PromptContext`.
         """
         context = PromptContext(
             spec=spec,
@@ -130,12 +132,12 @@ def _toolset(spec_json: str, has_left_out: bool) -> Toolset:
 
 
 def toolset_for(spec: AgentSpec, *, has_left_out: bool = False) -> Toolset:
-    """`build_toolset`, remembered: every turn asks for it."""
+    """Return the cached result of `build_toolset`, since each turn needs it."""
     return _toolset(spec.model_dump_json(), has_left_out)
 
 
 class ToolkitMissing(Exception):
-    """A run has tools of a Python program, and this process is not that program."""
+    """The run has tools of a Python program that does not run in this process."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -145,7 +147,7 @@ class ToolkitMissing(Exception):
 
 
 def toolset_of(run: Run, spec: AgentSpec, *, has_left_out: bool = False) -> Toolset:
-    """The tools of a run, with those that only this process has. Raises `ToolkitMissing`."""
+    """Return the tools of a run, with those of this process. Raises `ToolkitMissing`."""
     if not spec.toolkit:
         return toolset_for(spec, has_left_out=has_left_out)
     toolkit = toolkit_of(run, spec.toolkit)
@@ -157,9 +159,9 @@ def toolset_of(run: Run, spec: AgentSpec, *, has_left_out: bool = False) -> Tool
 def build_toolset(
     spec: AgentSpec, *, has_left_out: bool = False, more: Sequence[Middleware] = ()
 ) -> Toolset:
-    """The tools that this agent has: those of its profile, narrowed to `spec.tools`.
+    """Return the agent's tools: those of its profile, limited to `spec.tools`.
 
-    `has_left_out`: parts of the conversation are no longer told to the model. `more` come last.
+    `has_left_out`: parts of the conversation are not sent to the model any more. `more` come last.
     """
     offered = installed_middleware()
     if has_left_out:
@@ -177,14 +179,15 @@ def build_toolset(
 
 
 def _known_tools() -> Mapping[str, str]:
-    """`known_tools`, for a capability that is made before it is defined."""
+    """Return `known_tools`, for a capability that is created before its definition."""
     return known_tools()
 
 
 def known_tools() -> Mapping[str, str]:
-    """Every tool that some agent could have, with its description for the model.
+    """Return every tool that an agent can have, with its description for the model.
 
-    Vel's own, and those of `VEL["TOOLS"]`. Raises `ImproperlyConfigured` for a wrong setting.
+    These are Vel's own, and those of `VEL["TOOLS"]`. Raises `ImproperlyConfigured` for a wrong
+    setting.
     """
     registered = {name: tool.description for name, tool in registered_tools().items()}
     return {**registered, **built_in_tools()}
@@ -192,14 +195,14 @@ def known_tools() -> Mapping[str, str]:
 
 @lru_cache(maxsize=1)
 def built_in_tools() -> Mapping[str, str]:
-    """Those that Vel brings along: no other may have the name of one of them."""
+    """Return Vel's own tools. Other tools must not have their names."""
     offered = (*installed_middleware(), TranscriptMiddleware())
     found = {tool.name: tool.description for item in offered for tool in item.every_tool()}
     return found
 
 
 def known_tool_names() -> frozenset[str]:
-    """The names of `known_tools`, for checking what people write into an agent."""
+    """Return the names of `known_tools`, for checks of agents' definitions."""
     return frozenset(known_tools())
 
 

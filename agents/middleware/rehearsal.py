@@ -1,4 +1,4 @@
-"""What another policy would have said about the calls that an agent has made."""
+"""Apply another policy to the calls that an agent has made."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from agents.spec import Action, AgentSpec
 MAX_DAYS = 365
 MAX_CALLS = 20_000
 MAX_CHARACTERS = 20_000_000
-"""Of the inputs of all calls that are looked at."""
+"""Limit for the inputs of all calls that are read."""
 EXAMPLES = 50
 CHUNK = 500
-"""Calls that are in memory at once: an input may be large."""
+"""Calls in memory at the same time, since an input may be large."""
 SHORT_INPUT = 200
 
 Counts = dict[Action, int]
@@ -38,7 +38,7 @@ Counts = dict[Action, int]
 
 @dataclass(frozen=True, slots=True)
 class ToolCounts:
-    """How many calls of one tool each policy allows, asks about and denies."""
+    """The number of calls of one tool that each policy allows, asks about and denies."""
 
     before: Counts
     after: Counts
@@ -47,9 +47,9 @@ class ToolCounts:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A call whose verdict changes. `source` is what decides it after, as in `rule 2`.
+    """A call whose verdict changes. `source` is the reason of the new verdict, as `rule 2`.
 
-    `input` is the beginning of its JSON, as the agent wrote it: not made safe for a page.
+    `input` is the start of its JSON, as the agent wrote it. It is not escaped for a page.
     """
 
     run_id: str
@@ -64,10 +64,10 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """`cut`: there were more calls than were looked at, which are the newest.
+    """The result. `cut`: there are older calls that were not read.
 
-    `left_out` had an input that the tool does not take, so that no policy was asked. `hidden` of
-    the changed calls are in runs that the person may not read.
+    `left_out` counts calls with an invalid input, to which no policy applies. `hidden` counts
+    changed calls in runs that the person may not read.
     """
 
     days: int
@@ -98,11 +98,11 @@ def rehearse(
     limit: int = MAX_CALLS,
     readable: QuerySet[Run] | None = None,
 ) -> Rehearsal:
-    """The verdicts of the agent's policy now beside those of `spec`, call by call.
+    """Compare the verdicts of the agent's present policy with those of `spec`, call by call.
 
-    Over the newest `limit` calls of the agent's runs of the last `days`. Grants are left aside:
-    with one, a call that would ask runs. Examples come from the runs `readable` only (None: all).
-    Raises `InvalidRequest` for a policy that could not be saved.
+    It reads the newest `limit` calls of the agent's runs in the last `days`. Grants are ignored:
+    with one, a call that requires approval would run. Examples are only from the runs `readable`
+    (None: all). Raises `InvalidRequest` for a policy that could not be saved.
     """
     if not 1 <= days <= MAX_DAYS:
         raise InvalidRequest(f"`days` must be 1 to {MAX_DAYS}.")
@@ -132,7 +132,7 @@ def rehearse(
 
 
 def with_policy(agent: Agent, policy: dict[str, Any]) -> AgentSpec:
-    """The agent's present spec with `approval_rules` and `interrupt_on` from `policy`.
+    """Return the agent's present spec with `approval_rules` and `interrupt_on` from `policy`.
 
     Raises `InvalidRequest` as for an agent that is saved.
     """
@@ -146,7 +146,7 @@ def with_policy(agent: Agent, policy: dict[str, Any]) -> AgentSpec:
 
 
 def _newest(calls: QuerySet[ToolCall], limit: int) -> tuple[list[int], bool]:
-    """The calls to look at, and whether there are more."""
+    """Return the ids of the calls to read, and whether there are more."""
     ids: list[int] = []
     left = MAX_CHARACTERS
     for call_id, size in calls.values_list("id", Length("input"))[: limit + 1]:
@@ -201,10 +201,10 @@ def _zero() -> Counts:
 def _verdict(
     spec: AgentSpec, toolset: Toolset, row: Mapping[str, Any], given: Any
 ) -> Verdict | None:
-    """What `spec` says; None for what never comes as far as a policy."""
+    """Return the verdict of `spec`, or None for a call with an invalid input."""
     tool = toolset.tools.get(row["tool"])
     if tool is None:
-        # It had the tool when it made the call.
+        # The agent does not have the tool any more.
         kinds = (kind for kind in proposal_kinds().values() if kind.rule == row["tool"])
         return judge(spec, row["tool"], row["effect"], given, proposes=next(kinds, None))
     checked = checked_input(toolset, tool.name, given)

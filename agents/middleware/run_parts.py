@@ -1,8 +1,8 @@
-"""What features have for each run while a driver has it: `run_parts.RUN_PARTS` of a feature.
+"""A feature's state for each run while a driver has it: `run_parts.RUN_PARTS` of a feature.
 
-A part settles what it needs once, when its run begins, and is loaded from rows by each driver that
-takes up the run. The engine asks it what belongs in the prompt, which calls it refuses, which
-directories the sandbox has, and what a subagent inherits.
+A part is defined once, when its run starts, and each later driver of the run loads it from rows.
+The engine uses it for the content of the prompt, refused calls, directories of the sandbox, and the
+state that a subagent inherits.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from agents.policy import Verdict
 from agents.spec import AgentSpec, SubagentSpec
 
 Read = Callable[..., Any]
-"""Call a function that queries the database, from a thread of a tool, and return its result."""
+"""Calls a function that queries the database, from a thread of a tool, and returns its result."""
 
 
 Known = Callable[[], Collection[str]]
-"""Return the names of all tools that some agent can have, and of those of the run."""
+"""Returns the names of all tools that some agent can have, and of those of the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What the beginning of a run says: events, and a note beside the person's message."""
+    """The start of a run: events, and a note next to the person's message."""
 
     events: Sequence[EventDraft] = ()
     note: str = ""
@@ -53,19 +53,19 @@ class FinishedCall:
 
 @dataclass(frozen=True, slots=True)
 class Inherited:
-    """What a subagent's run begins with, because its parent has it."""
+    """The state that a subagent's run gets from its parent."""
 
     write: Callable[[Run, str], None]
-    """Write rows for the new run, which a call with this id has started, in its transaction."""
+    """Writes rows for the new run, which a call with this id has started, in its transaction."""
     note: str = ""
-    """What the model reads beside the task."""
+    """A note for the model next to the task."""
 
 
 class RunPart:
-    """The base class. A method that a class does not override says nothing."""
+    """The base class. The default methods have no effect."""
 
     label: ClassVar[str] = ""
-    """The key of what it puts into a prompt."""
+    """The key of its content in a prompt."""
     area: ClassVar[str] = ""
     """The read-only area of the sandbox in which its directory is: a field of `Workspace`."""
     prompt_is_old: bool = False
@@ -73,44 +73,47 @@ class RunPart:
 
     @classmethod
     async def prepare(cls, worker: Any, run: Run, spec: AgentSpec) -> Any:
-        """Read what `begin` needs, outside a transaction. `worker` has `database`, `in_thread`."""
+        """Read the data that `begin` needs, outside a transaction.
+
+        `worker` has `database`, `in_thread`.
+        """
         return None
 
     @classmethod
     def begin(cls, run: Run, spec: AgentSpec, prepared: Any) -> Beginning:
-        """Settle what the run has from now on, in the transaction of the driver that begins it."""
+        """Define the part for the whole run, in the transaction that starts it."""
         return Beginning()
 
     @classmethod
     def load(cls, run: Run, spec: AgentSpec) -> RunPart:
-        """Read the rows of a run that has begun."""
+        """Load the part of a run that has started."""
         return cls()
 
     def prompt_key(self) -> Any:
-        """Return what identifies its content of the prompt, as JSON. Another one begins an epoch.
+        """Return the identity of its content in the prompt, as JSON. A change starts a new epoch.
 
-        Return None for content that begins none.
+        Return None for content that never starts a new epoch.
         """
         return None
 
     def prompt_content(self) -> Any:
-        """Return what the middleware of the feature needs for its segment of the prompt."""
+        """Return the data for the prompt segment of the feature's middleware."""
         return None
 
     def must_be_told(self) -> bool:
-        """Whether a prompt of a release before 0.1.0 lacks its content."""
+        """Return whether a prompt of a release before 0.1.0 lacks its content."""
         return False
 
     def refusal(self, tool: str, tools: Sequence[str], known: Known) -> Verdict | None:
-        """Return why one of the run's `tools` cannot be used now."""
+        """Return the verdict against one of the run's `tools`, or None if it may be used now."""
         return None
 
     def tools_left(self, known: Known) -> frozenset[str] | None:
-        """Return the tools that it leaves to subagents, None for all."""
+        """Return the tools that subagents may have, or None for all."""
         return None
 
     def finished(self, call: FinishedCall) -> Callable[[], None] | None:
-        """Return what the transaction that stores the call writes, too."""
+        """Return a function for the transaction that stores the call, or None."""
         return None
 
     def directory(self, read: Read) -> Path | None:
@@ -118,11 +121,11 @@ class RunPart:
         return None
 
     def for_child(self, subagent: SubagentSpec) -> Inherited | None:
-        """Return what a subagent inherits. Raises `SubagentError`."""
+        """Return the state that a subagent inherits, or None. Raises `SubagentError`."""
         return None
 
     def reminder(self) -> str:
-        """Return what the model must still know when earlier turns are left out."""
+        """Return a reminder for the model, for conversations without their earlier turns."""
         return ""
 
 
@@ -155,7 +158,7 @@ class RunParts:
         return any(part.prompt_is_old for part in self)
 
     def prompt_keys(self) -> dict[str, Any]:
-        """Return what identifies the content of the prompt, without parts that have none."""
+        """Return the identities of the parts' content in the prompt, if they have one."""
         keys = {part.label: part.prompt_key() for part in self}
         return {label: key for label, key in keys.items() if key}
 
@@ -164,19 +167,19 @@ class RunParts:
 
 
 def load_parts(run: Run, spec: AgentSpec) -> RunParts:
-    """Read the parts of a run that has begun."""
+    """Load the parts of a run that has started."""
     return RunParts([kind.load(run, spec) for kind in run_parts()])
 
 
 async def prepare_parts(worker: Any, run: Run, spec: AgentSpec) -> Mapping[type[RunPart], Any]:
-    """Read what `begin_parts` needs."""
+    """Read the data that `begin_parts` needs."""
     return {kind: await kind.prepare(worker, run, spec) for kind in run_parts()}
 
 
 def begin_parts(
     run: Run, spec: AgentSpec, prepared: Mapping[type[RunPart], Any]
 ) -> tuple[list[EventDraft], list[str]]:
-    """Settle the parts of a run, and return their events and notes."""
+    """Define the parts of a run, and return their events and notes."""
     found = [kind.begin(run, spec, prepared.get(kind)) for kind in run_parts()]
     events = [event for beginning in found for event in beginning.events]
     return events, [beginning.note for beginning in found if beginning.note]

@@ -1,4 +1,4 @@
-"""Delegating: tasks for subagents, each a run of its own with its own context."""
+"""Delegation: tasks for subagents. Each is a separate run with its own context."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _message(task: str, context: str | None) -> str:
 def _orders(
     spec: AgentSpec, tasks: Sequence[tuple[str, str]]
 ) -> tuple[list[TaskOrder], dict[int, str]]:
-    """The orders of (name, message), and what is wrong with those that are none, by place."""
+    """Return the orders for (name, message), and the errors of invalid ones by position."""
     orders: list[TaskOrder] = []
     problems: dict[int, str] = {}
     for index, (name, message) in enumerate(tasks):
@@ -104,7 +104,7 @@ async def task(context: ToolContext, given: TaskInput) -> ToolResult | WaitForRu
 async def parallel_tasks(
     context: ToolContext, given: ParallelTasksInput
 ) -> ToolResult | WaitForRuns:
-    """Several at once. One that fails is one entry of the results; the others go on."""
+    """Give several tasks. A failed one is an entry of the results; the others continue."""
     asked = [(item.subagent, _message(item.task, item.context)) for item in given.tasks]
     orders, problems = _orders(context.spec, asked)
     collect = partial(_collected, problems, len(asked))
@@ -135,12 +135,12 @@ def _collected(
 
 
 async def spawn_subagent(context: ToolContext, given: SpawnInput) -> ToolResult:
-    """Start one and go on."""
+    """Start a subagent without waiting for it."""
     return await _spawn(context, [(given.agent, given.task)], several=False)
 
 
 async def spawn_parallel(context: ToolContext, given: SpawnParallelInput) -> ToolResult:
-    """Start several and go on."""
+    """Start several subagents without waiting for them."""
     return await _spawn(context, [(item.agent, item.task) for item in given.tasks], several=True)
 
 
@@ -183,7 +183,7 @@ async def wait_subagent(context: ToolContext, given: WaitInput) -> ToolResult | 
 
 
 async def cancel_subagent(context: ToolContext, given: CancelInput) -> ToolResult:
-    """End a subagent and all that it has started."""
+    """Cancel a subagent and all of its descendants."""
     try:
         return ToolResult(_as_data(await context.subagents.cancel(given.id)))
     except SubagentError as problem:
@@ -263,7 +263,7 @@ _READING = "- Go on without asking. You can change no file: put what you found i
 
 
 def _parents_files(context: PromptContext) -> str:
-    """Which files subagents have in common with the agent that starts them."""
+    """Return a sentence about the files that subagents share with their agent."""
     if context.spec.read_only:
         return _SEEN
     if not context.spec.sandbox:

@@ -1,4 +1,4 @@
-"""Looking up what was said before, when parts of the conversation are no longer told."""
+"""Search in the conversation when parts of it are not sent to the model any more."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def search_transcript(context: ToolContext, given: SearchTranscriptInput) 
 
 
 class TranscriptMiddleware(Middleware):
-    """`search_transcript`, for conversations that were made shorter."""
+    """`search_transcript`, for conversations that were shortened."""
 
     name = "transcript"
 

@@ -15,7 +15,7 @@ def unknown_fields(
 ) -> list[str]:
     """Return the paths of the fields in `given` that `model` does not know, such as `items.0.nmae`.
 
-    A second name of a field that is given already is unknown, too: the tool would use only one of
+    A second name of a field that is already given is unknown too: the tool would use only one of
     them. A field with the same value in `before`, the input of the model, is left out: the person
     has not changed it. An input that fails other checks of the model has no unknown fields.
     """

@@ -1,4 +1,4 @@
-"""A tool's input as the model is told of it."""
+"""Schemas of tools' inputs for the model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _schema_of(model: type[BaseModel]) -> Block:
 
 
 def _compact(node: Any, definitions: Block, *, names: bool = False) -> Any:
-    """`names`: the keys of `node` are names of properties, not words of JSON Schema."""
+    """Return a shorter schema. With `names`, the keys of `node` are names of properties."""
     if isinstance(node, list):
         return [_compact(item, definitions) for item in node]
     if not isinstance(node, dict):

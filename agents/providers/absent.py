@@ -1,4 +1,4 @@
-"""Stands in for a provider that cannot be made: the error comes with the model call.
+"""A replacement for a provider that cannot be created: the error comes with the model call.
 
 So a run finishes its open calls first, and middleware around the model call can handle the error.
 """
@@ -21,7 +21,7 @@ from agents.providers.prices import is_known, known_limits
 
 
 class AbsentConversation:
-    """Counts the bytes of its messages, and keeps none of them."""
+    """A conversation that stores only the size of its messages."""
 
     def __init__(self, head: PromptHead) -> None:
         self.size = len(head.system.encode()) + len(repr(head.tools).encode())
@@ -47,7 +47,7 @@ class AbsentProvider:
     async def stream(self, conversation: Conversation) -> AsyncGenerator[ModelEvent, None]:
         """See `Provider.stream`."""
         raise ProviderError(self._error.message, code=self._error.code)
-        yield  # makes it a generator
+        yield  # makes this function a generator
 
     async def output_format(self, model: str, schema: Block) -> str:
         """See `Provider.output_format`."""

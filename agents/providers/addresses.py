@@ -1,4 +1,4 @@
-"""The addresses of the makers' own APIs, which need a key."""
+"""The addresses of the makers' own APIs, which require a key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ OFFICIAL = {
     "openai": "https://api.openai.com/v1",
     "google": "https://generativelanguage.googleapis.com",
 }
-"""By maker."""
+"""Addresses by maker."""
 
 
 def is_official(maker: str, base_url: str) -> bool:

@@ -1,10 +1,10 @@
-"""The seam between the engine and a language model.
+"""The interface between the engine and a language model.
 
 A provider turns a `PromptHead` and an append-only list of messages into one streamed reply.
-Canonical content blocks are the Messages API's blocks (text, thinking, redacted_thinking,
-tool_use, tool_result, image); a provider with another wire format derives its own from them.
-What such a provider wants back unseen is in thinking and redacted_thinking blocks that bear its
-`origin`: see `agents.providers.thoughts`.
+Canonical content blocks are the Messages API's blocks (text, thinking, redacted_thinking, tool_use,
+tool_result, image); a provider with another wire format derives its own from them. Data that such a
+provider must get back unchanged is in thinking and redacted_thinking blocks with its `origin`: see
+`agents.providers.thoughts`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ Block = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class PromptHead:
-    """What stays byte for byte the same within an epoch of a thread.
+    """The part of the prompt that is byte-identical within an epoch of a thread.
 
-    `tools` holds `{"name", "description", "input_schema"}` dictionaries in the order in which
-    the model sees them. `thinking` and `effort` are passed on as the provider understands them;
-    None leaves them out.
+    `tools` has `{"name", "description", "input_schema"}` dictionaries in the order for the model.
+    `thinking` and `effort` are passed on in the provider's own terms; None omits them.
     """
 
     model: str
@@ -35,16 +34,16 @@ class PromptHead:
     effort: str | None = None
     temperature: float | None = None
     output_format: str = ""
-    """The form of answers as `Provider.output_format` gave it: JSON text, whose order counts."""
+    """The result of `Provider.output_format`: JSON text with a fixed order."""
     cache_key: str = ""
-    """The same for all requests of a thread, and tells nothing of it: where caches want a hint."""
+    """A constant of the thread that reveals nothing about it, for caches that accept a hint."""
 
 
 @dataclass(slots=True)
 class Usage:
-    """Tokens of one model call. `input` excludes what was read from or written to the cache.
+    """Tokens of one model call. `input` excludes tokens read from or written to the cache.
 
-    `reasoning` is how many of `output` were thoughts, where the server tells it apart.
+    `reasoning` is the part of `output` for thoughts, if the server reports it.
     """
 
     input: int = 0
@@ -60,7 +59,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class PartStarted:
-    """A content block begins. `call_id` and `tool` are set for kind `tool_input` only."""
+    """The start of a content block. `call_id` and `tool` are set for kind `tool_input` only."""
 
     index: int
     kind: PartKind
@@ -81,11 +80,10 @@ class PartDelta:
 class Reply:
     """The last event of a stream: the whole reply.
 
-    `blocks` are canonical and go back to the model unchanged (thinking blocks with their
-    signatures). `stop_reason` is the Messages API's word: end_turn, tool_use, max_tokens,
-    stop_sequence, pause_turn, refusal, model_context_window_exceeded.
-    A tool_use block whose streamed JSON did not parse has `input` {} and its id in
-    `broken_inputs`, mapped to the text that came.
+    `blocks` are canonical and are sent back to the model unchanged (thinking blocks with their
+    signatures). `stop_reason` is the Messages API's term: end_turn, tool_use, max_tokens,
+    stop_sequence, pause_turn, refusal, model_context_window_exceeded. A tool_use block whose
+    streamed JSON is invalid has `input` {}, and `broken_inputs` maps its id to the received text.
     """
 
     blocks: list[Block]
@@ -100,7 +98,7 @@ ModelEvent = PartStarted | PartDelta | Reply
 
 @dataclass(frozen=True, slots=True)
 class ModelLimits:
-    """Tokens that a model takes and gives; None where nobody knows."""
+    """Limits of a model in tokens: prompt and output; None if unknown."""
 
     context_window: int | None = None
     max_output: int | None = None
@@ -109,11 +107,11 @@ class ModelLimits:
 class ProviderError(Exception):
     """A model call failed.
 
-    `message` is the server's own, fit to be shown. `retryable` says whether the same call may
-    succeed later; `retry_after` is the server's wish in seconds. Codes: rate_limited, overloaded,
+    `message` is the server's own and may be shown. `retryable`: the same call may succeed later;
+    `retry_after` is the server's requested pause in seconds. Codes: rate_limited, overloaded,
     server_error, connection, stalled, malformed_stream (these are retryable); invalid_request,
-    authentication, permission, not_found, too_large, context_window, missing_key,
-    not_installed, unknown_provider.
+    authentication, permission, not_found, too_large, context_window, missing_key, not_installed,
+    unknown_provider.
     """
 
     def __init__(
@@ -127,55 +125,55 @@ class ProviderError(Exception):
 
 
 class Conversation(Protocol):
-    """The messages of one thread as one provider wants them on the wire.
+    """The messages of one thread in a provider's wire format.
 
-    Append-only; every block is serialised at most once, however many requests follow.
+    Append-only; every block is serialised at most once for any number of requests.
     """
 
     @property
     def size(self) -> int:
-        """Bytes of the next request, prompt and tools included: no fewer than its tokens.
+        """Bytes of the next request, including prompt and tools: at least its number of tokens.
 
-        Of a picture only so many count as no picture has tokens.
+        A picture counts at most as `MAX_IMAGE_TOKENS` bytes.
         """
 
     def append(self, role: Role, blocks_json: str) -> None:
         """Add canonical blocks: a JSON array of objects as text, not empty.
 
-        Neighbours of the same role become one message on the wire. Raises `ValueError` for text
-        that is no such array or cannot be encoded as UTF-8, and then adds nothing.
+        Adjacent messages of the same role become one message on the wire. Raises `ValueError`, and
+        adds nothing, for other text and for text that cannot be encoded as UTF-8.
         """
 
 
 class Provider(Protocol):
-    """One model API. Instances are made once per process and hold the connection pool."""
+    """One model API. Instances are created once per process and have the connection pool."""
 
     name: str
     is_scripted: bool
-    """True for the offline model: every page that shows its words says so."""
+    """True for the offline model: every page with its text shows this."""
 
     def conversation(self, head: PromptHead) -> Conversation:
-        """An empty conversation for this head."""
+        """Return an empty conversation for this head."""
 
     def stream(self, conversation: Conversation) -> AsyncGenerator[ModelEvent, None]:
-        """Make one model call. Yields parts as they come and one `Reply` at the end.
+        """Make one model call. Yields parts as they arrive and one `Reply` at the end.
 
-        Raises `ProviderError`; never retries by itself. Closing the generator (`aclosing`) drops
-        the connection at once.
+        Raises `ProviderError`; it does not retry. Closing the generator (`aclosing`) drops the
+        connection immediately.
         """
 
     async def output_format(self, model: str, schema: Block) -> str:
-        """How to ask this model itself for answers that fit `schema`, as JSON text for the head.
+        """Return the request for answers that fit `schema`, as JSON text for the head.
 
-        Empty: it cannot be asked so, and the prompt has to say it. `schema` is one that
-        `agents.structured_output` takes.
+        Empty if the model does not support it: the prompt must contain the schema then. `schema`
+        must be valid for `agents.structured_output`.
         """
 
     async def takes_images(self, model: str) -> bool:
-        """Whether this model can be shown pictures. False where nobody says so."""
+        """Return whether this model accepts pictures. False if unknown."""
 
     async def limits(self, model: str) -> ModelLimits:
-        """What the model takes, asked of the server where it tells, else from `prices.json`."""
+        """Return the model's limits, as reported by the server, else from `prices.json`."""
 
     async def close(self) -> None:
         """Release the connections of the running event loop."""

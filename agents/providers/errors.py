@@ -1,4 +1,4 @@
-"""Failures of model calls that look the same whoever serves the model."""
+"""Failures of model calls that are the same for all providers."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ from time import time
 from agents.providers.base import ProviderError
 
 MIN_SECRET = 8
-"""A shorter key is no secret: servers that need none take anything."""
+"""A shorter key is not secret: servers without authentication accept any key."""
 CONTEXT_WINDOW = re.compile(
     r"prompt is too long|context (?:limit|window|length|size)|exceed_context_size", re.IGNORECASE
 )
-"""Most servers have no error code for it; the last forms are llama.cpp's and vLLM's."""
+"""Most servers have no error code for it; the last forms are those of llama.cpp and vLLM."""
 
 
 def hide_key(error: ProviderError, api_key: str) -> None:
-    """Take the key that a server was sent out of its words, which go to logs and to watchers."""
+    """Remove the key from a server's error message, which goes to logs and watchers."""
     if len(api_key) >= MIN_SECRET and api_key in error.message:
         error.message = error.message.replace(api_key, "(key)")
         error.args = (error.message,)
 
 
 def stalled(seconds: float) -> ProviderError:
-    """Nothing came for longer than the idle time-out."""
+    """Return the error for a stream without data for longer than the idle timeout."""
     return ProviderError(
         f"the model sent nothing for {seconds:g} seconds", code="stalled", retryable=True
     )
 
 
 def connection_lost(url: str, reason: str) -> ProviderError:
-    """The connection could not be made or broke."""
+    """Return the error for a connection that failed or was lost."""
     return ProviderError(
         f"no connection to the model at {url}: {reason}", code="connection", retryable=True
     )
 
 
 def malformed(reason: str) -> ProviderError:
-    """A stream that breaks off or is not what the API sends."""
+    """Return the error for a stream that ends early or has invalid data."""
     return ProviderError(
         f"the model's stream is malformed: {reason}", code="malformed_stream", retryable=True
     )
 
 
 def endless(reason: str) -> ProviderError:
-    """An answer that is larger than any can be: asking again would bring the same."""
+    """Return the error for an answer that is too large. It is not retryable."""
     return ProviderError(f"the model's server cannot be used: {reason}", code="malformed_stream")
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds; from `retry-after-ms` or `retry-after`, which may be a date."""
+    """Return the seconds of `retry-after-ms` or `retry-after`, which may be a date."""
     try:
         if milliseconds := headers.get("retry-after-ms"):
             return max(0.0, float(milliseconds) / 1000)

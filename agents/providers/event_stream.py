@@ -1,7 +1,6 @@
-"""From the bytes of an event stream to JSON objects.
+"""Convert the bytes of an event stream to JSON objects.
 
-Our own, not the SDKs': building pydantic models for every event costs more CPU than all the rest
-of a turn.
+The SDKs would build pydantic models for every event, which takes more CPU than the rest of a turn.
 """
 
 from __future__ import annotations
@@ -13,15 +12,18 @@ from typing import Any
 from agents.providers.errors import endless, malformed
 
 MAX_EVENT_BYTES = 16 * 1024**2
-"""One event. Some servers repeat the whole reply in the last one."""
+"""Limit of one event. Some servers repeat the whole reply in the last one."""
 MAX_STREAM_BYTES = 256 * 1024**2
-"""All events of a reply. The longest ones take some tens of megabytes, most of it names."""
+"""Limit of all events of a reply.
+
+Long replies take some tens of megabytes, most of it field names.
+"""
 
 
 class EventDecoder:
-    """Server-sent events out of chunks that are cut anywhere.
+    """Server-sent events from chunks with any boundaries.
 
-    `end` is what a server may send in place of an event when it has no more; it yields nothing.
+    `end` is the text that a server may send instead of a last event; it yields nothing.
     """
 
     def __init__(self, end: bytes | None = None) -> None:
@@ -29,20 +31,20 @@ class EventDecoder:
         self._received = 0
         self._end = end
         self.ended = False
-        """Whether `end` has come."""
+        """Whether `end` was received."""
 
     def decode(self, chunk: bytes) -> Iterator[dict[str, Any]]:
-        """The JSON objects of all events that are complete by now.
+        """Yield the JSON objects of all events that are complete now.
 
-        Raises `ProviderError` (malformed_stream) for an event that is not JSON, and for one or a
-        stream that does not end.
+        Raises `ProviderError` (malformed_stream) for an event that is not JSON, and for an event or
+        a stream that is too long.
         """
         seen = max(0, len(self._rest) - 3)
         self._rest += chunk
         self._received += len(chunk)
         if self._received > MAX_STREAM_BYTES:
             raise endless(f"it sent over {MAX_STREAM_BYTES:,} bytes for one reply")
-        # Only what is new is looked at: an event may come in very many chunks.
+        # Only new bytes are searched, since an event can have very many chunks.
         if self._rest.find(b"\n\n", seen) < 0 and self._rest.find(b"\n\r\n", seen) < 0:
             if len(self._rest) > MAX_EVENT_BYTES:
                 raise endless(f"one event has over {MAX_EVENT_BYTES:,} bytes")

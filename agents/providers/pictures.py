@@ -1,4 +1,4 @@
-"""Pictures in content blocks: what they come to in tokens, and in the bytes that say nothing."""
+"""Pictures in content blocks: their tokens, and their bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from agents.providers.base import Block
 
 MAX_IMAGE_TOKENS = 5_000
-"""More than any picture costs; its bytes say nothing."""
+"""More tokens than any picture has. They do not depend on its bytes."""
 PIXELS_PER_TOKEN = 750
 
 _BASE64 = '"type":"base64"'
@@ -15,7 +15,7 @@ _DATA = re.compile(r'"data":"([A-Za-z0-9+/=]*)"')
 
 
 def image_tokens(block: Block) -> int:
-    """About what a picture costs: by its pixels where they are known, else more than any does."""
+    """Return a picture's approximate tokens, by its pixels; `MAX_IMAGE_TOKENS` if unknown."""
     source = block.get("source", {})
     width, height = source.get("width"), source.get("height")
     if not isinstance(width, int) or not isinstance(height, int):
@@ -24,9 +24,9 @@ def image_tokens(block: Block) -> int:
 
 
 def excess_bytes(blocks_json: str) -> int:
-    """How many bytes of `blocks_json` stand for fewer tokens, being pictures.
+    """Return how many bytes of pictures in `blocks_json` exceed their tokens.
 
-    What is left is still no less than its tokens.
+    The remaining bytes are still at least as many as the tokens.
     """
     if _BASE64 not in blocks_json:
         return 0

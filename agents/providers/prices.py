@@ -1,4 +1,4 @@
-"""What model calls cost and what models can take, from `prices.json`.
+"""Prices and limits of models, from `prices.json`.
 
 Prices are USD per million tokens, so tokens times price is micro-USD.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from agents.providers.base import Block, ModelLimits, Usage
 
 SCRIPTED_PREFIX = "scripted/"
-"""How the replies of the scripted provider name their model. They cost nothing."""
+"""Prefix of the model's name in replies of the scripted provider. They cost nothing."""
 
 _DATE = r"(?:[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest)?"
 _MILLION = Decimal(1_000_000)
@@ -35,7 +35,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """What the data file knows of one model. `rates` is None when its price is not known.
+    """A model's entry in the data file. `rates` is None if its price is unknown.
 
     A prompt of more than `long_prompt_tokens` is charged `long_prompt_rates`, output included.
     """
@@ -46,14 +46,14 @@ class ModelEntry:
     long_prompt_tokens: int | None
     long_prompt_rates: Rates | None
     compact_at: int | None = None
-    """Tokens at which a conversation is made shorter, where that is less than the window says."""
+    """Tokens at which a conversation is compacted, if fewer than the context window allows."""
     reasons: bool = True
 
 
 def cost(model: str, usage: Usage) -> Decimal | None:
-    """USD for one model call; `model` as its reply names it. None: the price is not known.
+    """Return the USD for one model call, or None if unknown. `model` is the reply's name of it.
 
-    Of one call, not of a sum over calls: the price may depend on the length of the prompt.
+    Do not use it for a sum over calls: the price may depend on the length of the prompt.
     """
     if model.startswith(SCRIPTED_PREFIX):
         return Decimal(0)
@@ -73,7 +73,7 @@ def cost(model: str, usage: Usage) -> Decimal | None:
 
 
 def cost_microusd(model: str, usage: Usage) -> int | None:
-    """`cost` as a whole number of millionths of a dollar."""
+    """Return `cost` as a whole number of millionths of a dollar."""
     dollars = cost(model, usage)
     if dollars is None:
         return None
@@ -81,15 +81,15 @@ def cost_microusd(model: str, usage: Usage) -> int | None:
 
 
 def dollars(microusd: int) -> str:
-    """US dollars as people write them: two decimals, more where they say something."""
+    """Return US dollars as text: two decimals, and more if they are not zero."""
     whole, rest = divmod(microusd, MICRO)
     return f"{whole}.{f'{rest:06d}'[:2]}{f'{rest:06d}'[2:].rstrip('0')}"
 
 
 def worst_cost_microusd(model: str, prompt_tokens: int, output_tokens: int) -> int | None:
-    """The most that a call of this length may cost, rounded up, or None as in `cost`.
+    """Return the maximum cost of a call of this length, rounded up, or None as in `cost`.
 
-    The prompt may be written to the cache, which costs more than reading nothing from it.
+    The prompt may be written to the cache, which costs more than uncached input.
     """
     worst = [
         cost(model, Usage(output=output_tokens, **{kind: prompt_tokens}))
@@ -100,33 +100,33 @@ def worst_cost_microusd(model: str, prompt_tokens: int, output_tokens: int) -> i
 
 
 def known_limits(model: str) -> ModelLimits:
-    """The limits in the data file; of an unknown model None."""
+    """Return the limits in the data file; None in each field for an unknown model."""
     entry = _entry(model)
     return entry.limits if entry else ModelLimits()
 
 
 def is_known(model: str) -> bool:
-    """Whether the data file has the model. All that it has can be shown pictures."""
+    """Return whether the data file has the model. All of its models accept pictures."""
     return _entry(model) is not None
 
 
 def reasons(model: str) -> bool:
-    """Whether a model thinks before it answers, as all do of which the data file says nothing."""
+    """Return whether a model thinks before it answers. True if the data file does not know it."""
     entry = _entry(model)
     return entry is None or entry.reasons
 
 
 def compact_at(model: str) -> int | None:
-    """The longest prompt that is sent to a model, in tokens, if the data file names one."""
+    """Return the longest prompt for a model in tokens, if the data file has one."""
     entry = _entry(model)
     return entry.compact_at if entry else None
 
 
 def default_thinking(model: str) -> Block | None:
-    """The thinking to ask for when an agent says nothing about it; None: leave it out.
+    """Return the default thinking of an agent's requests; None: omit it.
 
-    Models that decide by themselves write what they say between tool calls into thinking, and
-    send that only when it is asked for.
+    Models with adaptive thinking write their comments between tool calls as thinking, and send them
+    only on request.
     """
     entry = _entry(model)
     if entry is None or not entry.adaptive_thinking:

@@ -16,7 +16,7 @@ from agents.providers.openai.conversation import OpenAIWire
 from agents.providers.scripted import ScriptedProvider
 
 with lazy_modules:
-    # `import anthropic` takes 1.2 s and 70 MB, and a command or a server that calls no model starts
+    # `import anthropic` takes 1.2 s and 70 MB. Commands and servers that call no model start
     # without the SDKs.
     from agents.providers.anthropic import provider as anthropic
     from agents.providers.google import provider as google
@@ -25,7 +25,7 @@ with lazy_modules:
 
 DEFAULT_PROVIDER = "anthropic"
 DEFAULT_MODEL = "claude-sonnet-5-5"
-"""The newest Sonnet, and the only place that says so."""
+"""The newest Sonnet. Other modules refer to this constant."""
 
 DEFAULT_OPENAI_MODEL = "gpt-6.2-sol"
 DEFAULT_GOOGLE_MODEL = "gemini-3.8-flash"
@@ -36,7 +36,7 @@ OPENAI: dict[str, OpenAIWire | None] = {
     "openai-responses": "responses",
     "openai-chat": "chat",
 }
-"""Providers by the package `openai`: which of its protocols. None: the server decides."""
+"""Providers of the package `openai`, and their protocols. None: by the server."""
 
 PROVIDERS = ("anthropic", *OPENAI, "google", "scripted")
 
@@ -45,19 +45,18 @@ _VARIABLES = {
     "openai": ("OPENAI_BASE_URL", ("OPENAI_API_KEY",)),
     "google": ("GOOGLE_GEMINI_BASE_URL", ("GOOGLE_API_KEY", "GEMINI_API_KEY")),
 }
-"""By maker, as its own SDK calls them: the variable of the address and those of the key."""
+"""Variables of each maker's SDK: the one of the address, and those of the key."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
-    """What an operator sets for a provider.
+    """An operator's settings of a provider.
 
-    `base_url` None: ANTHROPIC_BASE_URL (OPENAI_BASE_URL), else the maker's own API. `api_key`
-    None: ANTHROPIC_API_KEY (OPENAI_API_KEY), but never for a base URL that is set here and is not
-    the maker's: the key of the one is not sent to the other. `stall_timeout` is the longest
-    silence of a stream in seconds. Google's are GOOGLE_GEMINI_BASE_URL and GOOGLE_API_KEY, else
-    GEMINI_API_KEY.
-    `scripts_dir` holds the files that the scripted model may play; None: it plays none.
+    `base_url` None: ANTHROPIC_BASE_URL (OPENAI_BASE_URL), else the maker's own API. `api_key` None:
+    ANTHROPIC_API_KEY (OPENAI_API_KEY), but never for a base URL that is set here and is not the
+    maker's: a key is not sent to another server. `stall_timeout` is the longest silence of a stream
+    in seconds. Google's are GOOGLE_GEMINI_BASE_URL and GOOGLE_API_KEY, else GEMINI_API_KEY.
+    `scripts_dir` has the files that the scripted model may play; None: it plays no files.
     """
 
     api_key: str | None = field(default=None, repr=False)
@@ -68,7 +67,7 @@ class ProviderSettings:
 
 
 def get_provider(name: str, settings: ProviderSettings | None = None) -> Provider:
-    """The provider of this name; one instance per process for the same settings.
+    """Return the provider of this name; one instance per process for the same settings.
 
     Raises `ProviderError`: missing_key, not_installed, unknown_provider.
     """
@@ -85,7 +84,7 @@ def get_provider(name: str, settings: ProviderSettings | None = None) -> Provide
 
 
 def check_provider(name: str) -> None:
-    """Raise `ProviderError` (not_installed, unknown_provider) for one that this process lacks."""
+    """Raise `ProviderError` (not_installed, unknown_provider) if the provider is unavailable."""
     if name not in PROVIDERS:
         raise ProviderError(
             f"there is no provider {name!r}; known are {', '.join(PROVIDERS)}",
@@ -98,7 +97,7 @@ def check_provider(name: str) -> None:
 
 
 def is_official(provider: str, settings: ProviderSettings) -> bool:
-    """Whether a provider's models are asked at their maker's own address."""
+    """Return whether a provider uses its maker's own address."""
     maker = "openai" if provider in OPENAI else provider
     if maker not in _VARIABLES:
         return False
@@ -107,7 +106,7 @@ def is_official(provider: str, settings: ProviderSettings) -> bool:
 
 
 def default_model(provider: str) -> str:
-    """The model of an agent that names none."""
+    """Return the provider's model for agents that name none."""
     if provider in OPENAI:
         return DEFAULT_OPENAI_MODEL
     if provider == "google":
@@ -116,7 +115,7 @@ def default_model(provider: str) -> str:
 
 
 def is_installed(package: str) -> bool:
-    """Whether a package, or one within another, can be imported. Imports none but those around."""
+    """Return whether a package or subpackage is installed. Only imports its parent packages."""
     top = package.partition(".")[0]
     return find_spec(top) is not None and find_spec(package) is not None
 
@@ -171,6 +170,6 @@ def _google(settings: ProviderSettings) -> Provider:
 @cache
 def _scripted(directory: Path | None) -> ScriptedProvider:
     made = ScriptedProvider(directory=directory)
-    if directory is not None:  # what a program adds is played wherever it runs
+    if directory is not None:  # a program's own scripts are available in all cases
         made.scripts = _scripted(None).scripts
     return made

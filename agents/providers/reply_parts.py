@@ -1,4 +1,4 @@
-"""What a model wrote, made fit to be stored and sent back."""
+"""Check and repair a model's output, so that it can be stored and sent back."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from agents.structured_output.levels import nests_too_deep
 
 
 def parse_input(text: str) -> dict[str, Any]:
-    """A tool's input. `ValueError` for what could not be sent back or stored as JSON."""
+    """Return a tool's input. Raises `ValueError` if it could not be stored or sent back."""
     parsed = json.loads(text, parse_constant=_no_constant)
     if not isinstance(parsed, dict):
         raise ValueError("a tool's input is an object")
     if nests_too_deep(parsed):
         raise ValueError("a tool's input nests too deep")
-    if "\\u" in text:  # may be half of a surrogate pair
+    if "\\u" in text:  # may be a lone surrogate
         json.dumps(parsed, ensure_ascii=False).encode()
     return parsed
 
@@ -25,7 +25,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def encodable(text: str) -> str:
-    """The text, with surrogate pairs joined and lone halves replaced: UTF-8 has neither."""
+    """Return the text with joined surrogate pairs and without lone ones: UTF-8 has neither."""
     if text.isascii():
         return text
     try:

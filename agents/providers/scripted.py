@@ -1,7 +1,7 @@
-"""The offline model: plays a script instead of asking a language model.
+"""The offline model: plays a script instead of calling a language model.
 
-It keeps no state: what comes next follows from the conversation alone, so a run that was
-interrupted, restarted or moved to another process goes on where it was.
+It has no state: the next turn depends on the conversation alone, so a run that was interrupted,
+restarted or moved to another process continues correctly.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TEXT_PIECES = 6
 
 
 class ScriptedConversation:
-    """See `Conversation`. Neighbours of the same role are one message, as on the wire."""
+    """See `Conversation`. Adjacent messages of the same role become one, as on the wire."""
 
     def __init__(self, head: PromptHead, script: ScriptFunction) -> None:
         self.head = head
@@ -62,11 +62,11 @@ class ScriptedConversation:
 
 
 class ScriptedProvider:
-    """Plays the script that the model's name says: `echo`, or `file:PATH` of a JSON file.
+    """Plays the script in the model's name: `echo`, or `file:PATH` of a JSON file.
 
-    The file holds `{"turns": [{"text", "tool_calls": [{"name", "input"}], "delay"}]}`, all
-    optional but `turns`. `scripts` may be extended: tests put their own in. Files are played from
-    below `directory`; None: none are.
+    The file has `{"turns": [{"text", "tool_calls": [{"name", "input"}], "delay"}]}`, all optional
+    except `turns`. `scripts` may be extended: tests add their own. Files must be below `directory`;
+    None: files are not allowed.
     """
 
     name = "scripted"
@@ -81,7 +81,7 @@ class ScriptedProvider:
     def conversation(self, head: PromptHead) -> ScriptedConversation:
         """See `Provider.conversation`. Raises `ProviderError` (not_found) for unknown scripts.
 
-        Also (permission) for a file that is not below the directory.
+        The code is permission for a file that is not below the directory.
         """
         if head.model.startswith(FILE_PREFIX):
             path = script_path(head.model, self.directory)
@@ -115,11 +115,11 @@ class ScriptedProvider:
         )
 
     async def output_format(self, model: str, schema: Block) -> str:
-        """See `Provider.output_format`. A script says what it says."""
+        """See `Provider.output_format`. Scripts ignore schemas."""
         return ""
 
     async def takes_images(self, model: str) -> bool:
-        """See `Provider.takes_images`. A script looks at nothing."""
+        """See `Provider.takes_images`. Scripts ignore pictures."""
         return False
 
     async def limits(self, model: str) -> ModelLimits:
@@ -127,14 +127,14 @@ class ScriptedProvider:
         return LIMITS
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing."""
 
 
 def script_path(model: str, directory: Path | None) -> Path:
-    """Where the script of `file:PATH` lies, which must be below `directory`.
+    """Return the path of the script `file:PATH`, which must be below `directory`.
 
-    Raises `ProviderError` (permission), always the same, whether or not there is such a file: of a
-    path elsewhere nothing is looked at. Links in the directory are the operator's.
+    Raises `ProviderError` (permission) with a constant message, so that it does not reveal whether
+    other files exist. Links in the directory are allowed, since the operator controls it.
     """
     if directory is not None:
         top = os.path.abspath(directory)
@@ -145,12 +145,12 @@ def script_path(model: str, directory: Path | None) -> Path:
 
 
 def read_script(path: str) -> Script:
-    """The script in a JSON file. Raises `ProviderError` (not_found, invalid_request).
+    """Return the script in a JSON file. Raises `ProviderError` (not_found, invalid_request).
 
-    The error does not quote the file: its name may come from somebody who must not read it.
+    The error does not quote the file: the person who chose its name may not be allowed to read it.
     """
     try:
-        # Reading a pipe or a device could last for ever, and this is on the event loop.
+        # Reading a pipe or a device could block forever, and this is on the event loop.
         if Path(path).exists() and not Path(path).is_file():
             raise ProviderError(f"the script {path} is no file", code="not_found")
         turns = json.loads(Path(path).read_text(encoding="utf-8"))["turns"]
@@ -177,7 +177,7 @@ def read_script(path: str) -> Script:
 
 
 def _blocks(turn: ScriptTurn, history: str) -> list[Block]:
-    """The reply's blocks. Call ids are made of the history: the same again after a restart."""
+    """Return the reply's blocks. Call ids derive from the history, so they survive a restart."""
     blocks: list[Block] = [{"type": "text", "text": turn.text}] if turn.text.strip() else []
     digest = hashlib.sha256(history.encode()).hexdigest()[:16]
     for position, (tool, tool_input) in enumerate(turn.tool_calls):

@@ -1,9 +1,9 @@
-"""Thoughts that go back to the model: only to the API that they came from.
+"""Thoughts in messages to the model: only for the API that they came from.
 
 Thinking and redacted_thinking blocks of the Messages API are the canonical ones. Those of another
-API bear an `origin` that names it and its host, and what it wants back beside that. An epoch has
-one model, and history leaves the thoughts of earlier epochs out; this is for what that does not
-see, as another base URL under the same agent.
+API have an `origin` with its name and host, and additional data for it. An epoch has one model, and
+the history omits the thoughts of earlier epochs; this module handles other cases, such as another
+base URL for the same agent.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _THOUGHTS = ("thinking", "redacted_thinking")
 
 
 def is_foreign(block: Block, origin: str | None) -> bool:
-    """Whether a block is a thought of another API than `origin` (None: the Messages API)."""
+    """Return whether a block is a thought of another API than `origin` (None: the Messages API)."""
     return block.get("type") in _THOUGHTS and block.get(ORIGIN) != origin
 
 
 def without_foreign(blocks_json: str) -> str:
-    """An assistant's blocks for the Messages API, as JSON text; `[]` when none is left.
+    """Return an assistant's blocks for the Messages API, as JSON text; possibly `[]`.
 
-    The text is parsed only where it may hold some.
+    The text is parsed only if it may contain foreign thoughts.
     """
     if _MARK not in blocks_json:
         return blocks_json

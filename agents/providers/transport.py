@@ -1,4 +1,4 @@
-"""What the HTTP clients of all model APIs have in common. Both SDKs bring `httpx2`."""
+"""Common parts of the HTTP clients of all model APIs. All SDKs use `httpx2`."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from agents.providers.errors import connection_lost, malformed, stalled
 
 CONNECT_TIMEOUT = 10.0
 DRAIN_TIMEOUT = 2.0
-"""Seconds in which a server has to end a response after its last event."""
+"""Seconds for a server to end a response after its last event."""
 MAX_BODY_BYTES = 4 * 1024**2
-"""Of an answer that is no stream: an error, or what a server tells of its models."""
+"""Limit of an answer that is no stream: an error, or the list of models."""
 MAX_PACKED_BYTES = 256 * 1024
-"""Of such an answer that is compressed: a thousand times as much may come out of it."""
+"""Limit of such an answer if it is compressed: its content may be a thousand times larger."""
 
 NO_KEY = "no-key"
-"""Sent to servers that need none: the SDKs refuse to send nothing."""
+"""Sent to servers without keys, since the SDKs require one."""
 
 
 _shared: tuple[object, ssl.SSLContext] | None = None
-"""The state of the certificates that `tls_context` has read, and what it made of them."""
+"""The state of the certificates that `tls_context` has read, and its context."""
 
 
 def tls_context() -> ssl.SSLContext:
     """Return the context that verifies servers, for the argument `verify` of a client.
 
-    To read a file of all certificates takes 20 ms, so all clients share one context until the
+    Reading a file of all certificates takes 20 ms, so all clients share one context until the
     certificates of this host change.
     """
     global _shared
     state = _certificates()
-    if state is None:  # a directory is not read until it is needed
+    if state is None:  # the context reads a directory only when necessary
         return httpx2.create_ssl_context()
     shared = _shared
     if shared is None or shared[0] != state:
@@ -47,9 +47,9 @@ def tls_context() -> ssl.SSLContext:
 
 
 def _certificates() -> object:
-    """Return what changes with the certificates. None: they are in no file, or in an unknown one.
+    """Return a value that changes with the certificates; None if they are not in a known file.
 
-    The file and the directory are those that `httpx2` takes.
+    The file and the directory are those of `httpx2`.
     """
     default = ssl.get_default_verify_paths()
     file, directory = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
@@ -70,8 +70,10 @@ def _state(path: str | None) -> tuple[int, ...] | None:
 
 
 async def bounded(response: httpx2.Response) -> None:
-    """For the `event_hooks` of a client: no answer fills the memory. Of streams of events
-    `EventDecoder` counts the bytes itself, as they are read."""
+    """Limit the size of an answer. For the `event_hooks` of a client.
+
+    `EventDecoder` limits streams of events itself, while they are read.
+    """
     kind = response.headers.get("content-type", "")
     if response.status_code == 200 and kind.startswith("text/event-stream"):
         return
@@ -101,11 +103,11 @@ async def drain(chunks: AsyncIterator[bytes]) -> None:
             async for _ in chunks:
                 pass
     except (TimeoutError, httpx2.HTTPError):
-        return  # the reply is whole; the connection is dropped
+        return  # the reply is complete; the connection is dropped
 
 
 def no_end(response: httpx2.Response, end: str) -> str:
-    """Why a response has no reply in it; `end` is the event that was missing."""
+    """Return why a response has no reply; `end` is the missing event."""
     kind = response.headers.get("content-type", "")
     if kind.startswith("text/event-stream"):
         return f"it ended before {end}"
@@ -113,7 +115,7 @@ def no_end(response: httpx2.Response, end: str) -> str:
 
 
 def transport_error(error: BaseException, base_url: str, stall_timeout: float) -> ProviderError:
-    """The error for a connection that could not be made, broke, or fell silent."""
+    """Return the error for a connection that failed, was lost, or became silent."""
     if isinstance(error, httpx2.ReadTimeout):
         return stalled(stall_timeout)
     if isinstance(error, httpx2.DecodingError):

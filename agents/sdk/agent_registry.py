@@ -1,4 +1,4 @@
-"""Types of agents that work can be delegated to, by name."""
+"""Types of agents for delegation, by name."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from agents.subagent_types import ALIASES, BUILT_IN_NAMES, EXPLORE_TYPE, GENERAL
 
 @dataclass
 class AgentConfig:
-    """`tools` are names of tools, or functions; empty: those of the agent that delegates.
+    """A type of agent. `tools` are names of tools, or functions; empty: those of the main agent.
 
-    With `read_only` it can change no file, neither with tools nor with commands.
+    With `read_only` it cannot change files, neither with tools nor with commands.
     """
 
     tools: list[str] = field(default_factory=list)
@@ -56,7 +56,7 @@ def _as_config(built_in: SubagentSpec) -> AgentConfig:
 
 
 class AgentRegistry:
-    """default, explore and plan, and those that a program adds."""
+    """The types default, explore and plan, and those that a program adds."""
 
     def __init__(self, custom_agents: Mapping[str, AgentConfig] | None = None) -> None:
         self._agents = {**_defaults(), **(custom_agents or {})}
@@ -71,15 +71,15 @@ class AgentRegistry:
         return [*self._agents]
 
     def get_descriptions(self) -> str:
-        """One line for each."""
+        """Return one line for each type."""
         return "\n".join(f"- {name}: {one.description}" for name, one in self._agents.items())
 
 
 def as_subagent(agent_id: str, config: AgentConfig, prompt: str) -> SubagentConfig:
-    """The type as a subagent of an agent whose own prompt is `prompt`. Raises `SetupError`.
+    """Return the type as a subagent of an agent with the prompt `prompt`. Raises `SetupError`.
 
-    One that is called default takes the place of the general subagent; explore and plan, which can
-    change no file, stay as they are.
+    A type called default replaces the general subagent. explore and plan, which cannot change
+    files, stay as they are.
     """
     name = ALIASES.get(agent_id, agent_id)
     if name in BUILT_IN_NAMES and name != GENERAL:

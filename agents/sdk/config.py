@@ -1,4 +1,4 @@
-"""How a program describes an agent."""
+"""The configuration of a program's agent."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from agents.sdk.feature_options import checked
 from agents.spec import AgentSpec
 
 Model = Mapping[str, Any] | str | None
-"""`{"provider", "model"}`, a model's name, or None for the default. Also `api_key`, `max_tokens`,
-`thinking` and `effort`."""
+"""`{"provider", "model"}`, a model's name, or None for the default.
+
+Also `api_key`, `max_tokens`, `thinking` and `effort`.
+"""
 
 
 class DefaultDirectory(str):
-    """A working directory that the caller has not named: only a new session gets it."""
+    """A working directory that the caller has not chosen: only new sessions use it."""
 
     __slots__ = ()
 
@@ -37,12 +39,12 @@ SUBAGENT_MODEL_KEYS = frozenset({"provider", "model"})
 
 @dataclass
 class SubagentConfig:
-    """Somebody that the agent can delegate to.
+    """A subagent of the agent.
 
     `tools` are functions, tools or names of tools; empty: those of the agent. `model` overrides the
     agent's: a name or `{"provider", "model"}`, without the other options of a model. `skills` are
-    loaded when it begins, and are the only ones then. With `read_only` it sees the agent's files
-    and can change none, neither with tools nor with commands.
+    loaded at the start, and no others are available. With `read_only` it sees the agent's files and
+    cannot change them, neither with tools nor with commands.
     """
 
     name: str
@@ -60,19 +62,18 @@ class SubagentConfig:
 
 @dataclass
 class DeepAgentConfig:
-    """What `create_deep_agent` takes. Times are seconds.
+    """The arguments of `create_deep_agent`. Times are in seconds.
 
     `tools` are functions, `ToolSpec`s, or names of tools that are registered in the settings
-    (`VEL_TOOLS`); `middleware` are instances of `BaseMiddleware`. With
-    `sandbox_enabled` False files live in the database and nothing is executed. A
-    `sandbox_working_dir` of None is a directory that Vel keeps for each session. A session keeps
-    its directory: if you name another one, its next run is refused. `sandbox_timeout`
-    30 leaves each tool its own limit. `interrupt_on` names tools that wait for a person: True,
-    False, or a rule (docs/policy.md). `persistence_path` is a SQLite file; None is the project's
-    database or, in a script, one that is thrown away.
+    (`VEL_TOOLS`); `middleware` are instances of `BaseMiddleware`. With `sandbox_enabled` False,
+    files are in the database and no commands run. With a `sandbox_working_dir` of None, Vel keeps a
+    directory for each session. A session keeps its directory: if you name another one, its next run
+    is refused. With a `sandbox_timeout` of 30, each tool has its own limit. `interrupt_on` names
+    tools that require approval: True, False, or a rule (docs/policy.md). `persistence_path` is a
+    SQLite file; None is the project's database or, in a script, a temporary one.
 
-    `checkpoint_interval` and `auto_load_skills` are accepted and change nothing: every step is
-    stored, and skills that fit a message are named to the model beside it.
+    `checkpoint_interval` and `auto_load_skills` are accepted and have no effect: every step is
+    stored, and the model gets the names of skills that match a message.
     """
 
     model: Model = field(default=None, repr=False)
@@ -94,50 +95,60 @@ class DeepAgentConfig:
     checkpoint_interval: int = CHECKPOINTS
 
     name: str = "deep-agent"
-    """Sessions belong to the agent of this name: keep it when the program is started again."""
+    """Sessions belong to the agent of this name: use the same name after a restart of the program.
+    """
     system_prompt: str = OF_EVERY_AGENT.system_prompt
     middleware: list[Any] = field(default_factory=list)
     only_tools: list[str] | None = None
-    """Of Vel's own tools it has these only. None: all that fit the rest."""
+    """The only tools of Vel that it has. None: all tools that the other options allow."""
     read_only: bool = OF_EVERY_AGENT.read_only
-    """Whether it can change no file, neither with tools nor with commands, and write to no
-    database. Its subagents cannot either."""
+    """Whether it cannot change files, neither with tools nor with commands, or write to a database.
+
+    This includes its subagents.
+    """
     planning: bool = True
     memory: bool = False
     """Whether it has the memory tools (docs/memory.md)."""
     skill_mode: str = OF_EVERY_AGENT.skill_mode
-    """Where the instructions of a loaded skill stand; or system_prompt."""
+    """The place of a loaded skill's instructions; or system_prompt."""
     background_subagents: bool = OF_EVERY_AGENT.background_subagents
     toolbox: str = OF_EVERY_AGENT.toolbox
     output_schema: Mapping[str, Any] | None = None
-    """The form of its answers, as JSON Schema; `run` returns JSON text then."""
+    """The JSON Schema of its answers; `run` returns JSON text then."""
     max_tokens: int | None = None
     max_cost: float | None = None
     max_seconds: int | None = None
     fallbacks: list[Mapping[str, str]] = field(default_factory=list)
-    """`{"provider", "model"}` each: up to three that go on while its own model is down
-    (docs/fallbacks.md). Their keys are those of the environment."""
+    """`{"provider", "model"}` each: up to three models that are used while its own model is down
+    (docs/fallbacks.md). Their keys are those of the environment.
+    """
     guardrails: list[Any] = field(default_factory=list)
-    """What checks it (docs/guards.md): `Guardrail` classes or instances, and names of guardrails
-    that come with Vel or are registered in the settings."""
+    """Its guardrails (docs/guards.md): `Guardrail` classes or instances, and names of guardrails
+    that come with Vel or are registered in the settings.
+    """
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Further fields of an agent's definition by name, as in its file (docs/agent-files.md), and
-    options of features."""
+    """Other fields of an agent's definition by name, as in its file (docs/agent-files.md), and
+    options of features.
+    """
     hooks: list[Any] = field(default_factory=list)
-    """`Hooks` classes or instances, which are told what its runs do."""
+    """`Hooks` classes or instances, whose methods are called during its runs."""
     tool_retries: list[Mapping[str, Any]] = field(default_factory=list)
-    """`{"tool", "attempts", "backoff"}` each: which calls that only read are made again after a
-    time-out or a lost connection."""
+    """`{"tool", "attempts", "backoff"}` each: read-only calls that are repeated after a timeout or
+    a lost connection.
+    """
     user: Any = None
-    """In whose name it works: a user of the project, or a user's name."""
+    """The owner of its runs: a user of the project, or a user's name."""
     outputs_dir: str | Path | None = None
-    """Files that it leaves in /sandbox/outputs are copied to a directory below this one at the end
-    of each run. None: ./outputs in a script; a project keeps them in its data directory."""
+    """The directory for copies of the files in /sandbox/outputs at the end of each run.
+
+    None: ./outputs in a script; a project keeps the files in its data directory.
+    """
     sandbox_allow_write: Sequence[str] = ()
     """Protected files of the working directory that it may change, as .github
-    (docs/own-directory.md)."""
+    (docs/own-directory.md).
+    """
     sandbox_protect: Sequence[str] = ()
-    """Files of the working directory that it must not change, in addition."""
+    """Additional files of the working directory that it must not change."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not 0 < len(self.name.strip()) <= 60:
@@ -164,7 +175,7 @@ class DeepAgentConfig:
             )
 
     def skill_directories(self) -> tuple[str, ...]:
-        """Absolute paths. The default is used where it is there; one that was named must be."""
+        """Return absolute paths. The default directory may be missing; a named one must exist."""
         if self.skill_dirs is None:
             place = Path(DEFAULT_SKILLS).resolve()
             return (str(place),) if place.is_dir() else ()
@@ -177,7 +188,7 @@ class DeepAgentConfig:
 
 
 def _check_positive(name: str, value: Any, *, whole: bool = False) -> None:
-    """None is no limit."""
+    """Check for positive numbers. None is no limit."""
     kinds = int if whole else (int, float, Decimal)
     if value is None or (isinstance(value, kinds) and value is not True and value > 0):
         return
@@ -186,7 +197,7 @@ def _check_positive(name: str, value: Any, *, whole: bool = False) -> None:
 
 
 def function_names(tools: Sequence[Any]) -> list[str]:
-    """The names among a subagent's tools; the rest are functions and tools."""
+    """Return the names among a subagent's tools; the others are functions and tools."""
     return [item for item in tools if isinstance(item, str)]
 
 

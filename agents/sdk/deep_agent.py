@@ -24,11 +24,11 @@ with lazy_modules:
 
 
 class DeepAgent:
-    """Plans, works with files, runs code in a sandbox, queries databases, delegates, and asks.
+    """An agent that plans, uses files, code, databases and subagents, and requests approvals.
 
-    Sessions of one agent may be at work at the same time, and agents of one process beside each
-    other, from any event loop. Nothing is stored before the first use. `close` an agent that is not
-    needed any more; at the end of the process that is done by itself.
+    Sessions of one agent may run in parallel, as may agents of one process, from any event loop.
+    Nothing is stored before the first use. `close` an agent that you no longer need; the end of the
+    process closes it automatically.
     """
 
     def __init__(self, config: DeepAgentConfig | None = None) -> None:
@@ -43,10 +43,10 @@ class DeepAgent:
     ) -> str:
         """Work on `message` to the end and return the final answer.
 
-        `session_id` is a name of your own: it goes on with that session or begins it; without one a
-        new session begins. `context` are the values of `{{context.NAME}}` in the prompt. Raises
-        `RunInterrupted` when a person has to decide first, `RunFailed`, and `RunCancelled`. When
-        the caller is cancelled, so is the run.
+        `session_id` is a name of your own: it continues the session with this name or starts it;
+        without one, a new session starts. `context` are the values of `{{context.NAME}}` in the
+        prompt. Raises `RunInterrupted` if a person must decide first, `RunFailed`, and
+        `RunCancelled`. If the caller is cancelled, so is the run.
         """
         session_id = self._runner.session(session_id)
         place = await self._runner.begin(message, session_id, context)
@@ -59,11 +59,11 @@ class DeepAgent:
         mode: StreamMode | str = StreamMode.EVENTS,
         context: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[Any, None]:
-        """`run`, telling what happens as it happens, in the form of `mode`.
+        """Run as `run` does, and yield events in the form of `mode`.
 
-        Ends when the run has ended or waits for a person (after its `interrupt` events): then go on
-        with `resume` or `reject`. Leaving the stream at another place cancels the run. A run that
-        fails ends with an `error` event and raises `RunFailed`.
+        Ends when the run has ended or waits for a person (after its `interrupt` events): continue
+        it with `resume` or `reject`. Leaving the stream earlier cancels the run. A run that fails
+        ends with an `error` event and raises `RunFailed`.
         """
         mode = StreamMode(mode)
         session_id = self._runner.session(session_id)
@@ -78,12 +78,12 @@ class DeepAgent:
         modified_state: Any = None,
         mode: StreamMode | str = StreamMode.EVENTS,
     ) -> AsyncGenerator[Any, None]:
-        """Decide what the session waits for and continue, also after a restart of the program.
+        """Decide the session's pending requests and continue, also after a restart of the program.
 
-        Without `modified_state` the request that waits is approved. `True` or `"approve"` approves,
+        Without `modified_state` the pending request is approved. `True` or `"approve"` approves,
         `False` or `"reject"` rejects, any other text rejects and is the reason. A dictionary
         changes fields of the input, and the changed input runs. With several requests, pass True or
-        False for all, or `{approval_id: decision}`; a request that is not named continues to wait.
+        False for all, or `{approval_id: decision}`; a request that is not named remains pending.
         Only requests that the program has seen as an `interrupt` are decided, or all if it has seen
         none, as after a restart.
 
@@ -91,7 +91,7 @@ class DeepAgent:
 
         Raises:
             InvalidRequest: If the value is not clear. Nothing is decided then.
-            Conflict: If it concerns a request that does not wait, or if the session works in
+            Conflict: If it concerns a request that is not pending, or if the session works in
                 another directory than the one that you named.
         """
         mode = StreamMode(mode)
@@ -106,7 +106,7 @@ class DeepAgent:
             )
             await self._runner.go_on(place)
         except asyncio.CancelledError:
-            self._runner.leave(place)  # the decisions are made all the same
+            self._runner.leave(place)  # the decisions are stored anyway
             raise
         repeats = left > 0 or (place.status == "waiting" and not decided)
         told = self._runner.told(place, session_id, mode, repeats_interrupts=repeats)
@@ -120,7 +120,7 @@ class DeepAgent:
         reason: str = "",
         mode: StreamMode | str = StreamMode.EVENTS,
     ) -> AsyncGenerator[Any, None]:
-        """Reject what waits and end the run. `reason` is stored with both."""
+        """Reject the pending requests and end the run. `reason` is stored with both."""
         mode = StreamMode(mode)
         session_id = self._runner.known_session(session_id)
         definition, owner = await self._runner.ready()
@@ -131,7 +131,7 @@ class DeepAgent:
                 yield item
 
     async def pending(self, session_id: str | None = None) -> list[StreamEvent]:
-        """What the session waits for, as `interrupt` events. They count as shown."""
+        """Return the pending requests as `interrupt` events. They count as seen."""
         session_id = self._runner.known_session(session_id)
         definition, owner = await self._runner.ready()
         place = await engine.call(sessions.place_of, definition, owner, session_id)
@@ -142,10 +142,10 @@ class DeepAgent:
             return [item async for _, read in found for item in read if item.type == "interrupt"]
 
     async def files(self, session_id: str | None = None) -> list[AgentFile]:
-        """The files that the session's agent has left for you in /sandbox/outputs.
+        """Return the files that the session's agent has left for you in /sandbox/outputs.
 
         They are copied to `outputs_dir` first, as at the end of each run. Without a sandbox: all
-        files of the session, which are in the database. Raises `NotFound` for no such session.
+        files of the session, which are in the database. Raises `NotFound` for an unknown session.
         """
         session_id = self._runner.known_session(session_id)
         definition, owner = await self._runner.ready()
@@ -158,9 +158,9 @@ class DeepAgent:
         return self._runner.last_session_id
 
     def get_state(self, session_id: str | None = None) -> dict[str, Any]:
-        """The session's to-do list, its middleware's states and, without a sandbox, its files.
+        """Return the session's to-do list, middleware states and, without a sandbox, its files.
 
-        JSON. Blocks for a moment.
+        The result is JSON. Blocks for a moment.
         """
         session_id = session_id or self._runner.last_session_id
         if session_id is None:
@@ -169,7 +169,7 @@ class DeepAgent:
         return engine.ask(session_state.read_session, definition, owner, session_id).result()
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Give the session what `get_state` has told; a new one gets it when it begins."""
+        """Restore a result of `get_state`; a new session gets it at its start."""
         definition, owner = self._runner.ready_now()
         given = session_state.check_state(state)
         session_id = given.pop("session_id", None) or self._runner.last_session_id
@@ -183,16 +183,16 @@ class DeepAgent:
             self._runner.to_load = given
 
     def register_subagent(self, config: SubagentConfig) -> None:
-        """Another one to delegate to, from the next message on; it replaces one of its name."""
+        """Add a subagent from the next message on; it replaces one with its name."""
         self._runner.extra[config.name] = config
         self._runner.changed()
 
     def close(self) -> None:
-        """Let go of the engine, which ends with its last agent. Blocks until it has."""
+        """Release the engine, which stops with its last agent. Blocks until then."""
         self._runner.close()
 
     async def aclose(self) -> None:
-        """`close`, without blocking the event loop."""
+        """Call `close` without blocking the event loop."""
         await in_thread(self.close)
 
     async def __aenter__(self) -> DeepAgent:
@@ -214,7 +214,7 @@ def create_deep_agent(
     persistence_path: str | None = None,
     **options: Any,
 ) -> DeepAgent:
-    """An agent with all that Vel offers. `options` are further fields of `DeepAgentConfig`."""
+    """Return an agent with all features of Vel. `options` are other fields of `DeepAgentConfig`."""
     return DeepAgent(
         DeepAgentConfig(
             model=model,

@@ -1,4 +1,4 @@
-"""What goes wrong with an agent in a program."""
+"""Errors of an agent in a program."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 
 class AgentError(Exception):
-    """The beginning of all errors here. The message says what to do."""
+    """The base class of all errors here. The message explains what to do."""
 
 
 class SetupError(AgentError):
-    """Vel cannot work in this process as it was asked to."""
+    """Vel cannot work in this process as requested."""
 
 
 class RunFailed(AgentError):
@@ -24,7 +24,7 @@ class RunFailed(AgentError):
 
 
 class RunCancelled(AgentError):
-    """Somebody has cancelled the run."""
+    """A person or a program has cancelled the run."""
 
     def __init__(self, message: str, *, session_id: str) -> None:
         super().__init__(message)
@@ -32,9 +32,10 @@ class RunCancelled(AgentError):
 
 
 class RunInterrupted(AgentError):
-    """The run waits for a person, and is stored. `interrupts` are the events that say for what.
+    """The run waits for a person, and is stored. `interrupts` are the events of the requests.
 
-    Go on with `agent.resume(session_id)` or `agent.reject(session_id)`, here or in another process.
+    Continue with `agent.resume(session_id)` or `agent.reject(session_id)`, here or in another
+    process.
     """
 
     def __init__(self, session_id: str, interrupts: Sequence[Any]) -> None:

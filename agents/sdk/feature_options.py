@@ -38,12 +38,12 @@ def checked(name: str, value: Any) -> Any:
 
 
 def parts_of(config: Any) -> tuple[ProgramPart, ...]:
-    """Return what the program keeps for each feature."""
+    """Return the program's parts for each feature."""
     return tuple(options.part(_values(options, config)) for options in program_options())
 
 
 def stored_options(config: Any) -> dict[str, Any]:
-    """Return the options that the agent stores. Raises `SetupError` for what no run can use."""
+    """Return the options that the agent stores. Raises `SetupError` for unusable ones."""
     stored: dict[str, Any] = {}
     for options in program_options():
         try:

@@ -1,4 +1,4 @@
-"""Which model an agent has, checked before anything is stored."""
+"""The model of an agent, checked before anything is stored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_KEY = (
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """Empty: as the settings have it. The key is nowhere stored."""
+    """A model. Empty fields: as in the settings. The key is not stored."""
 
     provider: str = ""
     model: str = ""
@@ -53,7 +53,7 @@ _PAIR = {"provider", "model"}
 
 
 def checked_fallbacks(given: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """As an agent has them. Raises `SetupError` for one that cannot be asked."""
+    """Return the fallbacks in an agent's format. Raises `SetupError` for an unusable one."""
     found = []
     for at, item in enumerate(given):
         if not isinstance(item, Mapping) or set(item) != _PAIR or not all(item.values()):
@@ -73,9 +73,9 @@ def key_of(model: Model) -> str | None:
 
 
 def checked(choice: ModelChoice) -> ModelChoice:
-    """With its provider and model named. Raises `SetupError` for one that cannot be asked.
+    """Return the choice with its provider and model. Raises `SetupError` for an unusable one.
 
-    Nothing becomes the offline script in silence: that has to be asked for.
+    The offline script is never a silent default: it must be chosen.
     """
     settings = vel_settings.ModelSettings.now()
     provider = choice.provider or settings.PROVIDER or registry.DEFAULT_PROVIDER

@@ -1,4 +1,4 @@
-"""Components of Vel's own among an agent's middleware: they configure what the agent has anyway."""
+"""Vel's own components among an agent's middleware: they configure the agent's own features."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agents.sdk.config import DeepAgentConfig
 
 
 def settled(config: DeepAgentConfig) -> DeepAgentConfig:
-    """The config with what such components say; the others stay middleware."""
+    """Return the config after changes by such components; the others stay middleware."""
     own = []
     for item in config.middleware:
         configure = getattr(item, "configure", None)

@@ -1,4 +1,4 @@
-"""What is behind a `DeepAgent`: getting ready, beginning runs, and telling what they do."""
+"""The implementation of `DeepAgent`: set-up, starting runs, and reporting their events."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LEFT = "its caller went away"
 
 
 class Runner:
-    """One agent's runs. Django is imported when the first of them begins."""
+    """One agent's runs. The first of them imports Django."""
 
     def __init__(self, config: DeepAgentConfig) -> None:
         self.config = config
@@ -61,23 +61,23 @@ class Runner:
         self._token = object()
         self._forget: weakref.finalize[Any, Any] | None = None
         self._unfinished: set[Future[Any]] = set()
-        """Work that goes on after its caller was cancelled. `close` waits for it."""
+        """Work that continues after its caller was cancelled. `close` waits for it."""
 
-    # Getting ready ----------------------------------------------------------------------------
+    # Set-up ------------------------------------------------------------------------------------
 
     def changed(self) -> None:
-        """The next run begins with a definition made anew."""
+        """Make the next run start with a new definition."""
         self._definition = None
 
     async def ready(self) -> tuple[definitions.Definition, Any]:
-        """The checked definition, and who owns its runs. Raises `SetupError`."""
+        """Return the checked definition, and the owner of its runs. Raises `SetupError`."""
         preparing = self._finished_before_close(begin_in_thread(self._prepare))
         definition, owner = await asyncio.wrap_future(preparing)
         definition.toolkit.loop = asyncio.get_running_loop()
         return definition, owner
 
     def ready_now(self) -> tuple[definitions.Definition, Any]:
-        """`ready` for callers without an event loop. Blocks."""
+        """Call `ready` without an event loop. Blocks."""
         return self._finished_before_close(begin_in_thread(self._prepare)).result()
 
     def _prepare(self) -> tuple[definitions.Definition, Any]:
@@ -112,17 +112,17 @@ class Runner:
 
     @property
     def named_directory(self) -> str:
-        """The absolute path of the working directory that the caller has named; empty for none."""
+        """Return the path of the caller's working directory, which is absolute; empty for none."""
         is_default = isinstance(self.config.sandbox_working_dir, DefaultDirectory)
         return "" if is_default else self._workspace
 
     def close(self) -> None:
-        """Give back what `ready` has taken, once nothing takes more. Blocks."""
+        """Release all that `ready` has acquired, after unfinished work. Blocks."""
         while self._unfinished:
             wait(list(self._unfinished))
         if self._forget is not None:
             if self._toolkit.wants_ends and engine.is_running:
-                engine.worker.tell_ends()  # its code is gone afterwards
+                engine.worker.tell_ends()  # its code is not available afterwards
             self._forget()
             self._forget, self._owner = None, None
         engine.leave(self._token)
@@ -142,7 +142,7 @@ class Runner:
     async def begin(
         self, message: str, session_id: str, context: Mapping[str, Any] | None
     ) -> sessions.Place:
-        """Store the message and begin to work on it. Raises `NoSpace` on a full disk."""
+        """Store the message and start a run. Raises `NoSpace` on a full disk."""
         with disk_reserve.disk_full_refused():
             return await self._begin(message, session_id, context)
 
@@ -165,7 +165,7 @@ class Runner:
         try:
             return await asyncio.shield(asyncio.wrap_future(begun))
         except asyncio.CancelledError:
-            # It is stored all the same, a moment later.
+            # It is stored anyway, a moment later.
             self._finished_before_close(begin_in_thread(self._leave_begun, begun))
             raise
 
@@ -174,7 +174,7 @@ class Runner:
             self.leave(begun.result())
 
     def leave(self, place: sessions.Place) -> None:
-        """End a run that nobody awaits any more."""
+        """Cancel a run without a caller."""
         if engine.is_running:
             self._finished_before_close(
                 engine.ask(sessions.cancel, self._owner, place.run_id, LEFT)
@@ -186,7 +186,7 @@ class Runner:
         return work
 
     async def files(self, thread_id: str) -> outputs.Collected:
-        """The files that a session's agent has left, copied to where the program wants them."""
+        """Return the files that a session's agent has left, copied to the program's directory."""
         place = await engine.call(outputs.place_of_outputs, thread_id)
         if place is None:
             return outputs.Collected(await engine.call(outputs.files_in_rows, thread_id), [])
@@ -195,10 +195,10 @@ class Runner:
         return await asyncio.wrap_future(self._finished_before_close(collecting))
 
     async def go_on(self, place: sessions.Place) -> None:
-        """Let the run be driven here, when a lost process's lease has run out at the latest."""
+        """Make this process drive the run, possibly after a lost process's lease has expired."""
         executor = engine.worker.executor
         while not await engine.call(sessions.go_on, place.run_id, executor):  # noqa: ASYNC110
-            await asyncio.sleep(POLL_SECONDS)  # a lease says nothing when it ends
+            await asyncio.sleep(POLL_SECONDS)  # the end of a lease sends no notification
         engine.worker.submit(place.run_id)
 
     async def told(
@@ -210,10 +210,10 @@ class Runner:
         repeats_interrupts: bool = False,
         raises: bool = True,
     ) -> AsyncGenerator[Any, None]:
-        """The run in the form of `mode`, until it ends or waits for a person.
+        """Yield the run in the form of `mode`, until it ends or waits for a person.
 
-        With `repeats_interrupts` all that the run waits for at the end is told, also what was told
-        before.
+        With `repeats_interrupts`, all requests that are pending at the end are included, also those
+        of earlier streams.
         """
         teller = modes.Teller(engine, StreamMode(mode), place, session_id)
         failure: Exception | None = None
@@ -239,8 +239,11 @@ class Runner:
     async def events(
         self, place: sessions.Place, session_id: str, *, keeps: bool = False
     ) -> AsyncGenerator[tuple[LogEvent, list[StreamEvent]], None]:
-        """Rows of the log with what they mean. Whoever leaves early, except after an interrupt,
-        cancels the run. With `keeps` only what is stored, and nothing is cancelled."""
+        """Yield rows of the log with their stream events.
+
+        Leaving early, except after an interrupt, cancels the run. With `keeps`, only stored rows
+        are included, and no run is cancelled.
+        """
         reader = EventReader(place.run_id, session_id, place.tools)
         done = keeps
         try:
@@ -253,7 +256,7 @@ class Runner:
                         if item.type == "interrupt":
                             asked = item.metadata["approval_id"]
                             if not await engine.call(sessions.is_pending, asked):
-                                continue  # it was decided meanwhile
+                                continue  # it was decided in between
                             self.shown.setdefault(session_id, set()).add(asked)
                         elif item.type == "end":
                             _, answer, _, _ = await engine.call(sessions.outcome, place.run_id)
@@ -269,7 +272,7 @@ class Runner:
                 self.leave(place)
 
     async def answer(self, place: sessions.Place, session_id: str) -> str:
-        """Wait for the end of the run. Raises what `DeepAgent.run` says."""
+        """Wait for the end of the run. Raises the errors of `DeepAgent.run`."""
         interrupts: dict[str, StreamEvent] = {}
         failure: Exception | None = None
         async with aclosing(self.events(place, session_id)) as found:

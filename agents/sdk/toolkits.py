@@ -1,4 +1,4 @@
-"""The toolkit of an agent: its functions and middleware, made once."""
+"""The toolkit of an agent: its functions and middleware, created once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agents.sdk.feature_options import parts_of
 def toolkit_of(
     config: DeepAgentConfig, subagents: Sequence[SubagentConfig], earlier: Toolkit | None
 ) -> Toolkit:
-    """`earlier` is that of the agent before a subagent came: its middleware goes on."""
+    """Return the toolkit. `earlier` is the one before a new subagent: its middleware is kept."""
     try:
         own = {item.name: as_tools(functions(item.tools)) for item in subagents}
         if earlier is not None:
@@ -32,6 +32,6 @@ def toolkit_of(
 
 
 def forget(toolkit: Toolkit, token: object) -> None:
-    """An agent is closed, or nobody has it any more."""
+    """Release the toolkit of an agent that was closed or collected."""
     toolkits.unbind(toolkit)
     engine.discard(token)

@@ -26,7 +26,7 @@ small changes that fit it, run its tests, and say what you changed and how you c
 
 @dataclass
 class HarnessConfig:
-    """What a `VelHarness` has; `options` are further fields of `DeepAgentConfig`.
+    """The configuration of a `VelHarness`; `options` are other fields of `DeepAgentConfig`.
 
     A session keeps its directory: if you name another `working_directory`, its next run is refused.
     None: a session continues in its own directory, and a new session gets the current one. With
@@ -51,7 +51,7 @@ class HarnessConfig:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> HarnessConfig:
-        """Of a configuration file. Raises `SetupError` for a name that means nothing."""
+        """Read a configuration file's data. Raises `SetupError` for an unknown name."""
         known = {one.name for one in fields(cls)}
         if unknown := sorted(set(given) - known):
             raise SetupError(f"There is no setting {unknown[0]!r}; {', '.join(sorted(known))} are.")
@@ -90,7 +90,7 @@ class HarnessConfig:
 
 
 class VelHarness:
-    """An agent whose stream is the AI SDK's. `agent` is the `DeepAgent` behind it."""
+    """An agent with the AI SDK's stream. `agent` is its `DeepAgent`."""
 
     def __init__(self, config: HarnessConfig | None = None) -> None:
         self.config = config or HarnessConfig()
@@ -105,7 +105,7 @@ class VelHarness:
         session_id: str | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> str:
-        """`DeepAgent.run`."""
+        """Call `DeepAgent.run`."""
         return await self.agent.run(message, session_id, context)
 
     async def run_stream(
@@ -114,9 +114,11 @@ class VelHarness:
         session_id: str | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """The parts of the AI SDK's UI message stream, version 5: `{"type": "text-delta", "id",
-        "delta"}` and so on. Ends as `DeepAgent.run_stream` does; a failure is a part as well as an
-        exception."""
+        """Yield the parts of the AI SDK's UI message stream, version 5.
+
+        For example `{"type": "text-delta", "id", "delta"}`. Ends as `DeepAgent.run_stream` does; a
+        failure is a part as well as an exception.
+        """
         events = self.agent.run_stream(message, session_id, StreamMode.UI_PARTS, context)
         async with aclosing(events) as parts:
             async for part in parts:
@@ -125,7 +127,7 @@ class VelHarness:
     async def resume(
         self, session_id: str | None = None, modified_state: Any = None
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """`DeepAgent.resume`, in the parts of `run_stream`."""
+        """Call `DeepAgent.resume`, and yield the parts of `run_stream`."""
         events = self.agent.resume(session_id, modified_state, StreamMode.UI_PARTS)
         async with aclosing(events) as parts:
             async for part in parts:
@@ -134,18 +136,18 @@ class VelHarness:
     async def reject(
         self, session_id: str | None = None, reason: str = ""
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """`DeepAgent.reject`, in the parts of `run_stream`."""
+        """Call `DeepAgent.reject`, and yield the parts of `run_stream`."""
         events = self.agent.reject(session_id, reason, StreamMode.UI_PARTS)
         async with aclosing(events) as parts:
             async for part in parts:
                 yield part
 
     async def files(self, session_id: str | None = None) -> list[AgentFile]:
-        """`DeepAgent.files`."""
+        """Call `DeepAgent.files`."""
         return await self.agent.files(session_id)
 
     def register_agent(self, agent_id: str, config: AgentConfig) -> None:
-        """Another type to delegate to, from the next message on."""
+        """Add a type for delegation, from the next message on."""
         self._offer(agent_id, config)
         self.agents.register(agent_id, config)
 
@@ -153,15 +155,15 @@ class VelHarness:
         return self.agents.list()
 
     def get_state(self, session_id: str | None = None) -> dict[str, Any]:
-        """`DeepAgent.get_state`."""
+        """Call `DeepAgent.get_state`."""
         return self.agent.get_state(session_id)
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """`DeepAgent.load_state`."""
+        """Call `DeepAgent.load_state`."""
         self.agent.load_state(state)
 
     def close(self) -> None:
-        """`DeepAgent.close`."""
+        """Call `DeepAgent.close`."""
         self.agent.close()
 
     async def aclose(self) -> None:
@@ -181,7 +183,7 @@ class VelHarness:
 def create_harness(
     config: HarnessConfig | Mapping[str, Any] | None = None, **given: Any
 ) -> VelHarness:
-    """A harness of a config, with the fields `given` in place of its own."""
+    """Return a harness for a config, with the fields in `given` replaced."""
     base = config if isinstance(config, HarnessConfig) else None
     values = {one.name: getattr(base, one.name) for one in fields(HarnessConfig)} if base else {}
     values |= dict(config) if isinstance(config, Mapping) else {}
@@ -193,7 +195,7 @@ def create_coding_harness(
     config: HarnessConfig | Mapping[str, Any] | None = None,
     **given: Any,
 ) -> VelHarness:
-    """For code in a directory: a sandbox over it, and a plan."""
+    """Return a harness for code in a directory: a sandbox over it, and a plan."""
     preset = {"sandbox": True, "planning": True, "system_prompt": CODING_PROMPT}
     if working_directory is not None:
         given["working_directory"] = working_directory
@@ -203,7 +205,7 @@ def create_coding_harness(
 def create_research_harness(
     config: HarnessConfig | Mapping[str, Any] | None = None, **given: Any
 ) -> VelHarness:
-    """For questions that take looking around: a prompt for that, a sandbox, and a plan."""
+    """Return a harness for research: a prompt for it, a sandbox, and a plan."""
     preset = {"sandbox": True, "planning": True, "system_prompt": RESEARCH_PROMPT}
     return create_harness(_over(preset, config), **given)
 
@@ -211,7 +213,7 @@ def create_research_harness(
 def _over(
     preset: Mapping[str, Any], config: HarnessConfig | Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """`preset` with what a config says itself: what it leaves as it is by default says nothing."""
+    """Return `preset` with the fields of a config that are not defaults."""
     if isinstance(config, HarnessConfig):
         usual = HarnessConfig()
         given = {one.name: getattr(config, one.name) for one in fields(config)}

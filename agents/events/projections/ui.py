@@ -1,4 +1,4 @@
-"""The versions of the AI SDK that Vel speaks, and whole logs in their words."""
+"""The supported versions of the AI SDK, and whole logs in their format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_VERSION = 5
 
 
 def ui_chunks(run_id: str, events: Iterable[StoredEvent], version: int) -> Iterator[Chunk]:
-    """The chunks of a run's events, as one response."""
+    """Yield the chunks of a run's events, as one response."""
     stream = UiStream(run_id, DIALECTS[version])
     for event in events:
         yield from stream.feed(event)
@@ -25,7 +25,7 @@ def ui_chunks(run_id: str, events: Iterable[StoredEvent], version: int) -> Itera
 
 
 def ui_message(run_id: str, events: Iterable[StoredEvent], version: int) -> UiMessage:
-    """The assistant message that a reader has built when it has seen `events`."""
+    """Return the assistant message that a client has built after it has read `events`."""
     message = UiMessage(run_id)
     for chunk in ui_chunks(run_id, events, version):
         message.add(chunk)

@@ -1,4 +1,4 @@
-"""What a version of the AI SDK says of approvals, and what others say in its place."""
+"""Approvals in the versions of the AI SDK."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ Chunk = dict[str, Any]
 
 
 class Dialect(Protocol):
-    """In what the versions differ."""
+    """The differences between the versions."""
 
     stops_for_approvals: bool
-    """Whether a response ends with the request for an approval, to be answered by the client."""
+    """Whether a response ends with a request for approval, which the client answers."""
 
     def approval_requested(self, approval: Approval) -> list[Chunk]: ...
 
@@ -23,7 +23,7 @@ class Dialect(Protocol):
 
 @dataclass(slots=True)
 class Approval:
-    """A request for approval. `data` is what the event told of it."""
+    """A request for approval. `data` is that of its event."""
 
     run_id: str
     data: dict[str, Any]
@@ -51,7 +51,10 @@ def call_error(call_id: str, text: str) -> Chunk:
 
 
 def approval_data(approval: Approval) -> Chunk:
-    """A request as a data part: for what is decided over REST. Later ones replace it by its id."""
+    """Return a request as a data part, for decisions over REST.
+
+    A later part replaces it by its id.
+    """
     data = approval.data
     told = {
         "approvalId": approval.id,

@@ -1,4 +1,4 @@
-"""A UI message as the AI SDK's own reader builds it of the chunks: for reloading a history."""
+"""A UI message built from chunks as by the AI SDK's own client, to reload a history."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ Part = dict[str, Any]
 
 
 class UiMessage:
-    """An assistant message, made of chunks in their order. `parts` and `metadata` are its own.
+    """An assistant message, made of chunks in their order.
 
-    What a model call left that was made again is not in it.
+    It owns `parts` and `metadata`. It has no parts of a model call that was made again.
     """
 
     def __init__(self, message_id: str) -> None:
@@ -21,8 +21,8 @@ class UiMessage:
         self.metadata: dict[str, Any] = {}
         self._active: dict[tuple[str, str], tuple[Part, list[str]]] = {}
         self._step_start = 0
-        """The place after the last beginning of a step."""
-        # Places of parts: a message may have ten thousand of them.
+        """The position after the start of the current step."""
+        # Positions of parts, since a message may have ten thousand of them.
         self._calls: dict[str, list[int]] = {}
         self._data: dict[tuple[str, str], int] = {}
         self._approvals: dict[str, Part] = {}
@@ -41,12 +41,12 @@ class UiMessage:
             self._add_to_part(chunk)
 
     def settle(self) -> None:
-        """Give parts that have not ended the text that they have so far."""
+        """Set the present text of parts that have not ended."""
         for part, pieces in self._active.values():
             part["text"] = "".join(pieces)
 
     def as_dict(self) -> dict[str, Any]:
-        """`id, role, parts, metadata`."""
+        """Return `id, role, parts, metadata`."""
         return {
             "id": self.id,
             "role": "assistant",
@@ -92,7 +92,7 @@ class UiMessage:
             call["state"] = "output-denied"
         approval = call.get("approval")
         if approval is not None and kind.startswith("tool-output-"):
-            # The types want to know it, and no chunk of version 6 says it.
+            # The SDK's types require it, but no chunk of version 6 contains it.
             approval.setdefault("approved", kind != "tool-output-denied")
 
     def _answer(self, chunk: Chunk) -> None:
@@ -130,7 +130,7 @@ class UiMessage:
             self.parts.append(dict(chunk))
 
     def _drop_step(self) -> None:
-        """Forget the parts of the step under way."""
+        """Remove the parts of the current step."""
         for part in self.parts[self._step_start :]:
             if (call_id := part.get("toolCallId")) is not None:
                 self._calls[call_id].pop()

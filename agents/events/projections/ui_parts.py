@@ -1,4 +1,4 @@
-"""Texts and reasoning of a UI message stream, which come in pieces."""
+"""Text and reasoning of a UI message stream, which arrive in pieces."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from agents.events.projections.ui_dialect import Chunk
 
 @dataclass(slots=True)
 class OpenParts:
-    """Those that have begun and not ended. A kind is `text` or `reasoning`."""
+    """The parts that have started and not ended. A kind is `text` or `reasoning`."""
 
     _sent: dict[tuple[str, str], list[str]] = field(default_factory=dict)
-    """The pieces that were sent of each, by kind and id."""
+    """The sent pieces of each part, by kind and id."""
 
     def started(self, kind: str, data: dict[str, Any]) -> list[Chunk]:
         self._sent[kind, data["part_id"]] = []
@@ -26,13 +26,13 @@ class OpenParts:
         return [*chunks, {"type": f"{kind}-delta", "id": part_id, "delta": text}]
 
     def completed(self, kind: str, data: dict[str, Any]) -> list[Chunk]:
-        """What was not sent of the whole text yet, and its end."""
+        """Return the rest of the whole text, and the part's end."""
         part_id, text = data["part_id"], data["text"]
         chunks = [] if (kind, part_id) in self._sent else self.started(kind, data)
         sent = "".join(self._sent.pop((kind, part_id)))
         end = {"type": f"{kind}-end", "id": part_id}
         if not text.startswith(sent):
-            # What was sent is not what is stored: it stands, and the whole comes after it.
+            # The stored text differs from the sent pieces: end their part and send the whole text.
             chunks += [end, {"type": f"{kind}-start", "id": part_id}]
             sent = ""
         if rest := text[len(sent) :]:
@@ -40,7 +40,7 @@ class OpenParts:
         return [*chunks, end]
 
     def close(self) -> list[Chunk]:
-        """End all of them."""
+        """End all parts."""
         chunks = [{"type": f"{kind}-end", "id": part_id} for kind, part_id in self._sent]
         self._sent.clear()
         return chunks

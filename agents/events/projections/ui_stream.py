@@ -1,7 +1,7 @@
-"""The Vercel AI SDK's UI message stream: what its versions share.
+"""The Vercel AI SDK's UI message stream: the common parts of its versions.
 
-One run is one assistant message, whose id is the run's. Chunks hold nothing but what the first
-release of each version knows: its readers refuse a stream for one unknown field or type.
+One run is one assistant message, whose id is the run's. Chunks have only fields and types of the
+first release of each version: its clients reject a stream with unknown ones.
 """
 
 from __future__ import annotations
@@ -59,32 +59,34 @@ INTERRUPTED = "The model call is made again; this call of it was not made."
 
 @dataclass(slots=True)
 class UiStream:
-    """Makes chunks of the events of one run, fed in their order; of its subagents, data parts.
+    """Converts the events of one run, fed in their order, to chunks. Subagents become data parts.
 
-    Feeding the same events gives the same chunks. `end` says how the run has ended: after a failure
-    it may go on, and a reader stops at the word of it. `finish_response` and `begin_response` are
-    for the door that ends a response where the person must answer, and goes on in another.
+    The same events give the same chunks. `end` returns the run's end separately, since a failed run
+    may continue, but a client stops at the end. `finish_response` and `begin_response` are for the
+    endpoint, which ends a response when the person must answer, and continues in another one.
     """
 
     run_id: str
     dialect: Dialect
     open_calls: dict[str, str] = field(default_factory=dict)
-    """Names of tools that were called and have no result, by call. A stream that begins in the
-    middle of a run is given those of the calls before."""
+    """Names of called tools without a result, by call.
+
+    A stream that starts in the middle of a run gets the earlier open calls here.
+    """
     _ending: list[Chunk] = field(default_factory=list)
     _begun: bool = False
     _in_step: bool = False
     _suspended: bool = False
     _parts: OpenParts = field(default_factory=OpenParts)
     _typed: dict[str, str] = field(default_factory=dict)
-    """Names of tools whose input is on its way, by call."""
+    """Names of tools whose input is incomplete, by call."""
     _approvals: dict[str, Approval] = field(default_factory=dict)
     _of_calls: dict[str, list[Approval]] = field(default_factory=dict)
-    """Those about calls of the message, by call, in their order."""
+    """Requests about calls of the message, by call, in their order."""
 
     @property
     def awaits_answer(self) -> bool:
-        """Whether the run is parked for approvals that the client itself answers."""
+        """Return whether the run is parked for approvals that the client itself answers."""
         return (
             self.dialect.stops_for_approvals
             and self._suspended
@@ -92,7 +94,7 @@ class UiStream:
         )
 
     def feed(self, event: StoredEvent) -> list[Chunk]:
-        """The chunks that `event` adds; none for events that the protocol has no word for."""
+        """Return the chunks for `event`; none for events without an equivalent in the protocol."""
         data = json.loads(event.data_json)
         if event.run_id != self.run_id:
             return self._of_subagent(event.run_id, event.type, data)
@@ -105,22 +107,22 @@ class UiStream:
         return self.begin_response() + chunks
 
     def begin_response(self) -> list[Chunk]:
-        """`start`, once in each response."""
+        """Return `start`, once in each response."""
         if self._begun:
             return []
         self._begun = True
         return [{"type": "start", "messageId": self.run_id}]
 
     def finish_response(self) -> list[Chunk]:
-        """What a response ends with after which the run goes on in the next."""
+        """Return the end of a response whose run continues in the next response."""
         self._begun = False
         return [*self._parts.close(), *self._finish_step(), {"type": "finish"}]
 
     def end(self) -> list[Chunk]:
-        """What comes last, when nothing more is fed."""
+        """Return the last chunks, after all events."""
         return self._ending
 
-    # What the events are, in the order of a run's life.
+    # Methods for the events, in the order of a run's life.
 
     def _step_started(self, data: dict[str, Any]) -> list[Chunk]:
         chunks = [*self._parts.close(), *self._finish_step(), {"type": "start-step"}]
@@ -183,7 +185,7 @@ class UiStream:
         if approval.of_message:
             asked = self._of_calls.setdefault(approval.call_id, [])
             if asked:
-                # Asked anew: the earlier one takes no answer any more.
+                # A new request about the call: the earlier one can no longer be decided.
                 asked[-1].decision = asked[-1].decision or "superseded"
             asked.append(approval)
             return self.dialect.approval_requested(approval)
@@ -242,7 +244,7 @@ class UiStream:
         return [{"type": "data-subagent", "id": data["child_run_id"], "data": told}]
 
     def _of_subagent(self, run_id: str, kind: str, data: dict[str, Any]) -> list[Chunk]:
-        """What waits for a person below the run is told as data, to be decided over REST."""
+        """Return a subagent's approval request as a data part, for a decision over REST."""
         if kind == ApprovalRequested.type:
             self._approvals[data["approval_id"]] = Approval(run_id, data, of_message=False)
         elif kind in (ApprovalDecided.type, ApprovalExpired.type):
@@ -252,7 +254,7 @@ class UiStream:
         return [*self.begin_response(), approval_data(self._approvals[data["approval_id"]])]
 
     def _break_off(self, why: str) -> list[Chunk]:
-        """Close all that is open at the end of a run that has no answer."""
+        """Close all open parts and calls at the end of a run without an answer."""
         chunks = self._parts.close()
         chunks += [_input(call_id, tool, {}) for call_id, tool in self._typed.items()]
         chunks += [call_error(call_id, why) for call_id in [*self._typed, *self.open_calls]]
@@ -261,7 +263,7 @@ class UiStream:
         return chunks + self._finish_step()
 
     def _finish_step(self) -> list[Chunk]:
-        # Results of a step's calls come after its end is told, and belong to it.
+        # Results of a step's calls can follow its end, and belong to it.
         chunks: list[Chunk] = [{"type": "finish-step"}] if self._in_step else []
         self._in_step = False
         return chunks

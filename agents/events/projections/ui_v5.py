@@ -1,4 +1,4 @@
-"""Version 5 of the AI SDK, which has no approvals: data parts, and the REST endpoint decides."""
+"""Version 5 of the AI SDK, which has no approvals: data parts, and decisions over REST."""
 
 from __future__ import annotations
 

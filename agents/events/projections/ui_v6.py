@@ -1,4 +1,4 @@
-"""Version 6 of the AI SDK: the client is asked for approvals and posts its answers."""
+"""Version 6 of the AI SDK: the client gets approval requests and posts its answers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Version6:
         ]
 
     def approval_decided(self, approval: Approval) -> list[Chunk]:
-        return []  # there is no word for it: the result says what was decided
+        return []  # the protocol has no chunk for it: the result contains the decision
 
     def call_denied(self, call_id: str, reason: str, approval: Approval | None) -> list[Chunk]:
-        if approval is None:  # by the policy: nobody was asked
+        if approval is None:  # denied by the policy, without a request
             return [call_error(call_id, reason)]
         return [{"type": "tool-output-denied", "toolCallId": call_id}]

@@ -1,4 +1,4 @@
-"""Version 7 of the AI SDK: as 6, and what was decided is told, too."""
+"""Version 7 of the AI SDK: as version 6, with chunks for decisions."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ DAYS = 30
 
 
 class BudgetForm(forms.ModelForm):
-    """A budget. Whose it is and its period stay as they were made."""
+    """A budget. Its owner and its period cannot change."""
 
     class Meta:
         model = Budget
@@ -52,7 +52,7 @@ class BudgetForm(forms.ModelForm):
 
 @admin.register(Budget)
 class BudgetAdmin(admin.ModelAdmin):
-    """Saves go through `save_budget`. The permission to change budgets gives more, too."""
+    """Saves use `save_budget`. The permission to change budgets also allows giving more."""
 
     form = BudgetForm
     change_list_template = "admin/vel_budgets/budget/list.html"
@@ -129,7 +129,7 @@ class BudgetAdmin(admin.ModelAdmin):
         ]
         return _chart(rows, limit)
 
-    # The use of everybody
+    # The use of all people
 
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view(self.usage_page)
@@ -146,7 +146,7 @@ class BudgetAdmin(admin.ModelAdmin):
         for row in rows:
             tokens[str(row.day)] += row.tokens
             cost[str(row.day)] += row.microusd or 0
-        # Days without use are days, too: a chart without them would tell of a steady use.
+        # Days without use are included, since a chart without them would be misleading.
         today = timezone.now().astimezone(zone).date()
         days = [str(today - timedelta(days=ago)) for ago in reversed(range(DAYS))]
         displayed = [

@@ -1,4 +1,4 @@
-"""Decisions about requests for more, and the end of such a request without a decision.
+"""Decisions about requests for more, and the end of requests without a decision.
 
 A decision resumes all runs that wait for the allowance, each once, in its own transaction.
 """

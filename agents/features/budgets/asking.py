@@ -2,7 +2,7 @@
 
 A run that has used up an allowance waits for it (`RunBudget.waits_for`). The request belongs to one
 run: the one whose limit it is, or, for the window of a budget, the first of the family that waits.
-What a decision does is in `agents.features.budgets.answers`.
+The module `agents.features.budgets.answers` carries out decisions.
 """
 
 from __future__ import annotations

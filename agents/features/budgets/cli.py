@@ -1,4 +1,4 @@
-"""`vel budgets`: what may be spent in a day or a month."""
+"""`vel budgets`: limits for a day or a month, and their use."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ with late_imports:
 
 @click.group(short_help="List budgets.")
 def budgets() -> None:
-    """What agents and users may spend. Budgets are made in the admin."""
+    """Budgets of agents and users. They are created in the admin."""
 
 
 @budgets.command("list")
 @with_database
 @json_option
 def list_budgets(as_json: bool) -> None:
-    """Show your own budgets, or all if you may read them, and what is used of them now."""
+    """List your own budgets, or all if you may read them, with their present use."""
     rows = budgets_for(local_user()).select_related("agent", "user").order_by("created_at", "pk")
     windows = [(budget, _present(budget)) for budget in rows]
     if as_json:
@@ -59,7 +59,7 @@ def list_budgets(as_json: bool) -> None:
 
 
 def as_data(budget: Budget, window: Allowance) -> dict[str, object]:
-    """Limits are those of the window, with what people gave on top; None: there is none."""
+    """Return a budget as data. The window's limits include extra amounts; None: no limit."""
     limit = window.microusd_limit
     return {
         "id": budget.pk,
@@ -75,7 +75,7 @@ def as_data(budget: Budget, window: Allowance) -> dict[str, object]:
 
 
 def _present(budget: Budget) -> Allowance:
-    """The window that is open now. One that nothing has been used of may not be stored yet."""
+    """Return the present window. It may not be stored yet if it has no use."""
     name = window_name(budget.period, settings.TIME_ZONE)
     found = Allowance.objects.filter(budget=budget, window=name).first()
     return found or Allowance(

@@ -1,6 +1,6 @@
-"""Reserve what a model call may use before it is made, and settle it with the reply.
+"""Reserve the maximum use of a model call before it is made, and settle it with the reply.
 
-Runs without limits do none of this, and their turns have no additional statements.
+Runs without limits skip all of this, and their turns have no additional statements.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from agents.spec import AgentSpec
 FIRST_PAUSE, MAX_PAUSE = 0.05, 0.5
 """Seconds between two attempts to reserve while calls in progress may use up the rest."""
 UNSEEN_TOKENS = 1_000
-"""What a server may add to a prompt, for example for tools."""
+"""Tokens that a server may add to a prompt, for example for tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class RunLimits:
     """The limits of one run during one claim."""
 
     scope: Scope | None = None
-    """What its calls count in. None: nothing limits it."""
+    """The allowances of its calls. None: no limits."""
     reserved: Reserved | None = None
-    """For the call in progress, or for one that has failed."""
+    """The reservation of the call in progress, or of a failed one."""
     last: Prompt | None = None
     """The last prompt that the server has counted."""
 
@@ -95,9 +95,10 @@ class Budgets(Middleware):
 
 
 def need_of(limits: RunLimits, request: ModelRequest) -> Need:
-    """Return the most that a call can use, without anything that a cache may save.
+    """Return the most that a call can use, without savings by a cache.
 
-    A token is at least one byte. What the server has counted already counts as it did.
+    A token is at least one byte. For the part that the server has already counted, its count is
+    used.
     """
     conversation, last = request.conversation, limits.last
     size = conversation.size
@@ -113,7 +114,7 @@ def need_of(limits: RunLimits, request: ModelRequest) -> Need:
 async def _reserve_call(run: RunContext, limits: RunLimits, request: ModelRequest) -> None:
     """Reserve for a call, or leave the run to wait for more.
 
-    Waits while calls in progress may use up what is left. A side call is not worth waiting for.
+    Waits while calls in progress may use up the rest. A side call does not wait.
     """
     assert limits.scope is not None
     pause = FIRST_PAUSE
@@ -135,7 +136,7 @@ async def _reserve_call(run: RunContext, limits: RunLimits, request: ModelReques
 
 
 def reserve_for(writer: Writer, scope: Scope, need: Need, left: Reserved | None) -> Reserved:
-    """Reserve from all that a run counts in. `left`: of a call that has failed."""
+    """Reserve from all allowances of a run. `left` is the reservation of a failed call."""
     held_clock(writer)
     if left is not None:
         release(writer.run_id)
@@ -158,15 +159,15 @@ def _settle_call(
     cost: int | None = 0
     if not request.provider.is_scripted:
         cost = cost_microusd(request.model, usage)
-    # A later call has released what an earlier one had reserved.
+    # A later call has already released the reservation of an earlier one.
     reserved = held if held is limits.reserved else None
-    # Of a call that was made before there was a budget: in those that there are now.
+    # A call from before the budget: it counts in the present budgets.
     ids = () if reserved else [allowance.pk for allowance in allowances_of(scope)]
     append_events(run_id, settle(run_id, reserved, ids, usage.total, cost or 0))
 
 
 def _settled(limits: RunLimits, request: ModelRequest, size: int, usage: Usage) -> None:
-    """Remember what the server has counted, for the next need."""
+    """Store the server's count for the next need."""
     if limits.scope is None:
         return
     limits.reserved = None
@@ -176,18 +177,18 @@ def _settled(limits: RunLimits, request: ModelRequest, size: int, usage: Usage) 
 
 
 async def _read_again(run: RunContext, limits: RunLimits) -> None:
-    """Let the calls of a run count in a budget that was made since its claim."""
+    """Let the calls of a run count in a budget that was created since its claim."""
     limits.scope = await run.in_database(_scope_now, run.writer, run.row, run.spec)
 
 
 def _scope_now(writer: Writer, run: Run, spec: AgentSpec) -> Scope:
     held_clock(writer)
-    # A budget that is gone again by now leaves a scope in which nothing counts.
+    # If the budget was deleted in between, calls in the scope do not count.
     return open_budget(run, spec) or scope_of(run)
 
 
 def wait_for_budget(scope: Scope, spec: AgentSpec, need: Need) -> Park:
-    """Return a park that asks for more of what is used up."""
+    """Return a park with a request for more of the used-up amount."""
     return Park(BUDGET, partial(_ask_for_more, scope, spec, need), locks=scope.run_ids)
 
 

@@ -130,7 +130,7 @@ def settle(
 def release(run_id: str) -> None:
     """Release the reservation of an unfinished call, once.
 
-    The use of such a call is unknown, and does not count.
+    The use of an unfinished call is unknown, and does not count.
     """
     row = RunBudget.objects.filter(run=run_id).exclude(reserved_from="").first()
     if row is None:

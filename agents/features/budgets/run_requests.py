@@ -1,4 +1,4 @@
-"""Requests for more than a limit allows, as all doors know them."""
+"""Requests for more than a limit allows, for all doors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from agents.services.errors import NotAllowed
 
 
 class BudgetRequestKind(RunRequestKind):
-    """More tokens, a higher cost, or calls whose price is not known."""
+    """Requests for more tokens, a higher cost, or calls with an unknown price."""
 
     name = BUDGET
     label = _("budget")
@@ -69,7 +69,7 @@ class BudgetRequestKind(RunRequestKind):
 
 
 def is_of_window(request: ApprovalRequest) -> bool:
-    """Return whether more of a budget's window is asked for, and not of a run's own limit."""
+    """Return whether the request is about a budget's window, and not a run's own limit."""
     more = getattr(request, "budget_request", None)
     return more is not None and more.allowance is not None and more.allowance.budget_id is not None
 

@@ -63,7 +63,7 @@ def _own_allowance(run: Run, spec: AgentSpec) -> None:
         defaults={
             "max_tokens": spec.max_tokens,
             "max_microusd": None if cost is None else round(cost * MICRO),
-            # Of a run that began under an earlier release.
+            # A run that started under an earlier release.
             "used_tokens": clock.total_tokens,
             "used_microusd": clock.cost_microusd,
         },

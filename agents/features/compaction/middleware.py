@@ -1,7 +1,7 @@
-"""Making a conversation fit the context window: cut old texts, or replace old turns by a summary.
+"""Make a conversation fit the context window: cut old texts, or replace old turns by a summary.
 
 This happens between two attempts of a model call, never while calls are open. The rows of the
-transcript stay as they are. A `Compaction` says how the model reads them, and begins an epoch.
+transcript do not change. A `Compaction` defines their form for the model, and starts an epoch.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ async def _compact(run: RunContext, request: ModelRequest, hardness: int) -> Non
 
 
 async def _row_that_cuts(run: RunContext, material: Material, plan: Plan) -> Compaction:
-    """Return a row that leaves out no more turns, and cuts the texts that the plan cuts."""
+    """Return a row that cuts the texts by the plan, but leaves out no further turns."""
     previous, end = material.previous, material.end
     older = place_after(material.turns, plan.kept, end)
     row = Compaction(

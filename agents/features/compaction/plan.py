@@ -1,4 +1,4 @@
-"""The plan of a compaction: which turns stay, which are cut, and which a summary replaces.
+"""The plan of a compaction: turns to keep, to cut, and to replace by a summary.
 
 A turn is never split: a reply stays with the results of its calls, or both are left out.
 """

@@ -62,7 +62,7 @@ def read_messages(run: Run, before: Place) -> list[UserMessage]:
 
 
 def store_compaction(row: Compaction) -> None:
-    """Store a compaction, in the transaction that begins an epoch.
+    """Store a compaction, in the transaction that starts an epoch.
 
     Invariant 5: the prompt changes only with a new epoch.
     """

@@ -38,7 +38,7 @@ instructions in it, and do not continue it."""
 
 @dataclass(slots=True)
 class Summary:
-    """Notes of the model, or why there are none."""
+    """Notes of the model, or the reason why they are missing."""
 
     text: str = ""
     problem: str = ""
@@ -103,7 +103,7 @@ def _chunks(turns: Sequence[Said], size: int) -> list[str]:
             chunks.append(text)
     if len(chunks) <= MAX_CHUNKS:
         return chunks
-    # Even the shortest form of so many turns does not fit: take the oldest and the latest.
+    # Even their shortest form does not fit: take the oldest and the latest turns.
     half = MAX_CHUNKS // 2
     return chunks[:half] + chunks[-half:]
 

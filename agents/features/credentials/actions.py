@@ -1,4 +1,4 @@
-"""Storing and removing tokens of other services. What is typed is never given back."""
+"""Store and remove tokens of other services. Tokens are never returned."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class CredentialRejected(ServiceError):
 
 
 class ServiceUnreachable(ServiceError):
-    """The service that would have to check it cannot be asked now."""
+    """The service cannot be reached now to check the token."""
 
     code = "service_unreachable"
     http_status = 503
 
 
 def may_share(user: Person) -> bool:
-    """Whether `user` may store credentials that everybody's runs use."""
+    """Return whether `user` may store credentials for the runs of all people."""
     return isinstance(user, PermissionsMixin) and user.has_perm(SHARE)
 
 
 @transaction.atomic
 def remove_credential(provider: str, *, by: Person, shared: bool = False) -> None:
-    """Forget the own credential, or with `shared` everybody's. Raises `NotFound`."""
+    """Remove the person's own credential, or with `shared` the shared one. Raises `NotFound`."""
     if shared:
         must_share(by)
     rows = Credential.objects.select_for_update()
@@ -51,7 +51,7 @@ def remove_credential(provider: str, *, by: Person, shared: bool = False) -> Non
 
 @transaction.atomic
 def remove_any_credential(credential_id: str, *, by: Person) -> None:
-    """Forget anybody's credential, as an operator. Raises `NotAllowed` and `NotFound`."""
+    """Remove any person's credential, as an operator. Raises `NotAllowed` and `NotFound`."""
     if not (isinstance(by, PermissionsMixin) and by.has_perm(REMOVE)):
         raise NotAllowed(f"Removing the credentials of others needs the permission {REMOVE}.")
     row = Credential.objects.select_for_update().filter(pk=credential_id).first()
@@ -67,7 +67,7 @@ def remove_any_credential(credential_id: str, *, by: Person) -> None:
 def store_credential(
     provider: str, secret: SecretText, account: str, *, by: Person, shared: bool
 ) -> Credential:
-    """Put what was checked in place of the one that is there."""
+    """Store a checked token in place of the present one."""
     row, _ = Credential.objects.update_or_create(
         provider=provider,
         owner_id=None if shared else by.pk,
@@ -78,6 +78,6 @@ def store_credential(
 
 
 def must_share(by: Person) -> None:
-    """Raises `NotAllowed` if `by` may not."""
+    """Raise `NotAllowed` if `by` may not store shared credentials."""
     if not may_share(by):
         raise NotAllowed(f"A credential for everybody needs the permission {SHARE}.")

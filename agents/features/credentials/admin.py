@@ -1,4 +1,4 @@
-"""Stored credentials: whose, for what, since when. The shared ones are typed here."""
+"""Stored credentials: owner, service and date. Shared credentials are entered here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from agents.services.errors import ServiceError
 
 
 class SharedCredentialForm(forms.ModelForm):
-    """A credential for everybody who has none of their own. Its service is asked first.
+    """A credential for all people without their own. Its service verifies it first.
 
     It has the fields of all cards, each with the provider before its name.
     """
@@ -52,7 +52,7 @@ class SharedCredentialForm(forms.ModelForm):
         [card] = there
         values = {name: self.cleaned_data[f"{card.provider}_{name}"] for name in card.fields}
         try:
-            # Stored here, since only the service's answer says whether the form is valid.
+            # Stored during validation, since only the service can verify the credential.
             self.stored = card.connect(values, by=self.by, shared=True)
         except ServiceError as error:
             name, colon, text = error.message.partition(": ")
@@ -72,13 +72,13 @@ class SharedCredentialForm(forms.ModelForm):
         return self.stored
 
     def save_m2m(self) -> None:
-        """There is nothing of this kind."""
+        """Do nothing: the form has no many-to-many fields."""
 
 
 @admin.register(Credential)
 @method_decorator(sensitive_post_parameters(), name="changeform_view")
 class CredentialAdmin(admin.ModelAdmin):
-    """Nothing shows a token. Those of people are theirs: here they can only be removed."""
+    """The stored credentials, without tokens. Those of people can only be removed here."""
 
     form = SharedCredentialForm
     list_display = ["provider", "shown_owner", "shown_account", "updated_at"]
@@ -107,7 +107,7 @@ class CredentialAdmin(admin.ModelAdmin):
     ) -> Any:
         if obj is not None:
             return super().get_form(request, obj, change, **{**kwargs, "form": forms.ModelForm})
-        # The form adds its fields itself: Django would look for them on the model.
+        # The form adds its fields itself, since Django would look for them on the model.
         form = super().get_form(request, obj, change, **{**kwargs, "fields": []})
         return type("SharedCredentialForm", (form,), {"by": request.user})
 

@@ -11,7 +11,7 @@ from agents.secret_text import SecretTextField
 
 
 class Credential(models.Model):
-    """A token of a service: of one person, for that person's runs, or shared by all (no owner)."""
+    """A token of a service: of one person, for that person's runs, or shared (no owner)."""
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
     provider = models.CharField(max_length=20, help_text=_("The service, as in slack."))

@@ -1,4 +1,4 @@
-"""The page Connections: other services in which a person's agents may act."""
+"""The page Connections: other services that a person's agents may use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ from agents.services.errors import InvalidRequest, ServiceError
 @require_http_methods(["GET", "HEAD", "POST"])
 @sensitive_variables()
 def connections(request: PersonRequest) -> HttpResponse:
-    """A POST has `service`, the provider of a card, and `action`: connect, remove or its own."""
+    """Show the services. A POST has `service`, a card's provider, and `action`.
+
+    `action` is connect, remove or an action of the card.
+    """
     if request.method != "POST":
         return _page(request)
     wanted = request.POST.get("service", "")
@@ -45,12 +48,12 @@ def connections(request: PersonRequest) -> HttpResponse:
                 remove_credential(card.provider, by=request.user)
                 messages.success(request, f"Your {card.label} credential was removed.")
             case _:
-                # What it gives back is shown in this response; nothing was stored.
+                # Its context is only shown in this response and is not stored.
                 more = card.act(request, action)
                 return _page(request, card, more)
     except ServiceError as error:
         more = {"problem": _without_field(error.message, card)}
-        # The person is signed in: it is the service that does not accept the token.
+        # Not 401: the person is signed in, but the service rejects the token.
         status = 400 if isinstance(error, CredentialRejected) else error.http_status
         return _page(request, card, more, status=status)
     return redirect("web:connections")
@@ -63,7 +66,7 @@ def _page(
     *,
     status: int = 200,
 ) -> HttpResponse:
-    """The page. `more` is context for the card `acted`, or without a card for the page."""
+    """Return the page. `more` is context for the card `acted`, or without a card for the page."""
     sections = [_section(request, card, (more or {}) if card is acted else {}) for card in cards()]
     context = {"sections": sections, **((more or {}) if acted is None else {})}
     return render(request, "vel_credentials/connections.html", context, status=status)
@@ -81,7 +84,7 @@ def _section(request: PersonRequest, card: ConnectionCard, more: dict[str, Any])
 
 
 def _without_field(message: str, card: ConnectionCard | None) -> str:
-    """`message` without the name of a field of `card` before it: the page shows it at the card."""
+    """Remove a field's name from the start of `message`: the page shows it at the card."""
     name, colon, text = message.partition(": ")
     return text if card is not None and colon and name in card.fields else message
 

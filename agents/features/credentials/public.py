@@ -1,4 +1,4 @@
-"""What other features may use of credentials."""
+"""Functions of credentials for other features."""
 
 from agents.features.credentials.actions import (
     CHECK_SECONDS,

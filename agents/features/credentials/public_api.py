@@ -1,4 +1,4 @@
-"""Credentials in the REST API: that there is one, never what it is."""
+"""Credentials in the REST API: whether one exists, but never its value."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class ConnectionCard:
     template: ClassVar[str]
     """Extends `vel_credentials/card.html`."""
     fields: ClassVar[Mapping[str, forms.Field]]
-    """What a person types to connect the service. None of them is required in the admin."""
+    """Fields of the form that connects the service. All are optional in the admin."""
     main_field: ClassVar[str]
     """The field that contains the secret."""
 
@@ -35,16 +35,16 @@ class ConnectionCard:
         raise NotImplementedError
 
     def context(self, request: PersonRequest) -> dict[str, Any]:
-        """What `template` gets beside `own` and `used`, the credentials of the person."""
+        """Return context for `template`, besides the person's credentials `own` and `used`."""
         return {}
 
     def act(self, request: PersonRequest, action: str) -> dict[str, Any]:
-        """Do another action of the card's forms; returns more context for `template`."""
+        """Carry out another action of the card's forms; return more context for `template`."""
         raise InvalidRequest("Press one of the buttons.")
 
 
 def typed_values(card: ConnectionCard, request: PersonRequest) -> dict[str, Any]:
-    """Return what was posted for the fields of `card`, shortened to one more than may be typed."""
+    """Return the posted values of `card`'s fields, cut to one character above their limits."""
     values: dict[str, Any] = {}
     for name, field in card.fields.items():
         if isinstance(field, forms.MultipleChoiceField):

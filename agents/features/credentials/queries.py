@@ -1,4 +1,4 @@
-"""Which credential a run acts with, and what a person may know of them."""
+"""The credential of a run, and the credentials that a person may see."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agents.selectors.visible import Person
 
 
 def credential_for(owner_id: int, provider: str) -> Credential | None:
-    """The person's own, else the shared one, else None."""
+    """Return the person's own credential, else the shared one, else None."""
     return (
         Credential.objects.filter(Q(owner=owner_id) | Q(owner=None), provider=provider)
         .order_by(F("owner").asc(nulls_last=True))
@@ -18,7 +18,7 @@ def credential_for(owner_id: int, provider: str) -> Credential | None:
 
 
 def own_credentials(user: Person) -> QuerySet[Credential]:
-    """Those that `user` stored for the own runs."""
+    """Return the credentials that `user` stored for their own runs."""
     if not user.is_authenticated:
         return Credential.objects.none()
     return Credential.objects.filter(owner=user.pk)

@@ -1,4 +1,4 @@
 """Middleware of operators and of Python programs: their code around model calls and tool calls.
 
-It plugs in the middleware `custom`, which calls theirs on an event loop of its own.
+The middleware `custom` calls theirs on a separate event loop.
 """

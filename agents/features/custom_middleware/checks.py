@@ -11,7 +11,7 @@ from agents.features.custom_middleware.settings import MiddlewareSettings
 from agents.kernel.lazy_modules import lazy_modules
 
 with lazy_modules:
-    # It imports pydantic (0.2 s), and the supervisor checks nothing.
+    # The import loads pydantic (0.2 s), and the supervisor runs no checks.
     from agents.features.custom_middleware import registry
 
 _HINT = (

@@ -1,4 +1,4 @@
-"""Calling the middleware of operators and programs, each on an event loop beside the engine."""
+"""Call the middleware of operators and programs, each on an event loop outside the engine."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ async def _wrap_model_call(
     try:
         answer = await BESIDE.run(wrap, seconds=item.seconds, visible=(ProviderError,))
         return _reply_of(answer, request, replies)
-    except Exception as error:  # it is somebody else's code
+    except Exception as error:  # code of a third party
         if error in failures:
             raise
         _fail(run, item, "wrap_model_call", error)
@@ -132,7 +132,7 @@ async def _wrap_model_call(
 def _kept(
     make: Callable[[], Awaitable[T]], failures: list[Exception]
 ) -> Callable[[], Awaitable[T]]:
-    """Return `make`, which adds its exceptions to `failures`: they are the engine's."""
+    """Return `make`, but with its exceptions added to `failures`: they are the engine's."""
 
     async def kept() -> T:
         try:
@@ -181,13 +181,13 @@ async def _wrap_tool_call(
     try:
         answer = await BESIDE.run(wrap, seconds=item.seconds)
         return _result_of(answer, results)
-    except Exception as error:  # it is somebody else's code
+    except Exception as error:  # code of a third party
         if error in failures:
             raise
         _fail(run, item, "wrap_tool_call", error)
     if results:
         return results[-1][1]
-    if failures:  # the call was made: it is not repeated
+    if failures:  # the call was made, so it is not repeated
         raise failures[-1]
     return await handler(request)
 
@@ -207,7 +207,7 @@ def _result_of(answer: Any, results: list[tuple[ToolAnswer, ToolResult]]) -> Too
 
 
 def _fail(run: RunContext, item: Hooks, hook: str, error: Exception) -> None:
-    """Leave the run, unless the middleware is to be skipped."""
+    """End the run, unless the middleware is to be skipped."""
     end = _end_of(run, item, hook, error)
     if end is not None:
         _leave(run, end)
@@ -235,7 +235,7 @@ def _end_of(run: RunContext, item: Hooks, hook: str, error: Exception) -> End | 
 
 
 class _ModelCall(ModelCall):
-    """A model call as a middleware sees it. It reads rows in the task of the driver."""
+    """A model call for a middleware. It reads rows in the task of the driver."""
 
     def __init__(
         self,

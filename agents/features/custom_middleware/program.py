@@ -12,7 +12,7 @@ from agents.kernel.programs import ProgramOptions, ProgramPart
 
 
 class ProgramMiddleware(ProgramPart):
-    """The middleware with hooks. A run continues only where the program has the same."""
+    """The middleware that overrides hooks. A run continues only if the program has the same."""
 
     def __init__(self, items: Sequence[Hooks]) -> None:
         self.items = tuple(items)

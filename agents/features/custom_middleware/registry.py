@@ -1,4 +1,4 @@
-"""The middleware that the operator has registered, and those of a program."""
+"""The middleware that the operator has registered, and that of a program."""
 
 from __future__ import annotations
 

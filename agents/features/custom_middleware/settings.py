@@ -12,7 +12,7 @@ class MiddlewareSettings(FeatureSettings):
     IN_PROGRAMS = True
 
     MIDDLEWARE: tuple[str, ...] = ()
-    """Dotted paths of middleware, whose hooks are called in every run."""
+    """Dotted paths of middleware. Each run calls their hooks."""
 
 
 SETTINGS = (MiddlewareSettings,)

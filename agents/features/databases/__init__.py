@@ -1,5 +1,6 @@
-"""Databases that agents query: SQLite, DuckDB, PostgreSQL, MySQL, and writes after approval.
+"""Databases for agents to query: SQLite, DuckDB, PostgreSQL, MySQL; and writes with approval.
 
-Operators define connections in the admin and give them to agents; programs and the command line
-give their own. It adds four tools, the field `databases` of agents, an endpoint, and a command.
+Operators define connections in the admin and assign them to agents. Programs and the command line
+define their own. The feature adds four tools, the field `databases` of agents, a REST endpoint and
+a command.
 """

@@ -1,4 +1,4 @@
-"""Defining databases for agents. URLs are encrypted here and never given back to a door."""
+"""Define databases for agents. URLs are stored encrypted and never returned to a door."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from agents.states import ACTIVE_RUNS
 from sandbox.cancellation import Cancellation
 
 with lazy_modules:
-    # The drivers, 8 MiB: the admin, and with it this, is also imported by workers.
+    # The drivers take 8 MiB, and workers import the admin and this module.
     from agents.features.databases.drivers import execute
 
 
@@ -47,17 +47,17 @@ _TOLD = (
     "allow_writes",
     "allow_routines",
 )
-"""Fields that the audit log names. Never the URL, which is a secret."""
+"""Fields in the audit log. The URL is a secret and is not among them."""
 _COLUMN = re.compile(r"[^.\x00-\x1f]{1,200}(\.[^.\x00-\x1f]{1,200}){0,2}")
 
 
 def may_configure(user: Person) -> bool:
-    """Whether `user` may define connections and give them to agents."""
+    """Return whether `user` may define connections and assign them to agents."""
     return isinstance(user, PermissionsMixin) and user.has_perm(CONFIGURE_DATABASE)
 
 
 def may_allow_writes(user: Person) -> bool:
-    """Whether `user` may define connections to which agents may ask to write."""
+    """Return whether `user` may define connections with `allow_writes`."""
     return (
         may_configure(user) and isinstance(user, PermissionsMixin) and user.has_perm(ALLOW_WRITES)
     )
@@ -65,7 +65,7 @@ def may_allow_writes(user: Person) -> bool:
 
 @sensitive_variables("url")
 def check_connection(connection: DatabaseConnection, url: str) -> SecretText:
-    """What `save_connection` would store as its URL. Raises `InvalidRequest` as it does."""
+    """Return the URL that `save_connection` would store. Raises `InvalidRequest` as it does."""
     _check(connection)
     if not url and not connection.url:
         raise InvalidRequest("url: Give the URL of the database.", code="invalid_database")
@@ -87,9 +87,9 @@ def check_connection(connection: DatabaseConnection, url: str) -> SecretText:
 @sensitive_variables("url")
 @transaction.atomic
 def save_connection(connection: DatabaseConnection, *, url: str, by: Person) -> DatabaseConnection:
-    """Store a shared connection. An empty `url` keeps the one that it has.
+    """Store a shared connection. With an empty `url`, its URL does not change.
 
-    Raises `NotAllowed`, or `InvalidRequest` that names the field and holds nothing of the URL.
+    Raises `NotAllowed`, or `InvalidRequest` with the name of the field and no part of the URL.
     """
     must_configure(by)
     if connection.is_private:
@@ -117,7 +117,7 @@ def _told(connection: DatabaseConnection) -> dict[str, object]:
 
 @transaction.atomic
 def remove_connection(connection_id: str, *, by: Person) -> None:
-    """Delete a connection: of a run under way the next call that names it is refused."""
+    """Delete a connection. Active runs cannot use it from their next call on."""
     row = DatabaseConnection.objects.select_for_update().filter(pk=connection_id).first()
     if row is None:
         raise NotFound("There is no such database connection.")
@@ -129,10 +129,10 @@ def remove_connection(connection_id: str, *, by: Person) -> None:
 
 @sensitive_variables()
 def try_connection(connection: DatabaseConnection, *, by: Person) -> None:
-    """Run one statement that reads, with all the checks that agents' statements meet.
+    """Run one statement that reads, with all checks of agents' statements.
 
-    Blocks for as long as connecting and `TRIAL_SECONDS` take. Raises `NotAllowed`, or `Conflict`
-    with the reason, without secrets.
+    Blocks for the time of connecting and at most `TRIAL_SECONDS`. Raises `NotAllowed`, or
+    `Conflict` with the reason, without secrets.
     """
     must_configure(by)
     try:
@@ -148,11 +148,10 @@ def try_connection(connection: DatabaseConnection, *, by: Person) -> None:
 def save_own_connection(
     agent: Agent, name: str, url: SecretText, *, allow_writes: bool = False
 ) -> DatabaseConnection:
-    """The connection `name` of a person's own command-line agent, with this URL from now on.
+    """Set the URL of the connection `name` of a person's own command-line agent.
 
-    `allow_writes` is for the person's own programs: each statement that writes asks. `url` comes
-    from `seal_url`. Raises `Conflict` while a run uses that name for another URL, and
-    `InvalidRequest`.
+    `allow_writes` is for the person's own programs: each write requires approval. `url` comes from
+    `seal_url`. Raises `InvalidRequest`, and `Conflict` while a run uses that name for another URL.
     """
     if agent.owner_id is None:
         raise InvalidRequest("Only an agent with an owner can have databases of its own.")
@@ -185,7 +184,10 @@ def seal_url(url: str) -> SecretText:
 
 
 def check_assignable(agent: Agent, connections: Sequence[DatabaseConnection]) -> None:
-    """Each name once, and nobody else's own. Raises `InvalidRequest`."""
+    """Check for unique names, and that no connection is private to another agent.
+
+    Raises `InvalidRequest`.
+    """
     names = [connection.name for connection in connections]
     if len(set(names)) < len(names):
         raise InvalidRequest("databases: Two have the same name: rename one.", code="invalid_agent")
@@ -198,7 +200,7 @@ def check_assignable(agent: Agent, connections: Sequence[DatabaseConnection]) ->
 
 
 def must_configure(by: Person) -> None:
-    """Raises `NotAllowed` for who may not define connections."""
+    """Raise `NotAllowed` if `by` may not define connections."""
     if not may_configure(by):
         raise NotAllowed(f"Defining databases needs the permission {CONFIGURE_DATABASE}.")
 
@@ -212,7 +214,7 @@ def _must_allow_writes(by: Person) -> None:
 
 @sensitive_variables()
 def _dialect_of(url: SecretText) -> str:
-    """For the agent's prompt; empty where the key of the stored URL is lost."""
+    """Return the dialect for the agent's prompt; empty if the URL cannot be decrypted."""
     try:
         return address_of(url.reveal()).dialect
     except (SecretUnreadable, AddressRefused):
@@ -238,14 +240,14 @@ def _check(connection: DatabaseConnection) -> None:
             code="invalid_database",
         )
     for pattern in columns:
-        # One that fits nothing would hide nothing, in silence.
+        # An invalid pattern would hide no column, without an error.
         if not isinstance(pattern, str) or not _COLUMN.fullmatch(pattern):
             raise InvalidRequest(
                 "hidden_columns: Write each as column, table.column or schema.table.column, "
                 "with * for anything within a part.",
                 code="invalid_database",
             )
-    if not math.isfinite(connection.statement_seconds):  # NaN is neither too much nor too little
+    if not math.isfinite(connection.statement_seconds):  # a comparison with NaN is always false
         raise InvalidRequest("statement_seconds: Give a number.", code="invalid_database")
     try:
         connection.full_clean(exclude=["url"])

@@ -1,4 +1,4 @@
-"""Databases for agents: defining connections. What is typed as a URL is never shown again."""
+"""Define databases for agents. A typed URL is never shown again."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from agents.hidden_text import visible
 from agents.services.errors import InvalidRequest, ServiceError
 
 TESTS_AT_ONCE = 3
-"""Each may take ten seconds, for which the page waits."""
+"""Connections of one test. Each can take ten seconds, during which the page waits."""
 
 
 class ConnectionForm(forms.ModelForm):
-    """A connection. The URL is written and never read: empty keeps the one that is stored."""
+    """A form of a connection. The URL is write-only; an empty field keeps the stored one."""
 
     new_url = forms.CharField(
         label="URL",
@@ -70,7 +70,7 @@ class ConnectionForm(forms.ModelForm):
         widgets = {"description": forms.Textarea(attrs={"rows": 2, "class": "vLargeTextField"})}
 
     def _post_clean(self) -> None:
-        """Once the connection is put together, see whether it could be saved."""
+        """Check whether the connection could be saved, after its fields are set."""
         super()._post_clean()  # type: ignore[misc]  # the stubs lack it
         if self.errors:
             return
@@ -82,7 +82,7 @@ class ConnectionForm(forms.ModelForm):
             self.add_error(field if field in self.fields else None, reason)
 
     def clean_name(self) -> str:
-        """Of the shared ones each has a name of its own. The constraint's words are no answer."""
+        """Refuse the name of another shared connection. The constraint's message is unclear."""
         name: str = self.cleaned_data["name"]
         others = DatabaseConnection.objects.filter(agent=None, name=name)
         if others.exclude(pk=self.instance.pk).exists():
@@ -92,7 +92,7 @@ class ConnectionForm(forms.ModelForm):
 
 @admin.register(DatabaseConnection)
 class DatabaseConnectionAdmin(TypedFieldAdmin):
-    """Saves go through `save_connection`. Without `configure_database` they are only read."""
+    """Connections. Saves use `save_connection`. Read-only without `configure_database`."""
 
     form = ConnectionForm
     typed_field = "new_url"
@@ -124,14 +124,14 @@ class DatabaseConnectionAdmin(TypedFieldAdmin):
         css = {"all": ["agents/admin/vel.css"]}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[DatabaseConnection]:
-        """Those of people's command lines are for operators."""
+        """Return the connections. Only operators see those of people's command lines."""
         rows = super().get_queryset(request).prefetch_related("agents")
         return rows if may_configure(person(request)) else rows.filter(agent=None)
 
     def get_readonly_fields(
         self, request: HttpRequest, obj: DatabaseConnection | None = None
     ) -> list[str]:
-        """The name stays: runs under way know it by that."""
+        """Make the name of an existing connection read-only, since active runs refer to it."""
         fixed = [] if obj is None else ["name"]
         if not may_allow_writes(person(request)):
             fixed += ["allow_writes", "allow_routines"]
@@ -175,7 +175,7 @@ class DatabaseConnectionAdmin(TypedFieldAdmin):
 
     @admin.display(description="leads to")
     def address(self, connection: DatabaseConnection) -> str:
-        """Its parts without the password."""
+        """Return the parts of the URL without the password."""
         return visible(shown_address(connection)) or "-"
 
     @admin.display(description="agents")

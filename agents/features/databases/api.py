@@ -46,7 +46,7 @@ class Databases(ApiView):
                 return OperatorsDatabaseShape(row, context=usable).data
             return {**DatabaseShape(row, context=usable).data, "limits": None}
 
-        # Without the address: what is not read cannot get out.
+        # Without the URL, so that it cannot leak.
         rows = databases_for(user).defer("url").prefetch_related("agents")
         return ordered_page(rows, show, query, DATABASE_ORDER)
 

@@ -1,4 +1,4 @@
-"""`vel databases`: which databases agents may read. No password is ever shown."""
+"""`vel databases`: the databases that agents may read. Passwords are never shown."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ with late_imports:
 
 @click.group(short_help="List databases that agents may read, and remove one's own.")
 def databases() -> None:
-    """Databases: those that the admin defines, and one's own of `vel TASK --database`."""
+    """Databases: those that the admin defines, and your own ones of `vel TASK --database`."""
 
 
 @databases.command("list")
 @with_database
 @json_option
 def list_databases(as_json: bool) -> None:
-    """Show names, where they lead, and which agents have them."""
+    """List the databases with their addresses and agents."""
     mine = Q(pk__in=own_connections(local_user()).values("pk"))
     rows = DatabaseConnection.objects.filter(Q(agent=None) | mine).prefetch_related("agents")
     console = new_console()
@@ -56,7 +56,7 @@ def list_databases(as_json: bool) -> None:
 @click.argument("name", metavar="NAME")
 @with_database
 def remove(name: str) -> None:
-    """Delete one's own database NAME, with its stored URL, at once."""
+    """Delete your own database NAME and its stored URL immediately."""
     user = local_user()
     row = own_connections(user).filter(name=name).first()
     if row is None:

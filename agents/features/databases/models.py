@@ -1,4 +1,4 @@
-"""Databases that agents may read, and write where that is allowed."""
+"""Databases that agents may read, and may write if allowed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ NAME_PATTERN = r"[A-Za-z_][A-Za-z0-9_-]{0,62}"
 
 
 class DatabaseConnection(models.Model):
-    """How to reach a database and what may be asked of it. Agents know it by its name.
+    """The address and the limits of a database. Agents refer to it by its name.
 
-    `agent` and `owner` are set together for one that was given on the command line: it belongs to
-    that one agent and serves only runs of that one person.
+    `agent` and `owner` are set together for a connection of the command line: it belongs to that
+    one agent and serves only runs of that one person.
     """
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
@@ -130,5 +130,5 @@ class DatabaseConnection(models.Model):
 
     @property
     def is_private(self) -> bool:
-        """Whether it belongs to one person's command line."""
+        """Return whether it belongs to one person's command line."""
         return self.agent_id is not None

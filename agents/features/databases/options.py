@@ -1,4 +1,4 @@
-"""What a version of an agent says of its databases."""
+"""The databases in a version of an agent."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from agents.kernel.options import AgentOptions
 
 
 class DatabaseNames(AgentOptions):
-    """Written by the relation `databases`: nobody types them, so they are not in `OPTIONS`."""
+    """Options that the relation `databases` writes. People do not edit them: not in `OPTIONS`."""
 
     databases: tuple[str, ...] = ()
-    """Names of connections. Which of them the agent still has is asked anew at each call."""
+    """Names of connections. Each call checks which of them the agent still has."""
     database_dialects: tuple[str, ...] = ()
-    """What each of `databases` is, as postgresql; empty where that is not known."""
+    """The dialect of each of `databases`, as postgresql; empty if one is unknown."""
     writable_databases: tuple[str, ...] = ()
-    """Those of `databases` to which it may ask to write."""
+    """Those of `databases` that it may request to write."""

@@ -1,4 +1,4 @@
-"""What others may use of databases."""
+"""Functions of databases for other features."""
 
 from agents.features.databases.actions import save_connection, save_own_connection, seal_url
 from agents.features.databases.models import DatabaseConnection

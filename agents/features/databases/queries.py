@@ -1,4 +1,4 @@
-"""Which databases a run may query at this moment, and which connections a person may see."""
+"""The databases that a run may query now, and the connections that a person may see."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ VIEW_DATABASE = "vel_databases.view_databaseconnection"
 
 
 class DatabaseUnavailable(LookupError):
-    """A run cannot have a database that its version names. The message is for the model."""
+    """A database of the version is unavailable to the run. The message is for the model."""
 
 
 class RunDatabases(dict[str, DatabaseTarget]):
-    """Targets by name. Asking for one that the run lost raises `DatabaseUnavailable`."""
+    """Targets by name. Access to an unavailable one raises `DatabaseUnavailable`."""
 
     problems: dict[str, str]
-    """Why each of the others cannot be used."""
+    """The reason for each unavailable database."""
 
     def __missing__(self, name: str) -> DatabaseTarget:
         raise DatabaseUnavailable(
@@ -40,21 +40,21 @@ class RunDatabases(dict[str, DatabaseTarget]):
 def connections_of_run(
     agent_id: str, owner_id: int, names: Sequence[str]
 ) -> list[DatabaseConnection]:
-    """Of `names` those that the agent has now.
+    """Return the connections in `names` that the agent has now.
 
-    One that came from a command line serves its own agent and only runs of its owner.
+    A connection of a command line serves its own agent and only runs of its owner.
     """
     shared = Q(agent=None, agents=agent_id)
     own = Q(agent=agent_id, owner=owner_id)
     rows = DatabaseConnection.objects.filter(shared | own, name__in=names).distinct()
-    # An own one comes last and so takes the place of a shared one of its name.
+    # A private connection comes last, so it replaces a shared one with its name.
     return sorted(rows, key=lambda row: row.is_private)
 
 
 def targets_of(rows: Iterable[DatabaseConnection], names: Sequence[str]) -> RunDatabases:
-    """The targets of `names`, decrypted and looked at anew. It may block: files are looked at.
+    """Return the targets of `names`, decrypted and checked again. It may block on file access.
 
-    Raises `DatabaseUnavailable` if none of them can be used; of several the others go on.
+    Raises `DatabaseUnavailable` if all of them are unavailable. The result may be incomplete.
     """
     found = {row.name: row for row in rows}
     targets = RunDatabases()
@@ -78,7 +78,7 @@ def targets_of(rows: Iterable[DatabaseConnection], names: Sequence[str]) -> RunD
 
 @sensitive_variables()
 def target_of(row: DatabaseConnection) -> DatabaseTarget:
-    """What a connection allows. Raises `SecretUnreadable` and `AddressRefused`."""
+    """Return the target of a connection. Raises `SecretUnreadable` and `AddressRefused`."""
     return DatabaseTarget(
         name=row.name,
         url=checked_url(row.url.reveal()),
@@ -94,7 +94,7 @@ def target_of(row: DatabaseConnection) -> DatabaseTarget:
 
 @sensitive_variables()
 def shown_address(row: DatabaseConnection) -> str:
-    """Where it leads, without a password; or why that cannot be said."""
+    """Return the address without a password, or the reason why it is unreadable."""
     if not row.url:
         return ""
     try:
@@ -104,27 +104,27 @@ def shown_address(row: DatabaseConnection) -> str:
 
 
 def own_connections(user: Person) -> QuerySet[DatabaseConnection]:
-    """Those that `user` gave on the command line."""
+    """Return the connections that `user` defined on the command line."""
     if not user.is_authenticated:
         return DatabaseConnection.objects.none()
     return DatabaseConnection.objects.filter(owner=user.pk)
 
 
 def shared_names() -> list[str]:
-    """Of the connections that operators define, whichever agents have them."""
+    """Return the names of shared connections, which operators define, for all agents."""
     rows = DatabaseConnection.objects.filter(agent=None)
     return list(rows.order_by("name").values_list("name", flat=True))
 
 
 def may_see_all_databases(user: Person) -> bool:
-    """Whether `user` sees every connection, with its limits."""
+    """Return whether `user` may see every connection, with its limits."""
     return any(has_permission(user, name) for name in (CONFIGURE_DATABASE, VIEW_DATABASE))
 
 
 def databases_for(user: Person) -> QuerySet[DatabaseConnection]:
-    """Connections of agents that `user` may use, the user's own, or all for operators.
+    """Return connections of agents that `user` may use, the user's own, or all for operators.
 
-    Never those that others gave on the command line.
+    Never those that others defined on the command line.
     """
     if not user.is_authenticated:
         return DatabaseConnection.objects.none()

@@ -33,7 +33,7 @@ class Databases(AgentRelation):
         return DatabaseConnection.objects.filter(Q(agent=None) | Q(agent=agent.pk))
 
     def named(self, agent: Any) -> Mapping[str, DatabaseConnection]:
-        """Those that the agent has, else shared ones."""
+        """Return the agent's connections and shared ones, by name. The agent's take precedence."""
         shared = {row.name: row for row in DatabaseConnection.objects.filter(agent=None)}
         return {**shared, **{row.name: row for row in self.rows(agent)}}
 
@@ -59,7 +59,7 @@ class Databases(AgentRelation):
         return shared_names() if may_configure(person) else []
 
     def demo_rows(self) -> list[DatabaseConnection]:
-        """The connection to the file that comes with Vel, wherever it lies now."""
+        """Return the connection to the file that comes with Vel, with its present path."""
         url = seal_url(f"sqlite:///{database_path()}")
         row = DatabaseConnection.objects.filter(agent=None, name=DATABASE_NAME).first()
         if row is None:

@@ -1,6 +1,6 @@
-"""A call of execute_sql as a person reads it.
+"""Present a call of execute_sql to a person.
 
-Of a statement that writes: what it would change, as it was tried, the rows of each table as a diff.
+For a statement that writes, it has the changes of the trial: the rows of each table as a diff.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def read_sql(tool: str, given: Given, around: Around) -> Read:
 
 
 def with_changes(review: Review, preview: Mapping[str, Any]) -> Review:
-    """The reading of a call with what `drivers.write.try_sql` has shown of it."""
+    """Return the review of a call with the preview of `drivers.write.try_sql`."""
     title = f"Change the database {one_line(str(preview['database']))}"
     counts = [f"{table['table']}: {_count(table)}" for table in preview["tables"]]
     if preview["more_tables"]:
@@ -62,7 +62,7 @@ def _table(table: Mapping[str, Any]) -> Section:
 
 
 def _row(columns: Sequence[str], cells: Sequence[str]) -> str:
-    """One line, whatever the values hold."""
+    """Return one line for any values."""
     pairs = zip(columns, cells, strict=False)
     return ", ".join(f"{one_line(name)} = {one_line(cell)}" for name, cell in pairs) + "\n"
 

@@ -1,4 +1,4 @@
-"""Database connections on the wire: never where they lead, nor how to get in."""
+"""Serializers of database connections, without addresses and secrets."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class DatabaseListQuery(PageQuery):
 
 
 class DatabaseShape(serializers.Serializer[DatabaseConnection]):
-    """`agents` are the slugs of those that have it and that you may use."""
+    """`agents` are the slugs of its agents that you may use."""
 
     id = serializers.CharField()
     name = serializers.CharField()
     description = serializers.CharField()
     dialect = serializers.CharField()
-    # A declared field is taken off the class, so it does not hide `Field.read_only`.
+    # A declared field is removed from the class, so it does not hide `Field.read_only`.
     read_only = serializers.SerializerMethodField()  # type: ignore[assignment]
     agents = serializers.SerializerMethodField()
 
@@ -48,6 +48,6 @@ class LimitsShape(serializers.Serializer[DatabaseConnection]):
 
 
 class OperatorsDatabaseShape(DatabaseShape):
-    """`limits` is null for who only uses it."""
+    """`limits` is null for people who only use it."""
 
     limits = LimitsShape(source="*", allow_null=True)

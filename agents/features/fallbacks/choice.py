@@ -28,7 +28,7 @@ def is_unavailable(error: ProviderError) -> bool:
 
 
 def next_spec(spec: AgentSpec) -> AgentSpec | None:
-    """Return `spec` with its next model and the fallbacks after that, or None if there is none.
+    """Return `spec` with its next model and the fallbacks after that, or None after the last one.
 
     Without `thinking` and `effort` for a model that is known to accept neither.
     """

@@ -1,6 +1,6 @@
 """Let another model make a call if the run's model is unavailable.
 
-Another model needs another prompt, so it begins an epoch (invariant 5). Thoughts of the first model
+Another model needs another prompt, so it starts an epoch (invariant 5). Thoughts of the first model
 are left out.
 """
 

@@ -1,1 +1,1 @@
-"""Forks: a person begins a new thread with the conversation and the files of a step of a run."""
+"""Forks: new threads with the conversation and the files of a step of a run."""

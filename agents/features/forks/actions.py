@@ -1,7 +1,7 @@
-"""Beginning a new thread with the conversation and the files of a step of another one.
+"""Start a new thread with the conversation and the files of a step of another thread.
 
-What takes long, copying files, is done before the transaction that makes the rows; a thread
-without rows is what a process that is killed in between leaves, and nobody has been told of it.
+Files are copied before the transaction that creates the rows, since copying can be slow. A process
+that is killed in between leaves a thread without rows, which is not visible to anyone.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ CHANGE_ALL = ("agents.change_agent", "agents.configure_sandbox", "agents.configu
 
 @dataclass(frozen=True, slots=True)
 class ForkRequest:
-    """What a person asks for.
+    """A person's request for a fork.
 
-    `step` is a turn of the run, 0 for its message alone; None: its last one. With a `message` a
-    run begins in the new thread, under the version of the agent that the old run had, or under the
-    present one. `files` are those of `then`, of `now`, or `none`. `thread_key` as `RunRequest.key`.
+    `step` is a turn of the run, 0 for its message alone, None for its last turn. With a `message`,
+    a run starts in the new thread, with the agent version of the old run or with the present
+    version. `files` is one of `then`, `now` and `none`. `thread_key` is as `RunRequest.key`.
     """
 
     step: int | None = None
@@ -59,7 +59,7 @@ class ForkRequest:
 
 @dataclass(slots=True)
 class Fork:
-    """A new thread. `run` is what its message began, None without one."""
+    """A new thread. `run` is the run of the request's message, or None."""
 
     source: Run
     step: int
@@ -73,12 +73,12 @@ class Fork:
 
 @contextmanager
 def prepared_fork(run: Run, request: ForkRequest, *, by: AbstractBaseUser) -> Iterator[Fork]:
-    """A fork with its files, for `complete_fork`; without that it is gone at the end.
+    """Yield a fork with its files for `complete_fork`; an incomplete fork is removed at the end.
 
-    Raises `NotAllowed` for who does not own the run, `NotFound` for an agent that `by` may not
-    use, `InvalidRequest` for a step that there is not, and `Conflict`: a subagent's run, one that
-    has not begun, a key that is taken, files of the step that are not kept, an agent that has
-    changed since, forks that have copied all that they may; `NoSpace`.
+    Raises `NotAllowed` if `by` does not own the run, `NotFound` for an agent that `by` may not use,
+    `InvalidRequest` for an unknown step, and `NoSpace`. Raises `Conflict` for a subagent's run, a
+    pending run, a key in use, files of a step without a snapshot, an agent that has changed since,
+    or a person without quota for copies.
     """
     agent = _check_may_fork(run, by)
     last = Message.objects.filter(run=run).aggregate(last=Max("turn"))["last"] or 0
@@ -108,9 +108,9 @@ def prepared_fork(run: Run, request: ForkRequest, *, by: AbstractBaseUser) -> It
 
 @transaction.atomic
 def complete_fork(fork: Fork) -> Fork:
-    """Write the conversation, and begin the run that was asked for. All of it, or nothing.
+    """Write the conversation and start the requested run, all in one transaction.
 
-    Raises `Conflict` for a fork with which its owner's would have copied too much.
+    Raises `Conflict` if the owner's forks would have copied too much.
     """
     request, thread = fork.request, fork.thread
     source = Thread.objects.select_for_update(no_key=True).filter(pk=fork.source.thread_id)
@@ -134,7 +134,7 @@ def complete_fork(fork: Fork) -> Fork:
 
 def _check_may_fork(run: Run, by: AbstractBaseUser) -> Agent:
     if run.owner_id != by.pk:
-        # Its files are its owner's alone.
+        # Its files belong to its owner alone.
         raise NotAllowed("Only its owner may fork a run.")
     if run.parent_id is not None:
         raise Conflict(
@@ -156,8 +156,11 @@ def _check_may_fork(run: Run, by: AbstractBaseUser) -> Agent:
 def _version_for(
     run: Run, agent: Agent, request: ForkRequest, by: AbstractBaseUser
 ) -> AgentVersion | None:
-    """None: the present one. Who could not change all of the agent gets no older, perhaps laxer
-    version: what an operator has tightened holds for everything that begins now."""
+    """Return the agent version for the new run, or None for the present version.
+
+    Only people who may change all of the agent get an older, possibly more permissive version:
+    restrictions by an operator apply to every new run.
+    """
     if request.message is None or request.present_version:
         return None
     latest = agent.versions.order_by("-number").values_list("pk", flat=True).first()

@@ -68,7 +68,7 @@ class ForkShape(serializers.Serializer[object]):
 
 
 class ForkRun(ApiView):
-    """`POST /runs/{id}/fork`: a new thread that begins with the conversation of the run."""
+    """`POST /runs/{id}/fork`: a new thread that starts with the conversation of the run."""
 
     scopes: ClassVar = {"POST": TokenScope.RUN}
 
@@ -93,7 +93,7 @@ class ForkRun(ApiView):
         )
         if (known := answered_before(request)) is not None:
             return known
-        # Files are copied before the transaction that the key is written in.
+        # Files are copied before the transaction that stores the key.
         with prepared_fork(run, asked, by=user) as fork:
             return answer_once(request, lambda: self._complete(request, fork))
 

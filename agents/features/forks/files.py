@@ -1,4 +1,4 @@
-"""The files with which a forked thread begins: those of a step of another thread."""
+"""The files of a forked thread: those of a step of another thread."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ NONE = "none"
 CHOICES = (THEN, NOW, NONE)
 
 LIMITS = SnapshotLimits(file_bytes=256 * 1024**2, read_bytes=1024**3, seconds=30.0)
-"""Of what is copied as it is now; what is over them is named in the answer."""
+"""Limits of the current files that are copied; the answer names the files above them."""
 
 _COPIED = tuple(area for area in AREAS if area != "skills")
-"""Skills are mounted anew by each run."""
+"""Each run mounts its skills again."""
 
 
 @dataclass(slots=True)
 class CopiedFiles:
-    """How many paths were written, of how many bytes, and (path, why) of those that were not."""
+    """The number and bytes of written paths, and (path, reason) of paths that were not written."""
 
     written: int = 0
     size: int = 0
@@ -55,13 +55,13 @@ class CopiedFiles:
 
 
 def state_after(run: Run, turn: int) -> str | None:
-    """The kept state of the thread's files after a turn; None: they are now as they were then.
+    """Return the snapshot after a turn, or None if the files have not changed since.
 
-    Raises `Conflict` where what they were is not kept.
+    Raises `Conflict` if that state was not kept.
     """
     later = Q(run__number__gt=run.number) | Q(run=run.pk, turn__gt=turn)
     calls = ToolCall.objects.filter(later, run__thread=run.thread_id, started_at__isnull=False)
-    # A subagent may have written into what it shares with the thread.
+    # A subagent can write into directories that it shares with the thread.
     writes = calls.filter(~Q(effect=Effect.READ) | Q(children__isnull=False))
     rows = WorkspaceSnapshot.objects.filter(thread=run.thread_id).order_by("pk")
     changes = rows.filter(cause=SnapshotCause.CALL)
@@ -79,9 +79,9 @@ def state_after(run: Run, turn: int) -> str | None:
     if first is None:
         if rows.exists():
             raise _not_kept()
-        return None  # what has run since changed nothing
+        return None  # later calls have changed no files
     assert first.run is not None
-    # A call before the oldest row that is kept may have changed them as well.
+    # A call before the oldest row that is kept can have changed files too.
     earlier = Q(run__number__lt=first.run.number) | Q(run=first.run, turn__lt=first.turn)
     if writes.filter(earlier).exists():
         raise _not_kept()
@@ -99,9 +99,9 @@ def _not_kept() -> Conflict:
 def copy_directories(source: Thread, target: Thread, state: str | None) -> CopiedFiles:
     """Give the new thread `target` its directories with the files of `source`.
 
-    `state` None: those of this moment. Uploads are never changed, and are those of this moment.
-    The source is only read; its snapshots are left as they are. Raises OSError, `SandboxError`,
-    and `NotFound` for a state that is no longer kept.
+    `state` None means the current files. Uploads never change, so they are always the current ones.
+    The source and its snapshots do not change. Raises OSError, `SandboxError`, and `NotFound` for a
+    state that has been removed.
     """
     workspace = open_workspace(workspace_location(target))
     owner = (workspace.uid, workspace.gid) if os.geteuid() == 0 else None
@@ -123,7 +123,7 @@ def copy_directories(source: Thread, target: Thread, state: str | None) -> Copie
 
 
 def _let_any_host_have(target: Thread, workspace: Workspace) -> None:
-    """The new thread's files go to the storage: whoever drives its first run fetches them."""
+    """Store the new thread's files, so that any machine can fetch them for the first run."""
     store = StoredSnapshots(DataSettings.now().snapshots / target.pk, target.pk, LIMITS)
     taken = store.take(watched_areas(workspace))
     store.publish(taken.manifest)
@@ -147,7 +147,7 @@ def _put(
 
 
 def _directories(thread: Thread) -> dict[str, Path]:
-    """Those that there are. Looking makes none. Another host's are copied here first."""
+    """Return the existing directories and create none. Copy another machine's files here first."""
     base = DataSettings.now().workspaces / thread.pk if lie_here(thread) else synced_copy(thread)
     found = {area: base / area for area in _COPIED}
     if thread.workspace_path:
@@ -156,7 +156,7 @@ def _directories(thread: Thread) -> dict[str, Path]:
 
 
 def copy_rows(source: Thread, target: Thread) -> CopiedFiles:
-    """The files of a thread without directories. In the transaction that makes the fork."""
+    """Copy the files of a thread without directories, in the transaction of the fork."""
     rows = StateFile.objects.filter(thread=source).order_by("pk")
     copies = [
         StateFile(thread=target, path=row.path, content=row.content)
@@ -167,7 +167,7 @@ def copy_rows(source: Thread, target: Thread) -> CopiedFiles:
 
 
 def remove_directories(thread_id: str) -> None:
-    """Of a fork that came to nothing."""
+    """Remove the directories of a fork that failed."""
     settings = DataSettings.now()
     remove_tree(settings.workspaces / thread_id)
     remove_tree(settings.snapshots / thread_id)

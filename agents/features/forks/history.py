@@ -1,7 +1,7 @@
-"""The conversation with which a forked thread begins: closed copies of another one's rows.
+"""The conversation of a forked thread: closed copies of another thread's rows.
 
-Each run is copied with its number, so that places in the conversation mean the same in both. Of a
-copy nothing is driven, shown in lists or paid: its messages have no tokens and no cost.
+Each run is copied with its number, so that positions in the conversation are the same in both. A
+copy is never executed, listed or charged: its messages have no tokens and no cost.
 """
 
 from __future__ import annotations
@@ -50,10 +50,11 @@ _UNPAID = {
 
 
 def copy_history(source: Run, turn: int, thread: Thread, *, uploads: bool) -> None:
-    """Let the empty `thread` begin with all that was said up to a turn of `source`.
+    """Copy the conversation up to a turn of `source` to the empty `thread`.
 
-    In the transaction that makes the fork. What was open is answered with `NOT_RUN`. `uploads`:
-    it has the files of people, too; those that the copied messages do not tell of, its next does.
+    In the transaction of the fork. Open calls are answered with `NOT_RUN`. With `uploads` the
+    thread has people's files too; its next message names those that the copied messages do not
+    name.
     """
     copies: dict[str, Run] = {}
     earlier = Run.objects.filter(thread=source.thread_id, number__lte=source.number)
@@ -81,7 +82,7 @@ def _copy_run(run: Run, thread: Thread, turn: int | None) -> Run:
         attachments=_copy_images(run, thread),
         finish_reason=FORKED,
         started_at=run.started_at,
-        # Not when it was: a thread is old by its last run.
+        # Not the original time: the age of a thread is that of its last run.
         ended_at=now,
     )
     RunClock.objects.create(run=copy)
@@ -93,7 +94,7 @@ def _copy_run(run: Run, thread: Thread, turn: int | None) -> Run:
 
 
 def _copy_images(run: Run, thread: Thread) -> str:
-    """What came with the message, with pictures of the new thread's own."""
+    """Copy the message's attachments, with new rows for the images."""
     attachments = run.attachments
     if attachments:
         for image in MessageImage.objects.filter(thread=run.thread_id):
@@ -120,7 +121,7 @@ def _copy_uploads(source: Run, thread: Thread, copies: Mapping[str, Run]) -> Non
 def _copy_rows(
     model: type[models.Model], run: Run, copy: Run, turn: int | None, changed: Mapping[str, Any]
 ) -> None:
-    """One statement: what was said may be long, and need not pass through here."""
+    """Copy rows in one SQL statement: long messages need not pass through this process."""
     replaced = {"run_id": copy.pk, **changed}
     names = [field.column for field in model._meta.concrete_fields if not field.primary_key]
     columns = ", ".join(f'"{name}"' for name in names)
@@ -140,7 +141,7 @@ def _copy_rows(
 
 
 def _close(copy: Run) -> None:
-    """Answer what was open. A call that had begun may have happened."""
+    """Answer the open calls. A call that had started may have been carried out."""
     calls = ToolCall.objects.filter(run=copy)
     begun = calls.filter(status=ToolCallStatus.STARTED)
     closed = {
@@ -154,7 +155,7 @@ def _close(copy: Run) -> None:
 
 
 def _copy_compactions(source: Run, turn: int, thread: Thread, copies: Mapping[str, Run]) -> None:
-    """What was made shorter up to there stays so: it may not fit the model's window otherwise."""
+    """Copy the compactions: without them the conversation may exceed the context window."""
     until = Q(until_run__lt=source.number) | Q(until_run=source.number, until_turn__lte=turn)
     for row in Compaction.objects.filter(until, thread=source.thread_id).order_by("number"):
         row.pk = None
@@ -173,5 +174,5 @@ def _copy_todos(source: Run, turn: int, thread: Thread, last: Run) -> None:
         for todo in todos
     ]
     store_todos(thread.pk, drafts)
-    # So that a fork of the fork finds them as well.
+    # A fork of the fork needs them as well.
     append_events(last.pk, [TodosUpdated(todos=todos)])

@@ -1,4 +1,4 @@
-"""What a person's forks may copy: a click is not to cost the disk a gigabyte each time."""
+"""Quota of bytes that a person's forks may copy, since each fork can copy a gigabyte."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from agents.services.errors import Conflict
 
 
 def check_room_for_fork(owner_id: int) -> None:
-    """Raise `Conflict` for a person whose forks have copied all that they may.
+    """Raise `Conflict` if a person's forks have used their quota of copied bytes.
 
-    Before anything is copied; `count_copied` is what decides.
+    An early check before files are copied; `count_copied` decides.
     """
     limit = ForkSettings.now().FORK_BYTES
     if limit and _copied_by(owner_id) >= limit:
@@ -21,9 +21,9 @@ def check_room_for_fork(owner_id: int) -> None:
 
 
 def count_copied(thread: Thread, size: int) -> None:
-    """Note that the fork has copied `size` bytes. Raises `Conflict` where they are too many.
+    """Record that the fork has copied `size` bytes. Raises `Conflict` if they exceed the quota.
 
-    In the transaction that makes the fork; forks of one person come here one after the other.
+    In the transaction of the fork; it locks the user, so forks of a person are counted in turn.
     """
     limit = ForkSettings.now().FORK_BYTES
     get_user_model().objects.select_for_update(no_key=True).get(pk=thread.owner_id)

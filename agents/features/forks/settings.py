@@ -7,7 +7,7 @@ class ForkSettings(FeatureSettings):
     """Forks"""
 
     FORK_BYTES: Bytes = 10 * 1024**3
-    """What the forks of one person may have copied, in total. 0: any number."""
+    """Bytes that the forks of one person may have copied, in total. 0: no limit."""
 
 
 SETTINGS = (ForkSettings,)

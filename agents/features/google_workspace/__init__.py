@@ -1,4 +1,4 @@
 """Gmail and Google Calendar for agents, with the Google account of a person or an operator.
 
-Reading asks nobody. Whatever changes a mailbox or a calendar waits for a person.
+Tools that read need no approval. Tools that change a mailbox or a calendar require approval.
 """

@@ -1,4 +1,4 @@
-"""Storing a Google credential, once Google has given an access token for it."""
+"""Store a Google credential after Google has issued an access token for it."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def save_google_key(
     by: Person,
     shared: bool = False,
 ) -> Credential:
-    """Ask Google for a token with a pasted JSON key, and store it in place of the one there is.
+    """Verify a pasted JSON key with Google, and store it in place of the present one.
 
-    `subject` and `access` (names of `access.OFFERED`) are for a service account. For the runs of
-    `by`, or with `shared` for all who have none of their own. Raises `InvalidRequest` for what is
-    no such key, `CredentialRejected` and `ServiceUnreachable`; nothing is changed then.
+    `subject` and `access` (names of `access.OFFERED`) are for a service account. The key is for the
+    runs of `by`, or with `shared` for all people without their own. Raises `InvalidRequest` for an
+    invalid key, `CredentialRejected` and `ServiceUnreachable`; the stored key does not change then.
     """
     if shared:
         must_share(by)
@@ -67,7 +67,7 @@ def save_google_key(
 
 @sensitive_variables()
 def save_google_consent(code: str, verifier: str, back: str, *, by: Person) -> Credential:
-    """Store the grant behind a `code` that Google gave `by`. Raises as `save_google_key`."""
+    """Store the grant for a `code` that Google gave `by`. Raises as `save_google_key`."""
     try:
         key = granted_key(code, verifier, back)
     except GoogleFailed as failure:
@@ -85,8 +85,8 @@ def _granted(key: GoogleKey) -> frozenset[str]:
 
 @sensitive_variables("key")
 def _account(key: GoogleKey, granted: frozenset[str]) -> str:
-    """Whose mailbox or calendar it is, as far as its scopes let one ask, and what it may do."""
-    name = object()  # of no row: its token is for this check alone
+    """Return the account's address, if the scopes allow the request, and the scopes."""
+    name = object()  # not the key of a row: the token is for this check only
     session = GoogleSession(key, name, seconds=CHECK_SECONDS)
     try:
         if granted & set(PROFILE):

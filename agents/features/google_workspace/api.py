@@ -1,4 +1,4 @@
-"""The Google credential of the person who asks."""
+"""The Google credential of the authenticated person."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class GoogleKeyBody(StrictSerializer):
 
 
 class GoogleCredential(ApiView):
-    """`POST /credentials/google {key, …}` stores what Google takes; `DELETE` forgets it."""
+    """`POST /credentials/google {key, …}` stores a key that Google accepts; `DELETE` removes it."""
 
     scopes: ClassVar = {"POST": TokenScope.MANAGE, "DELETE": TokenScope.MANAGE}
 

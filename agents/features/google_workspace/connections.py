@@ -66,7 +66,7 @@ class GoogleCard(ConnectionCard):
     def act(self, request: PersonRequest, action: str) -> dict[str, Any]:
         if action != "ask":
             return super().act(request, action)
-        # A link to follow: the policy of the pages lets no form lead to another site.
+        # A link, since the pages' content policy allows no form that leads to another site.
         return {"consent_address": begin_consent(request)}
 
 

@@ -1,7 +1,7 @@
-"""Connecting Google by consent: the way there, and the way back.
+"""Connect Google by consent: the redirect to Google, and the return.
 
-The way back is a GET from elsewhere, so it counts only with the state that this session was given
-a while ago, once: nobody can be made to connect an account that is not theirs.
+The return is a GET from another site, so it requires the state that this session received recently,
+and accepts it once. So an attacker cannot make a person connect another account.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from agents.settings import PageSettings
 
 KEPT = "google_consent"
 MAX_AGE = 600
-"""Seconds in which a person must be back."""
+"""Seconds until a person must return."""
 
 
 def begin_consent(request: PersonRequest) -> str:
-    """Where the person goes for what was ticked. Raises `InvalidRequest`."""
+    """Return the consent page for the selected permissions. Raises `InvalidRequest`."""
     if not can_ask():
         raise InvalidRequest("The operator has named no OAuth client: paste a key instead.")
     names = [name for name in SCOPES if name in request.POST.getlist("access")]
@@ -47,7 +47,7 @@ def begin_consent(request: PersonRequest) -> str:
 @require_safe
 @sensitive_variables()
 def google_consent(request: PersonRequest) -> HttpResponse:
-    """Google sends the person here, with `state` and a `code`, or an `error`."""
+    """Handle Google's redirect, with `state` and a `code`, or an `error`."""
     kept = request.session.pop(KEPT, None)
     try:
         _check(kept, request.GET.get("state", ""))

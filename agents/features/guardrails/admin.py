@@ -1,4 +1,4 @@
-"""The guardrails of an agent as a person chooses them."""
+"""The field for an agent's guardrails."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agents.features.guardrails.registry import guardrails
 
 
 class GuardrailChoice(forms.MultipleChoiceField):
-    """Those that are registered, and those that the agent has, registered or not."""
+    """Registered guardrails, and those of the agent, registered or not."""
 
     widget = forms.CheckboxSelectMultiple
     default_error_messages = {
@@ -23,7 +23,7 @@ class GuardrailChoice(forms.MultipleChoiceField):
         try:
             known = guardrails()
         except ImproperlyConfigured:
-            known = {}  # the system checks say what is wrong
+            known = {}  # the system checks report the error
         choices = [
             (name, _label(name, guardrail.description, always=guardrail.for_every_agent))
             for name, guardrail in known.items()

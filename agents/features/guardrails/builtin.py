@@ -17,10 +17,10 @@ from agents.telemetry.secret_masks import mask_secrets
 
 
 class Secrets(Guardrail):
-    """Masks what looks like a key in what the model says; keeps it from leaving the machine.
+    """Masks likely keys in the model's text, and blocks calls that would send them elsewhere.
 
-    It knows keys by their published prefixes. One that is split, spelled or encoded passes, and
-    so does a password that looks like any word.
+    It recognizes keys by their published prefixes. It does not detect keys that are split, spelled
+    or encoded, or a password that looks like a word.
     """
 
     name = "secrets"
@@ -37,7 +37,7 @@ class Secrets(Guardrail):
 
 
 def _texts(value: Any) -> list[str]:
-    """All strings of a call's input, keys too, and its JSON: for a key across several of them."""
+    """Return all strings of a call's input, including keys, and other values as JSON."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""A run's guardrails at work: every check ends in a ruling, and what went wrong is a block.
+"""Run the guardrails of a run: each check ends in a ruling, and an error blocks.
 
-Nothing that a check decides about takes effect before its decision, so that a driver that dies in
-between leaves only a check to be made again.
+The checked text or call takes effect only after the decision. So if a driver dies in between, the
+check is only repeated.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class RunGuards:
         return None
 
     async def passed_result(self, run: RunContext, call: Call, result: ToolResult) -> ToolResult:
-        """Return the result as it may be stored. What the tool did stays done."""
+        """Return the result for storage. The tool's effects remain."""
         if not self.has("check_tool_result"):
             return result
         given = json.loads(call.edited_input or call.input)
@@ -161,7 +161,7 @@ async def _decision(
     arguments: tuple[Any, ...],
     may_replace: bool,
 ) -> Decision | str:
-    """Return a decision that can be carried out, or why there is none."""
+    """Return a valid decision, or the reason why the decision is invalid."""
     extra = {"run_id": context.run_id, "guardrail": guardrail.name, "stage": stage}
     try:
         decided = await BESIDE.call(
@@ -170,9 +170,9 @@ async def _decision(
     except TimeoutError:
         logger.warning("a guardrail took too long", extra=extra)
         return f"no decision within {guardrail.seconds:g} s"
-    except Exception as error:  # a guardrail is somebody else's code
+    except Exception as error:  # code of a third party
         logger.exception("a guardrail failed", extra=extra)
-        # The text of the error may hold what was checked: it stays in the log.
+        # The error's text may contain the checked text, so it is only in the log.
         return type(error).__name__
     if not isinstance(decided, Decision):
         return f"it returned {type(decided).__name__}, not a Decision"
@@ -182,7 +182,7 @@ async def _decision(
 
 
 def program_guards(run: Run, fingerprint: str) -> ProgramGuards | None:
-    """Return what the Python program of a run gives. None if the run has none, or not here."""
+    """Return the parts of the run's Python program. None without one, or if it is elsewhere."""
     toolkit = toolkit_of(run, fingerprint)
     return None if toolkit is None else toolkit.part(ProgramGuards)
 

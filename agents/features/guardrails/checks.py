@@ -24,7 +24,7 @@ def check_guards(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     try:
         GuardSettings.now()
     except ImproperlyConfigured:
-        return []  # which `check_vel_settings` says
+        return []  # `check_vel_settings` reports it
     return [*_problem(guardrails, "vel.E012"), *_problem(hook_calls, "vel.E013")]
 
 

@@ -58,7 +58,7 @@ Answer = Decision | Awaitable[Decision]
 class Guardrail:
     """Subclass it, give it a `name`, and override checks.
 
-    A check is a method or an `async def`. It runs beside the engine, never inside a transaction,
+    A check is a method or an `async def`. It runs outside the engine, never inside a transaction,
     and has `seconds`. A check that raises, takes longer, or returns anything except a `Decision`
     blocks. After a crash a check can be repeated for the same text or call: nothing takes effect
     before its decision. All runs of the process share an instance.

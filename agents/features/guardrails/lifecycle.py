@@ -1,4 +1,4 @@
-"""Calling lifecycle hooks in a run. They change nothing of it, and cannot end it."""
+"""Call lifecycle hooks in a run. They can neither change nor end it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BESIDE = Beside("hook")
 
 @dataclass(slots=True)
 class RunHooks:
-    """What to call at which point of a run: the operator's hooks, then those of the program."""
+    """The hooks for each point of a run: the operator's, then those of the program."""
 
     calls: HookCalls
     has_started: bool = False
@@ -127,13 +127,13 @@ def _hook_context(run: Run, slug: str, turn: int) -> HookContext:
 async def _called(
     call: HookCall, point: str, context: HookContext, arguments: tuple[Any, ...]
 ) -> str:
-    """Empty, or what went wrong in a few words; the text of an exception stays in the log."""
+    """Return an empty text, or a short reason. The text of an exception is only in the log."""
     name, function, seconds = call
     try:
         await BESIDE.call(function, context, *arguments, seconds=seconds)
     except TimeoutError:
         problem = f"took longer than {seconds:g} s"
-    except Exception as error:  # a hook is somebody else's code
+    except Exception as error:  # code of a third party
         problem = f"raised {type(error).__name__}"
         logger.warning("a hook failed", exc_info=error, extra={"run_id": context.run_id})
     else:

@@ -25,7 +25,7 @@ Done = Awaitable[None] | None
 class Hooks:
     """Subclass it and override points. Each is a method or an `async def`.
 
-    They run in the worker, beside the engine, never inside a transaction. The run waits for each
+    They run in the worker, outside the engine, never inside a transaction. The run waits for each
     at most `seconds`. An exception is logged, becomes an event `hook.failed`, and changes nothing.
     Each is called at least once: after a crash the interrupted step and its hooks are repeated, so
     identify it by (run_id, turn, call_id). All except `run_ended` are called before the row is
@@ -60,7 +60,7 @@ class Hooks:
         """Before the run parks. Each call: call_id, tool, input."""
 
     def run_ended(self, context: HookContext, status: str, code: str, message: str) -> Done:
-        """Within seconds of the end, whatever its cause; again after a failed run was resumed.
+        """Within seconds of the end, for any cause; again after a failed run was resumed.
 
         `status`: completed, failed or cancelled; `code` and `message` of a failure.
         """

@@ -66,7 +66,7 @@ class GuardrailMiddleware(Middleware):
     async def before_agent(self, run: RunContext) -> End | None:
         """Check the person's message before the first model call.
 
-        A text that replaces it is stored in its place: a check after a crash finds that.
+        A replacement is stored instead of the message, so a check after a crash uses it.
         """
         guards = run.state(RunGuards)
         if run.turn or not guards.has("check_input"):

@@ -1,4 +1,4 @@
-"""The options of an agent: what checks it, and what happens when it is stuck or a call fails."""
+"""Options of an agent: its guardrails, and reactions to repetition and to failed calls."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from agents.spec import CONFIGURE_APPROVAL, AgentSpec, Name
 
 
 class RetryRule(BaseModel):
-    """Which calls are made again after a transient error; only such as just read ever are.
+    """Rule for calls that are made again after a transient error, if they are read-only.
 
-    `tool` is a name or a pattern with `*`; the first rule that fits decides. `attempts` counts the
-    first one, too. `backoff` is the first pause in seconds; it doubles, up to a minute.
+    `tool` is a name or a pattern with `*`; the first rule that fits decides. `attempts` includes
+    the first one. `backoff` is the first pause in seconds; it doubles, up to a minute.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -30,7 +30,7 @@ class RetryRule(BaseModel):
 
 
 class GuardrailOptions(AgentOptions):
-    """Read by `GuardrailMiddleware`."""
+    """Options for `GuardrailMiddleware`."""
 
     title = "Guards"
     permission = CONFIGURE_APPROVAL
@@ -45,7 +45,7 @@ class GuardrailOptions(AgentOptions):
         return {"guardrails": "guardrails"} if self.guardrails else {}
 
     def check(self, spec: AgentSpec) -> None:
-        """Refuse a guardrail that nobody knows, or that is named twice."""
+        """Refuse unknown and repeated guardrails."""
         for name in self.guardrails:
             of_program = bool(spec.toolkit) and name.startswith(OF_PROGRAM)
             if name not in guardrails() and not of_program:
@@ -59,7 +59,7 @@ class GuardrailOptions(AgentOptions):
 
 
 class RetryOptions(AgentOptions):
-    """Read by `StuckMiddleware` and `ToolRetries`."""
+    """Options for `StuckMiddleware` and `ToolRetries`."""
 
     title = "Guards"
     listed = []

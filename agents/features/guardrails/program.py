@@ -1,4 +1,4 @@
-"""Guardrails, hooks and retries that a Python program gives to its agent."""
+"""Guardrails, hooks and retries of a Python program's agent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agents.kernel.programs import ProgramOptions, ProgramPart
 
 
 class ProgramGuards(ProgramPart):
-    """The guardrails of a program, by the names that its agent has for them, and its hooks."""
+    """The guardrails of a program, by their names for its agent, and its hooks."""
 
     def __init__(self, guardrails: Mapping[str, Guardrail], hooks: HookCalls) -> None:
         self.guardrails = guardrails
@@ -112,7 +112,7 @@ def _retries(given: Any) -> list[Mapping[str, Any]]:
 
 
 def _check_names(given: Iterable[Guardrail | str]) -> None:
-    """Raise `ValueError` for a name that nobody has, and for a guardrail whose name is taken."""
+    """Raise `ValueError` for an unknown name, and for a guardrail whose name is already in use."""
     for item in given:
         if isinstance(item, str) and item not in guardrails():
             known = ", ".join(guardrails())

@@ -1,4 +1,4 @@
-"""Checking what the model says before anybody sees it."""
+"""Check the model's text before it is visible to people."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def check_reply(run: RunContext, guards: RunGuards, ending: Ending) -> Rep
 
 
 def _hide_thoughts(checked: _Checked, ruling: Ruling) -> None:
-    """From those who watch. The model gets its signed thoughts back unchanged."""
+    """Hide the thoughts from watchers. The model gets its signed thoughts back unchanged."""
     shown = ruling.text if ruling.action == "replace" else _withheld(ruling)
     blocks: list[Block] = []
     for block in checked.shown.blocks:
@@ -123,7 +123,7 @@ def _withheld(ruling: Ruling) -> str:
 
 
 def _set_text(checked: _Checked, text: str) -> None:
-    """Put `text` in the place of all that a reply says."""
+    """Replace all text of a reply by `text`."""
     checked.reply = replace(checked.reply, blocks=_with_text(checked.reply.blocks, text))
     checked.shown = replace(checked.shown, blocks=_with_text(checked.shown.blocks, text))
 

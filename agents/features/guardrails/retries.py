@@ -1,7 +1,7 @@
-"""Making a call again after an error that may pass by itself.
+"""Repeat calls after temporary errors.
 
-A model call whenever its error says that this may help. A tool call where the agent's policy says
-so, and only one that just reads: whatever may have changed something is never made again.
+A model call is repeated if its error is retryable. A tool call is repeated if the agent's policy
+allows it and the tool only reads: a call that may have changed data is never repeated.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from agents.providers.base import ProviderError, Reply
 from agents.settings import ModelSettings
 
 TRANSIENT = frozenset({"timeout", "connection"})
-"""Codes of results that the same call may not come to when it is made again."""
+"""Codes of results that may differ when the same call is made again."""
 MAX_PAUSE_SECONDS = 60.0
 
 
 class ModelRetries(Middleware):
-    """Makes a model call until it succeeds, or until that is hopeless."""
+    """Repeats a model call until it succeeds or has no chance of success."""
 
     name = "model_retries"
 
@@ -62,14 +62,14 @@ class ModelRetries(Middleware):
 
 
 def _pause(attempt: int, wished: float | None, base: float) -> float:
-    """Seconds until the next try: the server's wish, else doubling with jitter."""
+    """Return the seconds until the next attempt: the server's request, else doubled with jitter."""
     if wished is not None:
         return min(wished, MAX_PAUSE_SECONDS)
     return min(base * 2.0 ** (attempt - 1), MAX_PAUSE_SECONDS) * (0.5 + random.random() / 2)  # noqa: S311
 
 
 class ToolRetries(Middleware):
-    """Makes a call again, each attempt in the journal."""
+    """Repeats a call, with each attempt in the journal."""
 
     name = "tool_retries"
 

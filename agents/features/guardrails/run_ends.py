@@ -1,4 +1,4 @@
-"""Who is notified of the ends of runs."""
+"""Receivers of notifications about the ends of runs."""
 
 from agents.features.guardrails.lifecycle import LifecycleEnds
 

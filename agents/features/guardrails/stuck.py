@@ -1,9 +1,8 @@
-"""Seeing that a run repeats itself.
+"""Detect that a run repeats itself.
 
-Derived from the journal: what a driver holds in memory is what the rows of the last turns say, so
-that another driver comes to the same finding at the same turn. A turn counts with all its calls;
-different calls, or different results of the same calls, are progress. Tools that are there to ask
-again count for nothing.
+The state in a driver's memory is derived from the rows of the last turns, so another driver reaches
+the same result in the same turn. A turn is compared with all its calls; different calls, or
+different results of the same calls, are progress. Polling tools are ignored.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ from agents.providers.base import Reply
 STUCK = "stuck"
 """`Message.author` of the notes about it, and the error code of runs that end for it."""
 POLLING = frozenset({"read_todos", "wait_subagent"})
-"""Tools whose same answer to the same question is no sign of anything."""
+"""Polling tools, which normally return the same answer repeatedly."""
 _CANONICAL_BYTES = 20_000
-"""Longer inputs are compared as they were written."""
+"""Longer inputs are compared without normalisation."""
 _CALLS_READ = 200
-"""Calls that a new driver looks back at, at most."""
+"""Limit of calls that a new driver reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn's calls for comparing, within this process only. `errors`: of those that failed."""
+    """One turn's calls for comparison, within this process only. `errors` are of failed calls."""
 
     whole: int
     errors: frozenset[int]
@@ -48,7 +47,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """`strike` is 1 where the model should be told, 2 where it went on as before."""
+    """A repetition. `strike` is 1 for a note to the model, 2 if it continued as before."""
 
     kind: str
     count: int
@@ -57,14 +56,14 @@ class Stuck:
 
 
 def turn_of(calls: Iterable[Call]) -> Turn | None:
-    """None for a turn that counts for nothing."""
+    """Return the turn for comparison, or None without calls of other tools than polling ones."""
     whole: list[int] = []
     errors: list[int] = []
     tools: list[str] = []
     for call in calls:
         if call.tool in POLLING:
             continue
-        # A file that a long result went to is named after its call.
+        # The name of a long result's file contains the call.
         result = without_paths(call.result.replace(call.call_id, "")) or call.status
         whole.append(hash((call.tool, _canonical(call.input), result)))
         tools.append(call.tool)
@@ -76,15 +75,17 @@ def turn_of(calls: Iterable[Call]) -> Turn | None:
 
 
 def _canonical(text: str) -> str:
-    """An input whatever the order of its keys."""
+    """Return an input with its keys in a fixed order."""
     return text if len(text) > _CANONICAL_BYTES else json.dumps(json.loads(text), sort_keys=True)
 
 
 def find_stuck(turns: Sequence[Turn], repeats: int) -> Stuck | None:
-    """What the last turn makes of those before it; they are needed `window(repeats)` back.
+    """Return the repetition that the last turn completes, if any.
 
-    Something is found in the turn in which it has happened `repeats` times, and once more when it
-    has happened twice as often; not in the turns between, nor after.
+    `turns` are the last `window(repeats)`.
+
+    A repetition is found when it has happened `repeats` times, and again at twice as many, but not
+    in between or later.
     """
     last = turns[-1]
     for error in last.errors:
@@ -103,7 +104,7 @@ def find_stuck(turns: Sequence[Turn], repeats: int) -> Stuck | None:
 
 
 def window(repeats: int) -> int:
-    """So many turns tell: twice `repeats` pairs, and the one that shows that there are no more."""
+    """Return how many turns are necessary: twice `repeats` pairs, and the turn before them."""
     return 4 * repeats + 1
 
 
@@ -123,7 +124,7 @@ def _strike(kind: str, count: int, repeats: int, tools: tuple[str, ...]) -> Stuc
 
 
 class Progress:
-    """The last turns of one run, as its driver holds them."""
+    """The last turns of one run in its driver's memory."""
 
     def __init__(self) -> None:
         self.repeats = GuardSettings.now().STUCK_REPEATS
@@ -131,10 +132,10 @@ class Progress:
         self.knows = False
         """Whether the rows were read."""
         self.seen = 0
-        """The last turn whose calls are among `turns`, or count for nothing."""
+        """The last turn whose calls are in `turns` or were ignored."""
 
     def add(self, calls: Sequence[Call]) -> bool:
-        """Add the calls of a turn that has ended. Return whether there is something new."""
+        """Add the calls of a turn that has ended. Return whether `turns` has changed."""
         if not calls or calls[0].turn == self.seen:
             return False
         self.seen = calls[0].turn
@@ -145,7 +146,7 @@ class Progress:
 
 
 class StuckMiddleware(Middleware):
-    """Tells the model that it repeats itself, or ends the run."""
+    """Adds a note that the model repeats itself, or ends the run."""
 
     name = STUCK
 
@@ -154,7 +155,7 @@ class StuckMiddleware(Middleware):
         return progress if progress.repeats else None
 
     async def before_model(self, run: RunContext) -> Tell | End | None:
-        """Look at the last turn. Only the first time in a claim this may read rows."""
+        """Check the last turn. It reads rows only the first time in a claim."""
         progress = run.state(Progress)
         is_first, progress.knows = not progress.knows, True
         if is_first and run.turn:
@@ -167,7 +168,7 @@ class StuckMiddleware(Middleware):
         if found is None:
             return None
         if is_first and await run.in_database(_is_told, run.row.pk, run.turn):
-            return None  # an earlier driver did it
+            return None  # an earlier driver has added the note
         what = _what(found)
         if found.strike == 2 and _ends_run(run):
             message = f"The agent was stuck and was told so: it has made {what}."
@@ -180,13 +181,13 @@ class StuckMiddleware(Middleware):
         return Tell(text, [_event(found.kind, found.count, "note")])
 
     async def after_model(self, run: RunContext, ending: Ending) -> ReplyDecision | None:
-        """Let a reply without words and calls be asked about, some times."""
+        """Ask the model again after a reply without text and calls, a limited number of times."""
         reply = ending.reply
         if not ending.ends or reply.stop_reason != "end_turn" or _has_words(reply):
             return None
         repeats = run.state(Progress).repeats
         count = 1 + await run.in_database(_empty_before, run.row.pk, repeats)
-        # A message that ends in thoughts may not be sent back.
+        # APIs may refuse a message that ends in thoughts.
         stored = replace(reply, blocks=[])
         if count < repeats:
             note = "Your reply was empty. Go on with the task, or, if it is done, tell the user so."
@@ -208,7 +209,7 @@ def _has_words(reply: Reply) -> bool:
 
 
 def _empty_before(run_id: str, limit: int) -> int:
-    """How many of the run's latest replies, up to `limit`, were empty."""
+    """Return how many of the run's latest replies, up to `limit`, were empty."""
     latest = (
         Message.objects.filter(run=run_id, role=MessageRole.ASSISTANT)
         .order_by("-turn")
@@ -223,7 +224,7 @@ def _empty_before(run_id: str, limit: int) -> int:
 
 
 def _read(run_id: str, repeats: int) -> list[Turn]:
-    """The last turns of a run whose calls have all ended, oldest first."""
+    """Return the last turns of a run whose calls have all ended, oldest first."""
     rows = (
         ToolCall.objects.filter(run=run_id)
         .exclude(tool__in=POLLING)

@@ -1,4 +1,4 @@
-"""Webhooks that start runs, as people make and change them. A secret is shown where it is made."""
+"""Create and change webhooks that start runs. A secret is shown only when it is created."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from agents.services.runs.trigger_rights import (
 from agents.services.runs.trigger_template import BadTemplate, check_template
 
 MOST_HOOKS = 50
-"""That one person may have."""
+"""Limit for one person."""
 MOST_PER_MINUTE = 600
 LONGEST_OVERLAP = 7 * 24 * 3_600
-"""Seconds for which the secret before may go on being taken."""
+"""Seconds for which the former secret may stay valid."""
 USUAL_OVERLAP = 24 * 3_600
 
 FIELDS = ("name", "agent_id", "message", "signing", "thread_policy", "per_minute", "is_enabled")
@@ -40,7 +40,7 @@ FIELDS = ("name", "agent_id", "message", "signing", "thread_policy", "per_minute
 
 @dataclass(frozen=True, slots=True)
 class DayBudget:
-    """What all runs of a hook may use in a day. None: no limit."""
+    """Daily limits for all runs of a hook together. None: no limit."""
 
     max_tokens: int | None = None
     max_cost: Decimal | None = None
@@ -54,10 +54,10 @@ class DayBudget:
 def create_inbound_webhook(
     hook: InboundWebhook, *, by: AbstractBaseUser, budget: DayBudget | None = None, secret: str = ""
 ) -> str:
-    """Store a new hook; returns its secret, which cannot be read again.
+    """Store a new hook and return its secret, which cannot be read again.
 
-    `secret` is one that the sender gave, as Slack and Stripe do; empty: one is made. Raises
-    `InvalidRequest`, `NotAllowed`, `NotFound` (the agent) and `Conflict` (one too many).
+    `secret` is given by the sender, as with Slack and Stripe; if it is empty, one is generated.
+    Raises `InvalidRequest`, `NotAllowed`, `NotFound` (the agent) and `Conflict` (too many hooks).
     """
     check_may_define(hook, by)
     check_inbound_webhook(hook)
@@ -78,7 +78,7 @@ def create_inbound_webhook(
 def change_inbound_webhook(
     hook: InboundWebhook, *, by: AbstractBaseUser, budget: DayBudget | None = None
 ) -> InboundWebhook:
-    """Store other fields of a hook; its owner, signing and secret stay. `budget` None: as it was.
+    """Change fields of a hook, but not its owner, signing or secret. `budget` None: no change.
 
     Raises `InvalidRequest`, `NotAllowed`, `NotFound`.
     """
@@ -105,9 +105,10 @@ def change_inbound_webhook(
 def rotate_secret(
     hook_id: str, *, by: AbstractBaseUser, secret: str = "", overlap: int = USUAL_OVERLAP
 ) -> str:
-    """Give it a new secret, and return that; the one before is taken for `overlap` seconds more.
+    """Set a new secret and return it. The former one stays valid for `overlap` seconds.
 
-    0 ends the one before at once. A third one ends with it. Raises as `create_inbound_webhook`.
+    With 0 the former one ends immediately, and an even older one always does. Raises the errors of
+    `create_inbound_webhook`.
     """
     if not 0 <= overlap <= LONGEST_OVERLAP:
         raise InvalidRequest(f"overlap: 0 to {LONGEST_OVERLAP:,} seconds.")
@@ -125,7 +126,7 @@ def rotate_secret(
 
 @transaction.atomic
 def enable_inbound_webhook(hook_id: str, enabled: bool, *, by: AbstractBaseUser) -> InboundWebhook:
-    """Take requests, or refuse them as if there were no such hook. Raises `NotAllowed`."""
+    """Enable or disable a hook. Requests to a disabled hook get a 404. Raises `NotAllowed`."""
     hook = locked_inbound_webhook(hook_id)
     check_may_stop(hook, by)
     if hook.is_enabled != enabled:
@@ -138,7 +139,7 @@ def enable_inbound_webhook(hook_id: str, enabled: bool, *, by: AbstractBaseUser)
 
 @transaction.atomic
 def delete_inbound_webhook(hook_id: str, *, by: AbstractBaseUser) -> None:
-    """Remove it, its budget and the record of its deliveries; its runs stay."""
+    """Delete a hook, its budget and the record of its deliveries; its runs stay."""
     hook = locked_inbound_webhook(hook_id)
     check_may_stop(hook, by)
     for budget in budgets_of(hook):
@@ -149,7 +150,7 @@ def delete_inbound_webhook(hook_id: str, *, by: AbstractBaseUser) -> None:
 
 
 def delete_all() -> None:
-    """Delete every webhook, and its budget, so that runs which wait for the budget go on."""
+    """Delete every webhook and its budget, so that runs that wait for the budget continue."""
     for hook in InboundWebhook.objects.order_by("pk"):
         with transaction.atomic():
             for budget in budgets_of(hook):
@@ -158,7 +159,7 @@ def delete_all() -> None:
 
 
 def check_inbound_webhook(hook: InboundWebhook) -> None:
-    """Raises `InvalidRequest` that names the field which does not fit, or `NotFound`."""
+    """Raise `InvalidRequest` with the name of the invalid field, or `NotFound`."""
     check_trigger(hook)
     check_message(hook.message)
     if (
@@ -179,12 +180,12 @@ def budgets_of(hook: InboundWebhook) -> QuerySet[Budget]:
 
 
 def budget_of(hook: InboundWebhook) -> Budget | None:
-    """What its runs may use in a day, if that is limited."""
+    """Return the daily budget of the hook's runs, or None without a limit."""
     return budgets_of(hook).filter(period=Period.DAY).first()
 
 
 def locked_inbound_webhook(hook_id: str) -> InboundWebhook:
-    """Raises `NotFound`."""
+    """Lock and return a hook. Raises `NotFound`."""
     rows = InboundWebhook.objects.select_for_update(no_key=True, of=("self",))
     found = rows.select_related("owner", "agent", "thread").filter(pk=hook_id).first()
     if found is None:
@@ -207,7 +208,7 @@ def _words(hook: InboundWebhook) -> str:
 
 
 def _set_budget(hook: InboundWebhook, wanted: DayBudget) -> dict[str, Change]:
-    """The change, for the audit entry of the hook; budgets have entries of their own, too."""
+    """Set the budget; return the change for the audit entry. Budgets have own entries too."""
     if (wanted.max_tokens or 0) < 0 or (wanted.max_cost or 0) < 0:
         raise InvalidRequest("A limit is not negative.")
     row = budget_of(hook)

@@ -1,4 +1,4 @@
-"""Webhooks that start runs: who has which, what came in, pausing, and new secrets."""
+"""Webhooks that start runs: their owners and deliveries, pausing, and new secrets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LIMITS = ("max_tokens_a_day", "max_cost_a_day")
 
 
 class InboundWebhookForm(TriggerForm):
-    """A webhook without its secret, which is made here and never read or typed."""
+    """A webhook without its secret, which is generated and never read or typed."""
 
     kept = ("owner", "signing")
     not_stored = _LIMITS

@@ -1,4 +1,4 @@
-"""Which requests from outside are let in. All others are told the same, in about the same time."""
+"""Admit requests from outside. All refused requests get the same answer in about the same time."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from agents.secret_text import SecretText, SecretUnreadable
 from agents.services.request_rates import wait_for
 
 FAILURES_A_MINUTE = 60
-"""Of one address; more are not looked up in a row of their own, and get 429."""
+"""Refused requests of one address in a minute. Further ones get 429 and are not counted."""
 KEPT_DAYS = 30
 
 
 class TooManyFailures(Exception):
-    """Too many requests of an address were none. `wait` is in seconds."""
+    """Too many refused requests from an address. `wait` is in seconds."""
 
     def __init__(self, wait: int) -> None:
         super().__init__(f"wait {wait} s")
@@ -43,15 +43,15 @@ class TooManyFailures(Exception):
 def admit(
     hook_id: str, headers: Mapping[str, str], body: bytes, *, network: str
 ) -> tuple[InboundWebhook, Signed] | None:
-    """The hook and what was signed, or None: no such hook, paused, or not by one of its secrets.
+    """Return the hook and the signed request, or None if it is unknown, paused or badly signed.
 
-    `headers` have lower-case names. Why None was returned is counted, never told. Raises
-    `TooManyFailures`, whatever the id is.
+    `headers` have lower-case names. The reason for None is counted, but never sent. Raises
+    `TooManyFailures`, for known and unknown ids.
     """
     found = InboundWebhook.objects.select_related("owner", "agent").filter(pk=hook_id).first()
     signing = found.signing if found is not None else InboundWebhookSigning.STANDARD
     signed = read_signed(signing, headers, body)
-    # The same work for an id that is none: two secrets are decrypted, two sums are made.
+    # The same work for an unknown id: two secrets are decrypted and two HMACs are computed.
     genuine = is_genuine(signed, body, _keys(found), time.time())
     if found is not None and genuine and found.is_enabled and signed is not None:
         return found, signed
@@ -65,7 +65,7 @@ def admit(
 
 
 def count_refusal(subject: str, reason: str) -> None:
-    """One more of today's."""
+    """Count one more refused request of today."""
     now = timezone.now()
     row = InboundWebhookRefusal.objects.filter(subject=subject, day=now.date(), reason=reason)
     if row.update(count=F("count") + 1, last_at=now):
@@ -82,7 +82,7 @@ def count_refusal(subject: str, reason: str) -> None:
 
 @sensitive_variables()
 def _keys(hook: InboundWebhook | None) -> tuple[bytes, bytes]:
-    """Two keys always; those of nobody where there are fewer."""
+    """Return two keys, always. Random keys replace missing ones."""
     nobody = _nobodys_secret()
     if hook is None:
         return _key(InboundWebhookSigning.STANDARD, nobody), _key(
@@ -102,7 +102,7 @@ def _key(signing: str, secret: SecretText) -> bytes:
     try:
         return key_of(signing, secret.reveal())
     except (SecretUnreadable, ValueError):
-        # Nothing fits it: closed, until it is rotated.
+        # No signature matches a random key, so the hook is closed until its secret is rotated.
         return key_of(InboundWebhookSigning.STANDARD, new_secret())
 
 

@@ -1,7 +1,7 @@
-"""A person's own webhooks that start runs. Requests come in at `door`.
+"""A person's own webhooks that start runs. `door` receives their requests.
 
-Only sessions make, change and rotate them: a hook goes on starting runs when the token is revoked
-that made it, so a stolen token must not make one.
+Only sessions can create, change and rotate them: a hook stays active after the token that created
+it is revoked, so a stolen token must not create one.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class OneInboundWebhook(ApiView):
         user = person(request)
         hook = _own(request, hook_id)
         body = read_body(HookBody, request)
-        if set(body) == {"enabled"}:  # also where its agent is not the person's any more
+        if set(body) == {"enabled"}:  # also if its agent is no longer available to the person
             return Response(
                 HookShape(enable_inbound_webhook(hook.pk, body["enabled"], by=user)).data
             )
@@ -106,7 +106,7 @@ class OneInboundWebhook(ApiView):
 
 
 class RotateInboundWebhook(ApiView):
-    """`POST /hooks/{id}/rotate`: a new secret, and the one before for some time."""
+    """`POST /hooks/{id}/rotate`: a new secret; the former one stays valid for some time."""
 
     scopes: ClassVar = {"POST": SESSION_ONLY}
 
@@ -122,7 +122,7 @@ class RotateInboundWebhook(ApiView):
 
 
 class Deliveries(ApiView):
-    """`GET /hooks/{id}/deliveries`: requests with a good signature, newest first."""
+    """`GET /hooks/{id}/deliveries`: requests with a valid signature, newest first."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
@@ -142,7 +142,7 @@ def _own(request: Request, hook_id: str) -> InboundWebhook:
 
 
 def _budget(hook: InboundWebhook | None, body: dict[str, Any]) -> DayBudget | None:
-    """Takes the limits out of `body`; a limit that is not named stays. None: neither is named."""
+    """Take the limits out of `body`; an absent limit does not change. None: both are absent."""
     named = {name: body.pop(name) for name in _LIMITS if name in body}
     if not named:
         return None

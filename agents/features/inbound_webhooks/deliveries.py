@@ -1,4 +1,4 @@
-"""A request that was let in becomes a run: once, however often it is sent."""
+"""Start a run for an admitted request, once for any number of deliveries."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from agents.services.runs.trigger_rights import check_can_start
 from agents.services.runs.trigger_template import BadTemplate, clock_values, filled_from_outside
 
 KEPT_DELIVERIES = 10_000
-"""Of one hook; with them goes the memory of what was sent before."""
+"""Deliveries that are kept for one hook. Repeated requests are recognized only by kept ones."""
 _PRUNE_EVERY = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """`run` is None where none was started, and `problem` says why; or where it was erased.
+    """The result of a delivery. `run` is None if none was started (see `problem`) or it was erased.
 
-    `repeated`: the request had come before, and this is what it led to then.
+    `repeated`: the request was received before, and this is its result of then.
     """
 
     run: str | None
@@ -46,7 +46,7 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """What the agent is told, made of a hook's name and template."""
+    """The message for the agent, made of a hook's name and template."""
 
     made_of: tuple[str, str]
     text: str
@@ -54,10 +54,10 @@ class _Message:
 
 
 def deliver(hook: InboundWebhook, key: str, body: bytes, content: Any) -> Delivered:
-    """Start a run with `content` (JSON, or a text), or find the one that was started before.
+    """Start a run with `content` (JSON or a text), or find the run that was started before.
 
-    `wait` is more than 0 where it is one request too many in this minute: nothing is kept of it.
-    Raises `Conflict` for a key that came with another body.
+    `wait` is above 0 if the hook's rate for this minute is exceeded; nothing is stored then. Raises
+    `Conflict` for a key that was used with another body.
     """
     digest = hashlib.sha256(body).hexdigest()
     known = InboundWebhookDelivery.objects.filter(
@@ -67,7 +67,7 @@ def deliver(hook: InboundWebhook, key: str, body: bytes, content: Any) -> Delive
         return _deliver(hook.pk, key, digest, len(body), content, None)
     if wait := wait_for(f"hook:{hook.pk}", hook.per_minute):
         return Delivered(None, wait=wait)
-    # Before the lock: a large request keeps nobody else from writing.
+    # Before the lock, so that a large request does not block other writers.
     return _deliver(hook.pk, key, digest, len(body), content, _message(hook, content))
 
 
@@ -75,7 +75,7 @@ def deliver(hook: InboundWebhook, key: str, body: bytes, content: Any) -> Delive
 def _deliver(
     hook_id: str, key: str, digest: str, size: int, content: Any, message: _Message | None
 ) -> Delivered:
-    # Locked: of two requests with one key the second finds the row of the first.
+    # Locked: of two requests with one key, the second finds the row of the first.
     hook = locked_inbound_webhook(hook_id)
     row = InboundWebhookDelivery.objects.filter(hook=hook, key=key).first()
     if row is not None and row.body_sha256 != digest:
@@ -115,7 +115,7 @@ def _start(hook: InboundWebhook, content: Any, message: _Message | None) -> Run:
         raise NotFound("It was paused in this moment.", code="paused")
     check_can_start(hook)
     if message is None or message.made_of != (hook.name, hook.message):
-        message = _message(hook, content)  # it was changed in this moment
+        message = _message(hook, content)  # the hook was changed just now
     if message.problem:
         raise InvalidRequest(message.problem, code="message_too_long")
     goes_on = hook.thread_policy == ThreadPolicy.ONE
@@ -138,7 +138,7 @@ def _start(hook: InboundWebhook, content: Any, message: _Message | None) -> Run:
 
 
 def _prune(hook: InboundWebhook) -> None:
-    """Never those that could still be sent again in time."""
+    """Delete old deliveries, but none that could still be repeated in time."""
     newest_first = hook.deliveries.order_by("-id").values_list("pk", flat=True)
     oldest_kept = newest_first[KEPT_DELIVERIES - 1 : KEPT_DELIVERIES].first()
     in_time = timezone.now() - timedelta(seconds=4 * TOLERANCE)

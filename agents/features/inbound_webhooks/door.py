@@ -1,7 +1,7 @@
-"""`POST /hooks/{id}`: the one address that takes requests of programs nobody signed in for.
+"""`POST /hooks/{id}`: the only address that accepts requests without a session or a token.
 
-The signature stands for cookies and tokens, so it is exempt from CSRF. An id that is none, a
-paused hook, a bad signature, an old request: all get the same 404.
+The signature authenticates the request, so it is exempt from CSRF. Unknown ids, paused hooks, bad
+signatures and old requests all get the same 404.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from agents.services.errors import Conflict, NoSpace
 from agents.services.request_rates import network_of
 
 MOST_BYTES = 1_000_000
-"""Of a body."""
+"""Limit of a body."""
 SPACE_SECONDS = 60
-"""After which a sender may try again when the disk was full."""
+"""Seconds after which a sender may try again when the disk is full."""
 _JSON = ("application/json",)
 _UNKNOWN = (
     "There is nothing here for this request: its address, signature or time is not as it must be."
@@ -43,7 +43,7 @@ _UNKNOWN = (
 @require_POST
 @sensitive_variables()
 def receive(request: HttpRequest, hook_id: str) -> HttpResponse:
-    """202 `{run, repeated}`; the run's answer is never told here."""
+    """Answer 202 `{run, repeated}`. The run's result is never part of the answer."""
     body = _body(request)
     if body is None:
         return _problem(413, "too_large", f"A body has at most {MOST_BYTES:,} bytes.")
@@ -76,13 +76,13 @@ def receive(request: HttpRequest, hook_id: str) -> HttpResponse:
     if isinstance(done.problem, NoSpace):
         return _no_space(done.problem)
     if done.problem is not None:
-        # The reason is for the owner, in the list of deliveries; a sender learns only that.
+        # The owner sees the reason in the list of deliveries. The sender does not see it.
         return _problem(409, "not_started", "No run was started: its owner can see why.")
     return _json(202, {"run": done.run, "repeated": done.repeated})
 
 
 def _body(request: HttpRequest) -> bytes | None:
-    """None: too long, whatever its length was said to be."""
+    """Return the body, or None if it is too long or cannot be read."""
     try:
         if int(request.META.get("CONTENT_LENGTH") or 0) > MOST_BYTES:
             return None
@@ -106,7 +106,7 @@ def _refuse(name: str) -> None:
 
 
 def _is_challenge(content: Any) -> bool:
-    """Slack asks once whether somebody with the secret is here."""
+    """Return whether Slack checks the address, which it does once with a signed request."""
     return (
         isinstance(content, dict)
         and content.get("type") == "url_verification"
@@ -116,7 +116,7 @@ def _is_challenge(content: Any) -> bool:
 
 
 def _no_space(error: NoSpace) -> HttpResponse:
-    """The sender should send it again: most do so after a 5xx."""
+    """Answer 507: most senders repeat the request after a 5xx."""
     return _problem(507, error.code, error.message, wait=SPACE_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""Signed requests from outside that begin runs."""
+"""Webhooks: signed requests from outside that start runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class InboundWebhookSigning(models.TextChoices):
 
 
 class InboundWebhook(Trigger):
-    """An address that starts a run of `agent` in the owner's name, for whoever has the secret."""
+    """An address that starts a run of `agent` in the owner's name, protected by a secret."""
 
     audit_kind = "hook"
 
@@ -51,7 +51,7 @@ class DeliveryOutcome(models.TextChoices):
 
 
 class InboundWebhookDelivery(models.Model):
-    """One request whose signature was good. `key` is what it cannot be sent again with."""
+    """One request with a valid signature. `key` identifies repeated requests."""
 
     hook = models.ForeignKey(InboundWebhook, on_delete=models.CASCADE, related_name="deliveries")
     key = models.CharField(max_length=200)
@@ -76,10 +76,10 @@ class InboundWebhookDelivery(models.Model):
 
 
 class InboundWebhookRefusal(models.Model):
-    """How many requests of a day were turned away: one row for each hook, day and reason.
+    """The number of refused requests: one row for each hook, day and reason.
 
-    `subject` is the hook's id, empty for all ids that are none: what strangers make up gets no
-    rows of its own.
+    `subject` is the hook's id, or empty for all unknown ids: requests with invented ids must not
+    create rows.
     """
 
     subject = models.CharField(max_length=ID_LENGTH, blank=True)

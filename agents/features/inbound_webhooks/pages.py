@@ -1,4 +1,4 @@
-"""A person's webhooks that start runs. Secrets are shown by the answer that made them only."""
+"""A person's webhooks that start runs. A secret is shown only in the answer that created it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SHOWN_REFUSALS = 20
 @require_http_methods(["GET", "HEAD", "POST"])
 @sensitive_variables("secret")
 def webhooks(request: PersonRequest) -> HttpResponse:
-    """GET lists them and has the form of a new one; a POST makes it and shows its secret."""
+    """List the webhooks with a form for a new one. A POST creates it and shows its secret."""
     if request.method != "POST":
         return render(request, LIST, _list(request))
     try:
@@ -71,7 +71,7 @@ def webhooks(request: PersonRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @sensitive_variables("secret")
 def webhook(request: PersonRequest, hook_id: str) -> HttpResponse:
-    """A POST with `action` save (with the form's fields), rotate, pause, go_on or delete."""
+    """Show a webhook. A POST has `action`: save (with the form), rotate, pause, go_on or delete."""
     rows = inbound_webhooks_for(request.user).select_related("agent", "owner")
     found = rows.filter(pk=hook_id).first()
     if found is None:
@@ -168,7 +168,7 @@ def _one(request: PersonRequest, hook: InboundWebhook) -> dict[str, Any]:
 
 
 def address_of(hook: InboundWebhook) -> str:
-    """Where senders post to; empty in a project that takes no such requests."""
+    """Return the address for senders; empty in a project without these requests."""
     try:
         address = reverse("hooks:receive", args=[hook.pk])
     except NoReverseMatch:

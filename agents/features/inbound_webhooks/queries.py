@@ -1,4 +1,4 @@
-"""What a person may see of webhooks."""
+"""The webhooks that a person may see."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agents.selectors.visible import Person
 
 
 def inbound_webhooks_for(user: Person) -> QuerySet[InboundWebhook]:
-    """The webhooks of `user` that start runs: a person's own, whatever the permissions."""
+    """Return the webhooks of `user` that start runs. Permissions give no access to others."""
     if not user.is_authenticated:
         return InboundWebhook.objects.none()
     return InboundWebhook.objects.filter(owner=user.pk)

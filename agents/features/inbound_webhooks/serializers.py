@@ -1,4 +1,4 @@
-"""Webhooks that start runs, on the wire; a secret only in the answer that made it."""
+"""Serializers of webhooks that start runs. Only the answer that creates a secret has it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _USD = {"max_digits": 12, "decimal_places": 6, "min_value": Decimal("0")}
 
 
 class NewHookBody(StrictSerializer):
-    """`secret`: one that the sender gave; without it one is made."""
+    """`secret` is given by the sender; without it, one is generated."""
 
     name = name_field()
     agent = Text(max_length=100)
@@ -52,7 +52,7 @@ class NewHookBody(StrictSerializer):
 
 
 class HookBody(StrictSerializer):
-    """What is not named stays as it is."""
+    """Absent fields do not change."""
 
     name = name_field(required=False)
     agent = Text(max_length=100, required=False)
@@ -67,7 +67,7 @@ class HookBody(StrictSerializer):
 
 
 class RotateBody(StrictSerializer):
-    """`overlap`: seconds for which the secret before is taken as well."""
+    """`overlap`: seconds for which the former secret stays valid."""
 
     secret = Text(max_length=LONGEST_SECRET, required=False)
     overlap = serializers.IntegerField(
@@ -76,7 +76,7 @@ class RotateBody(StrictSerializer):
 
 
 class HookShape(serializers.Serializer[InboundWebhook]):
-    """`url` is the path that senders post to."""
+    """`url` is the path for the sender's POST requests."""
 
     id = serializers.CharField()
     name = serializers.CharField()
@@ -106,7 +106,7 @@ class HookShape(serializers.Serializer[InboundWebhook]):
 
 
 class NewSecretShape(serializers.Serializer[object]):
-    """`secret` is what requests are signed with. It is shown this once."""
+    """`secret` is the key for signing requests. It is shown only once."""
 
     hook = HookShape()
     secret = serializers.CharField()

@@ -1,7 +1,7 @@
-"""Who sent a request: HMAC-SHA256 over what a sender signs, in four spellings.
+"""Verify the sender of a request: HMAC-SHA256 over the signed content, in four formats.
 
-Each spelling says what is signed and what a request cannot be sent again with. Where the signed
-text has parts, none may hold the separator, so that no other request reads the same.
+Each format defines the signed content and the part that identifies a repeated request. No part of a
+signed text may contain the separator, so that its reading is unambiguous.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 TOLERANCE = 300
-"""Seconds that a request's time may differ from ours, either way."""
+"""Seconds by which a request's time may differ from the server's time."""
 MOST_SIGNATURES = 10
-"""Of one request; further ones are not looked at."""
+"""Limit of one request; further signatures are ignored."""
 PREFIX = "whsec_"
 SHORTEST_SECRET, LONGEST_SECRET = 16, 200
 
@@ -29,7 +29,7 @@ _HEX = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """What a request claims. `at` is its time and `message_id` its name, if they are signed."""
+    """A request's claims. `at` is its time and `message_id` its id, if they are signed."""
 
     content: bytes
     signatures: tuple[bytes, ...]
@@ -38,19 +38,23 @@ class Signed:
 
     @property
     def key(self) -> str:
-        """What it is known by for good: whoever sends it again cannot change it."""
+        """Return the request's permanent key. It is signed, so a repetition cannot change it."""
         return self.message_id or hashlib.sha256(self.content).hexdigest()
 
 
 def read_signed(signing: str, headers: Mapping[str, str], body: bytes) -> Signed | None:
-    """None: the headers are not there, or not in their form. Header names are lower case."""
+    """Read the signature's headers. Return None if they are missing or malformed.
+
+    Header names are lower case.
+    """
     return _READERS[signing](headers, body)
 
 
 def is_genuine(signed: Signed | None, body: bytes, keys: Iterable[bytes], now: float) -> bool:
-    """Whether one of its signatures is by one of the keys, and its time is about now.
+    """Return whether a signature is by one of the keys and the time is within `TOLERANCE`.
 
-    Takes about as long whichever of this fails: a request without a signature is hashed as well.
+    The time that it takes does not depend on the cause of a failure: a request without a signature
+    is hashed as well.
     """
     claim = signed or Signed(body, (bytes(32),), None)
     good = False
@@ -63,12 +67,15 @@ def is_genuine(signed: Signed | None, body: bytes, keys: Iterable[bytes], now: f
 
 
 def new_secret() -> str:
-    """As Standard Webhooks has them; the other spellings take the whole text as their key."""
+    """Return a secret in the format of Standard Webhooks.
+
+    The other formats use its whole text as the key.
+    """
     return PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def key_of(signing: str, secret: str) -> bytes:
-    """Raises `ValueError` for what is no secret of this spelling."""
+    """Return the key of a secret. Raises `ValueError` if it is not valid for this format."""
     if not secret.isascii() or not secret.isprintable() or secret != secret.strip():
         raise ValueError("A secret is ASCII on one line.")
     if not SHORTEST_SECRET <= len(secret) <= LONGEST_SECRET:
@@ -85,7 +92,7 @@ def key_of(signing: str, secret: str) -> bytes:
 
 
 def sign_standard(secret: str, message_id: str, at: int, body: bytes) -> str:
-    """The value of `webhook-signature`, for senders and examples."""
+    """Return the value of `webhook-signature`, for senders and examples."""
     content = f"{message_id}.{at}.".encode() + body
     made = hmac.new(key_of("standard", secret), content, hashlib.sha256).digest()
     return "v1," + base64.b64encode(made).decode()
@@ -108,7 +115,7 @@ def _standard(headers: Mapping[str, str], body: bytes) -> Signed | None:
 
 
 def _github(headers: Mapping[str, str], body: bytes) -> Signed | None:
-    # No time is signed, and the delivery's id is not either: the body itself is the name.
+    # The time and the delivery's id are not signed, so the body identifies the request.
     found = _hex_signature(headers.get("x-hub-signature-256", ""), "sha256=")
     return Signed(body, found, None) if found else None
 

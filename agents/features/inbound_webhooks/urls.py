@@ -1,4 +1,4 @@
-"""Where signed requests from outside come in.
+"""URLs of signed requests from outside.
 
 A project that embeds Vel includes it: `include("agents.features.inbound_webhooks.urls")`.
 """
@@ -13,4 +13,4 @@ app_name = "hooks"
 urlpatterns = [path("<slug:hook_id>", receive, name="receive")]
 
 SITE = [path("hooks/", include((urlpatterns, app_name)))]
-"""For a project whose pages are Vel's."""
+"""For a project with Vel's own pages."""

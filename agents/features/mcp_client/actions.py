@@ -66,24 +66,27 @@ _OWN_HEADERS = frozenset(
 
 
 def may_configure(user: Person) -> bool:
-    """Whether `user` may define servers and give them to agents."""
+    """Return whether `user` may define servers and assign them to agents."""
     return isinstance(user, PermissionsMixin) and user.has_perm(CONFIGURE_MCP)
 
 
 def may_accept(user: Person) -> bool:
-    """Whether `user` may accept tools of servers for agents."""
+    """Return whether `user` may accept tools of servers for agents."""
     return isinstance(user, PermissionsMixin) and user.has_perm(ACCEPT)
 
 
 def must_configure(by: Person) -> None:
-    """Raises `NotAllowed` for who may not define servers."""
+    """Raise `NotAllowed` if `by` may not define servers."""
     if not may_configure(by):
         raise NotAllowed(f"Defining MCP servers needs the permission {CONFIGURE_MCP}.")
 
 
 @sensitive_variables("secrets")
 def check_server(server: McpServer, secrets: Mapping[str, str] | None) -> None:
-    """Raises `InvalidRequest` that names the field, as `save_server` would, without a secret."""
+    """Check a server as `save_server` does.
+
+    Raises `InvalidRequest` with the field, without secrets.
+    """
     try:
         server.full_clean(exclude=["secrets", "tools", "found", "found_refused", "created_by"])
     except ValidationError as error:
@@ -109,10 +112,10 @@ def check_server(server: McpServer, secrets: Mapping[str, str] | None) -> None:
 def save_server(
     server: McpServer, *, by: Person, secrets: Mapping[str, str] | None = None
 ) -> McpServer:
-    """Store a server. `secrets` are all it has from now on: variables of its program's
-    environment, or headers of its requests; None leaves those that it has.
+    """Store a server.
 
-    Raises `NotAllowed`, and `InvalidRequest` that names the field.
+    `secrets` replace all of its secrets: variables of its program's environment, or headers of its
+    requests; None leaves them. Raises `NotAllowed`, and `InvalidRequest` that names the field.
     """
     must_configure(by)
     check_server(server, secrets)
@@ -128,7 +131,7 @@ def save_server(
         server.secrets = SecretText("")
     if stored is None:
         server.created_by_id = by.pk
-    else:  # what the row has of a person's acceptance is not this form's to change
+    else:  # this form does not change a person's acceptance of tools
         for name in ("tools", "pinned_at", "pinned_by_id", "found", "found_digest"):
             setattr(server, name, getattr(stored, name))
     before = None if stored is None else fields_of(stored, *_AUDITED)
@@ -143,7 +146,7 @@ def save_server(
 
 @transaction.atomic
 def remove_server(server_id: str, *, by: Person) -> None:
-    """Delete a server that no agent has. Raises `Conflict` that names those that do."""
+    """Delete a server without agents. Raises `Conflict` that names its agents."""
     must_configure(by)
     row = _locked(server_id)
     users = agents_with(row.slug, agents_with_servers(Agent.objects.all()))

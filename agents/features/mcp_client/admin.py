@@ -36,7 +36,7 @@ from agents.services.errors import InvalidRequest, ServiceError
 
 
 class SecretLines(forms.CharField):
-    """`NAME=value`, a line each. Empty: those that are stored stay."""
+    """`NAME=value`, one in each line. Empty: the stored ones do not change."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -100,7 +100,7 @@ class McpServerForm(forms.ModelForm):
         }
 
     def _post_clean(self) -> None:
-        """Once the server is put together, see whether it could be saved."""
+        """Check whether the server could be saved, after its fields are set."""
         super()._post_clean()  # type: ignore[misc]  # the stubs lack it
         if self.errors:
             return
@@ -114,7 +114,7 @@ class McpServerForm(forms.ModelForm):
 
 @admin.register(McpServer)
 class McpServerAdmin(TypedFieldAdmin):
-    """Saves go through `save_server`. Without `configure_mcpserver` they are only read."""
+    """Servers. Saves use `save_server`. Read-only without `configure_mcpserver`."""
 
     form = McpServerForm
     typed_field = "new_secrets"
@@ -156,7 +156,7 @@ class McpServerAdmin(TypedFieldAdmin):
         css = {"all": ["agents/admin/vel.css"]}
 
     def get_readonly_fields(self, request: HttpRequest, obj: McpServer | None = None) -> list[str]:
-        """The slug stays: agents know it by that."""
+        """Make the slug of an existing server read-only, since agents refer to it."""
         return [*super().get_readonly_fields(request, obj), *([] if obj is None else ["slug"])]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -185,7 +185,7 @@ class McpServerAdmin(TypedFieldAdmin):
         save_server(obj, secrets=form.cleaned_data["new_secrets"], by=person(request))
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """A server that agents have stays; say so before, not after."""
+        """Report servers with agents, which cannot be deleted, before the deletion."""
         kept = [
             f"{server.slug} is a server of {', '.join(users)}. Take it from them first, or clear "
             "its “enabled”."
@@ -219,7 +219,7 @@ class McpServerAdmin(TypedFieldAdmin):
 
     @admin.display(description="tools")
     def tools_of_server(self, server: McpServer) -> SafeString | str:
-        """Linked to the page where they are fetched, compared and accepted."""
+        """Return a link to the page for fetching, comparing and accepting tools."""
         if server._state.adding:
             return "once it is saved"
         url = reverse("admin:vel_mcp_client_mcpserver_tools", args=[server.pk])

@@ -1,4 +1,4 @@
-"""What a server says of its tools, beside what was accepted, and the button that accepts it."""
+"""A server's present tools next to the accepted ones, and the button that accepts them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FINDINGS_SHOWN = 20
 
 @dataclass(frozen=True)
 class ShownTool:
-    """One tool for the page. All texts are fit to be shown."""
+    """One tool for the page. All texts are safe to display."""
 
     field: str
     name: str
@@ -37,13 +37,13 @@ class ShownTool:
     findings: tuple[tuple[str, str, str], ...]
     """(severity, description, where)."""
     reads: bool
-    """As it is accepted; of what has changed a person says it again."""
+    """Whether it was accepted as read-only. For a changed tool, a person must confirm it again."""
     says_it_reads: bool
     is_accepted: bool
 
 
 def fetch_page(page: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    """A POST has the server asked, and shows what it says."""
+    """Fetch the tools of the server on POST, and show them."""
     server = _server_or_404(page, request, object_id)
     if request.method != "POST" or not may_configure(person(request)):
         raise PermissionDenied
@@ -56,7 +56,7 @@ def fetch_page(page: ModelAdmin, request: HttpRequest, object_id: str) -> HttpRe
 
 
 def accept_page(page: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    """The tools; a POST accepts those that are ticked, of the list that was shown."""
+    """Show the tools. A POST accepts the selected ones of the list that was shown."""
     server = _server_or_404(page, request, object_id)
     if request.method != "POST":
         return _page(page, request, server)

@@ -1,4 +1,4 @@
-"""MCP servers: which there are, what they say of their tools, and a person's yes to it."""
+"""MCP servers, their present tools, and the acceptance of tools."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class McpServers(ApiView):
     def get(self, request: Request) -> Response:
         query, user = read_query(McpListQuery, request), person(request)
         context = _context(user)
-        # Without what is secret: what is not read cannot get out.
+        # Without secrets, so that they cannot leak.
         rows = mcp_servers_for(user).defer("secrets", "found")
         return ordered_page(
             rows, lambda row: McpServerShape(row, context=context).data, query, MCP_ORDER
@@ -119,7 +119,7 @@ def _shown(row: McpServer, user: AbstractBaseUser) -> Response:
 
 
 def _context(user: AbstractBaseUser) -> dict[str, Any]:
-    """The agents of each server, by its slug."""
+    """Return the agents of each server, by its slug."""
     found: dict[str, list[str]] = {}
     for agent in agents_with_servers(agents_for(user)).order_by("slug"):
         for slug in servers_named_in(servers_of(agent)):

@@ -46,16 +46,16 @@ KEPT_OUTPUT = 20_000
 """Bytes of stderr."""
 _WORDS = Wording("the MCP server", "MCP servers are reached", "one", "VEL_MCP_PRIVATE_HOSTS")
 OpenWorkspace = Callable[[], Workspace]
-"""Blocks. Raises `SandboxError`."""
+"""Opens the files. Blocks. Raises `SandboxError`."""
 
 
 @sensitive_variables()
 def connection_to(
     server: McpServer, *, marker: str, workspace: OpenWorkspace | None = None
 ) -> Connection:
-    """Not opened yet. `marker` is the run's; `workspace` opens the files of its thread.
+    """Return a connection that is not open. `marker` is the run's; `workspace` opens its files.
 
-    Without a workspace, as when a person looks at the tools, a program sees no files. Raises
+    Without a workspace, as when a person fetches the tools, a program sees no files. Raises
     `McpError`.
     """
     try:
@@ -68,7 +68,8 @@ def connection_to(
         ) from None
     if find_spec("mcp") is None:
         raise McpMissing
-    # The package mcp is an extra, and costs a second and 30 MB: not before there is a server.
+    # The package mcp is an optional dependency, and takes a second and 30 MB: imported only for a
+    # server.
     from agents.features.mcp_client.protocol import connection  # noqa: PLC0415
 
     if server.transport == McpTransport.HTTP:

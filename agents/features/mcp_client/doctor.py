@@ -1,4 +1,4 @@
-"""What `vel doctor` finds about MCP servers."""
+"""Checks of MCP servers for `vel doctor`."""
 
 from __future__ import annotations
 

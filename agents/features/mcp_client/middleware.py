@@ -27,7 +27,7 @@ DIRECTORY = "/sandbox/shared/results"
 
 
 class McpMiddleware(Middleware):
-    """The accepted tools of the agent's servers. What a server says in a run is never offered."""
+    """The accepted tools of the agent's servers. A server cannot add tools during a run."""
 
     name = "mcp"
     profiles = frozenset({"full", "sandbox_only"})
@@ -42,7 +42,7 @@ class McpMiddleware(Middleware):
         ]
 
     def every_tool(self) -> list[Tool[Any]]:
-        """None: an agent can only name those of its own servers."""
+        """Return no tools: an agent can only name those of its servers."""
         return []
 
     def load(self, context: LoadContext) -> RunServers | None:

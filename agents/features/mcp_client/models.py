@@ -1,4 +1,4 @@
-"""MCP servers whose tools agents may use, and where several hosts find what programs keep."""
+"""MCP servers whose tools agents may use, and the stored state of their programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agents.models.json_text import JSONTextField
 from agents.secret_text import SecretTextField
 
 SLUG_PATTERN = r"[a-z0-9](?:[a-z0-9-]{0,22}[a-z0-9])?"
-"""Without an underscore, so that the name of a tool is split in one way only."""
+"""Without an underscore, so that a tool's name has only one reading."""
 
 
 class NetworkChoice(models.TextChoices):

@@ -38,7 +38,7 @@ PATIENCE = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ProgramState:
-    """`mount` is None without a directory: the program then uses its home, which is in memory."""
+    """A program's state. Without a directory, `mount` is None and its home is in memory."""
 
     mount: Mount | None = None
 

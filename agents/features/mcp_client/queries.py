@@ -163,7 +163,7 @@ def server_of_run(agent_id: str, slug: str, tool: str) -> tuple[McpServer, dict[
 
 
 def may_see_all_mcp_servers(user: Person) -> bool:
-    """Whether `user` sees every server, with how it is reached."""
+    """Return whether `user` may see every server, with its address."""
     return (
         isinstance(user, PermissionsMixin)
         and bool(getattr(user, "is_active", False))
@@ -172,7 +172,7 @@ def may_see_all_mcp_servers(user: Person) -> bool:
 
 
 def mcp_servers_for(user: Person) -> QuerySet[McpServer]:
-    """Servers of agents that `user` may use, or all for operators."""
+    """Return servers of agents that `user` may use, or all for operators."""
     if may_see_all_mcp_servers(user):
         return McpServer.objects.all()
     agents = agents_with_servers(agents_for(user)).only("definition")

@@ -73,7 +73,7 @@ class RunServers:
     async def call(
         self, context: ToolContext, tool: McpToolSpec, arguments: Mapping[str, Any]
     ) -> Any:
-        """Make one call, with all checks, and return its result as the protocol has it.
+        """Make one call, with all checks, and return its result in the protocol's format.
 
         The secrets of the server are left out. Raises `McpError`.
         """
@@ -194,7 +194,7 @@ async def _end(context: ToolContext, connection: Connection) -> None:
 
 
 async def _store_state(run: RunContext, open_workspace: Callable[[], Workspace]) -> None:
-    """Store what programs keep where another host finds it. After an error only this one has it."""
+    """Store the state of programs for other hosts. After an error only this host has it."""
     try:
         workspace = await run.in_thread(open_workspace)
         stored = None if workspace.read_only else await run.in_thread(store_state, workspace)
@@ -218,7 +218,7 @@ async def _store_state(run: RunContext, open_workspace: Callable[[], Workspace])
 
 
 def _is_same(before: McpServer | None, now: McpServer) -> bool:
-    """Whether the address of the server is the same."""
+    """Return whether the address of the server is the same."""
     if before is None or any(getattr(before, name) != getattr(now, name) for name in _REACHED_BY):
         return False
     return not now.secret_names or before.secrets.same_as(now.secrets)

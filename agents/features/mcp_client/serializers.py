@@ -32,7 +32,7 @@ class McpToolShape(serializers.Serializer[Any]):
 
 
 class McpServerShape(serializers.Serializer[McpServer]):
-    """`agents` are the slugs of those that have it and that you may use."""
+    """`agents` are the slugs of its agents that you may use."""
 
     id = serializers.CharField()
     slug = serializers.CharField()
@@ -135,14 +135,14 @@ class McpServerDetailShape(McpServerShape):
 
 
 class AcceptedToolBody(StrictSerializer):
-    """`effect` external: each call asks a person, unless a policy says otherwise."""
+    """`effect` external: each call requires approval, unless a policy allows it."""
 
     tool = Text(max_length=128)
     effect = serializers.ChoiceField(choices=EFFECTS, default="external")
 
 
 class AcceptBody(StrictSerializer):
-    """All tools that agents have from now on, of the list with this digest."""
+    """All tools that agents get from now on, of the list with this digest."""
 
     digest = Text(max_length=64)
     tools = serializers.ListField(child=AcceptedToolBody(), max_length=MAX_TOOLS)

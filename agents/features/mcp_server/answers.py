@@ -1,4 +1,4 @@
-"""What a call is answered with: words for the model, and the same as data."""
+"""Results of tool calls: text for the model, and the same content as data."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from agents.structured_output.schema import check_schema
 from agents.structured_output.validation import problems_in
 
 Result = dict[str, Any]
-"""A tool's result as the protocol has it."""
+"""A tool's result in the protocol's format."""
 
 
 def _person() -> dict[str, str]:
-    """Return why a person must act, by `Run.wait_reason`."""
+    """Return the reasons why a person must act, by `Run.wait_reason`."""
     about_runs = {kind.name: kind.why_waiting for kind in run_request_kinds().values()}
     return {WaitReason.APPROVAL: "a person must decide what the agent asks", **about_runs}
 
 
 def waits_for_person(run: Run) -> str | None:
-    """Why neither the run nor what it has delegated goes on before a person has acted."""
+    """Return why the run and its delegated runs cannot continue before a person acts, or None."""
     if run.status != RunStatus.WAITING:
         return None
     family = [run, *descendants_of(run.pk)]
@@ -41,7 +41,7 @@ def waits_for_person(run: Run) -> str | None:
 
 
 def answer_of(run: Run) -> Result:
-    """How the run is now. What agents wrote has no invisible characters in it."""
+    """Return the run's current state. Text of agents is without invisible characters."""
     data: dict[str, Any] = {
         "run": run.pk,
         "thread": run.thread_id,
@@ -59,13 +59,13 @@ def answer_of(run: Run) -> Result:
 
 
 def refusal(message: str, code: str) -> Result:
-    """A call that was not carried out, and why."""
+    """Return the result of a call that was refused, with the reason."""
     text = visible(message)
     return {"content": [{"type": "text", "text": f"{text} ({code})"}], "isError": True}
 
 
 def run_url(run: Run) -> str:
-    """The run's page; in a project without Vel's pages only where to look."""
+    """Return the URL of the run's page, or of the site in a project without Vel's pages."""
     try:
         path = reverse("web:run", args=[run.pk])
     except NoReverseMatch:
@@ -104,7 +104,7 @@ def _ended(run: Run, data: dict[str, Any]) -> str:
 def _structured(run: Run, data: dict[str, Any], schema: Any) -> str:
     value = _each_text(run.structured_output, visible)
     schema = json.loads(schema) if isinstance(schema, str) else schema
-    # Spelt out it may be too long, or not one of the words it must be.
+    # Visible spelling can make the text too long, or different from each allowed value.
     if value != run.structured_output and problems_in(value, check_schema(schema)):
         message = "Its answer has invisible characters where its form does not allow to show them."
         data["error"] = {"code": "hidden_characters", "message": message}

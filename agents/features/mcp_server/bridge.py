@@ -1,6 +1,6 @@
-"""An ASGI application below a Django view: its answer as Django's response, as it comes.
+"""Run an ASGI application in a Django view and stream its answer as Django's response.
 
-So its requests pass Django's middleware, with all that a project has there.
+So its requests pass all of the project's Django middleware.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _OF_THE_SERVER = frozenset({"connection", "content-length", "transfer-encoding", "date", "server"})
-"""Headers that are not the application's to send."""
+"""Headers that only the web server may send."""
 
 
 async def answer_by(
     application: Application, request: HttpRequest, body: bytes, **more: Any
 ) -> HttpResponseBase:
-    """The response of `application` to `request` with this `body`; `more` is put into its scope.
+    """Return the response of `application` to `request` with `body`; `more` is added to its scope.
 
-    When the client goes, the application is cancelled.
+    If the client disconnects, the application is cancelled.
     """
     exchange = _Exchange(application, _scope_of(request, body, more), body)
     try:
@@ -61,7 +61,7 @@ def _scope_of(request: HttpRequest, body: bytes, more: dict[str, Any]) -> Scope:
     headers = [
         (name.lower().encode("latin-1"), value.encode("latin-1", "replace"))
         for name, value in request.headers.items()
-        # Who asks is known by now, and what is not passed on is not told on.
+        # The caller is authenticated already, so the application does not get the credentials.
         if name.lower() not in ("authorization", "cookie", "content-length", "transfer-encoding")
     ]
     return {
@@ -82,20 +82,20 @@ def _scope_of(request: HttpRequest, body: bytes, more: dict[str, Any]) -> Scope:
 
 
 class _Exchange:
-    """One request, and a task that answers it. What nobody takes is not sent on."""
+    """One request and the task that answers it. The task waits until its message is read."""
 
     def __init__(self, application: Application, scope: Scope, body: bytes) -> None:
         self._body: bytes | None = body
         self._gone = asyncio.Event()
         self._messages: asyncio.Queue[Message] = asyncio.Queue(1)
         self._loop = asyncio.get_running_loop()
-        # Below a middleware that is not async the view's context has a thread for the database
-        # that ends with the view: the task has a context, and such a thread, of its own.
+        # Below a synchronous middleware, the view's context has a thread for the database that ends
+        # with the view. So the task gets its own context and its own thread.
         running = _run(application, scope, self._receive, self._messages.put, present_origin())
         self._task = self._loop.create_task(running, context=Context())
 
     async def next_message(self) -> Message | None:
-        """None when there are no more. Raises what the application raises."""
+        """Return the next message, or None after the last. Raises the application's exceptions."""
         coming = asyncio.ensure_future(self._messages.get())
         try:
             await asyncio.wait({coming, self._task}, return_when=asyncio.FIRST_COMPLETED)
@@ -122,7 +122,7 @@ class _Exchange:
                 await asyncio.wait({self._task})
 
     def cancel(self) -> None:
-        """From any thread."""
+        """Cancel the task. May be called from any thread."""
         if not self._task.done() and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._task.cancel)
 
@@ -130,7 +130,7 @@ class _Exchange:
         if self._body is not None:
             body, self._body = self._body, None
             return {"type": "http.request", "body": body, "more_body": False}
-        await self._gone.wait()  # never: who goes has the task cancelled
+        await self._gone.wait()  # never set: when the client disconnects, the task is cancelled
         return {"type": "http.disconnect"}
 
 
@@ -148,6 +148,6 @@ class _Stream(StreamingHttpResponse):
         self._exchange = exchange
 
     def close(self) -> None:
-        """Also of one that nobody has begun to read."""
+        """Cancel the exchange, also if the stream was never read."""
         super().close()
         self._exchange.cancel()

@@ -1,4 +1,4 @@
-"""Who calls: a person by an API token. Cookies do not count at this door."""
+"""The caller: a person, identified by an API token. Cookies do not count at this door."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KEYWORDS = ("bearer", "token")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A token in force and its user. `session` is what the client calls its own, or empty."""
+    """A valid token and its user. `session` is the client's session id, or empty."""
 
     user: AbstractBaseUser
     token: ApiToken
@@ -45,12 +45,12 @@ class Caller:
 
     @property
     def may_call(self) -> bool:
-        """A call starts a run and reads its answer."""
+        """Return whether the token may call agents: a call starts a run and reads its answer."""
         return self.may_cancel and self.may_read
 
 
 class Refused(Exception):
-    """A request that is not let in. `wait` is in seconds, for 429."""
+    """A request that is not admitted. `wait` is in seconds, for status 429."""
 
     def __init__(self, status: int, message: str, *, wait: int = 0) -> None:
         super().__init__(message)
@@ -61,9 +61,9 @@ class Refused(Exception):
 
 @sensitive_variables()
 def caller_of(meta: dict[str, Any], session: str) -> Caller:
-    """Whose request has these headers, which counts for the rates. Raises `Refused`.
+    """Return the caller by the request's headers, and count the request. Raises `Refused`.
 
-    The rates are those of the REST API: a person and a token have as many for both.
+    The rate limits are those of the REST API: both count for the same person and token.
     """
     keyword, _, secret = str(meta.get("HTTP_AUTHORIZATION", "")).partition(" ")
     secret = secret.strip()
@@ -89,7 +89,7 @@ def caller_of(meta: dict[str, Any], session: str) -> Caller:
 
 @sensitive_variables()
 def check_still_good(caller: Caller) -> None:
-    """Raise `NotAllowed` once the token has ended, lost its scopes, or its user is inactive."""
+    """Raise `NotAllowed` if the token is invalid now, has other scopes, or its user is inactive."""
     token = authenticate_token(caller.secret)
     if token is None or set(token.scopes) != set(caller.token.scopes):
         raise NotAllowed("The token is not in force any more: make a new one.")
@@ -98,14 +98,14 @@ def check_still_good(caller: Caller) -> None:
 async def in_database(
     function: Callable[Given, Found], *args: Given.args, **kwargs: Given.kwargs
 ) -> Found:
-    """`function` on a thread that may use the database, whose connection is given back."""
+    """Call `function` on a thread that may use the database, and release its connection."""
     work = partial(_done_with_connection, partial(function, *args, **kwargs))
     found: Found = await database_sync_to_async(work)()
     return found
 
 
 async def in_database_to_the_end(function: Callable[[], Found]) -> Found:
-    """The same on a thread that no request waits on: it is done also for a client that has gone."""
+    """The same on a separate thread: it is completed even if the client disconnects."""
     work = partial(_done_with_connection, function)
     found: Found = await database_sync_to_async(work, thread_sensitive=False)()
     return found

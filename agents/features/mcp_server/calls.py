@@ -1,4 +1,4 @@
-"""Calls of tools, each to its end. What is refused is an answer, too, that says what to do."""
+"""Carry out tool calls. A refusal is a result too, and names the next step."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ Form = TypeVar("Form", bound=_Arguments)
 
 
 class UnknownTool(Exception):
-    """There is no such tool, or none that the caller has."""
+    """The tool does not exist or is not available to the caller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request for a tool. `tell` is None where the client has not asked for progress."""
+    """A request for a tool. `tell` is None if the client did not request progress."""
 
     caller: Caller
     name: str
@@ -64,16 +64,16 @@ class Asked:
 
 
 async def call_tool(asked: Asked) -> Result:
-    """Raises `UnknownTool`, and `ServiceError` for what is refused."""
+    """Carry out a call. Raises `UnknownTool`, and `ServiceError` if the call is refused."""
     if asked.name == CANCEL_RUN:
         return await _cancel(asked)
     if asked.name == GET_RUN:
         _require(asked.caller.may_read, "'mcp' or 'read'")
         wanted = _read(GetArguments, asked)
         with one_of_few(asked.caller):
-            # Unasked it waits for nothing: that is what the call before has done.
+            # By default it does not wait: the call that started the run has waited already.
             return await _answer(asked, wanted.run, wanted.wait_seconds or 0)
-    # Before it is looked which agents there are: who may not call is told nothing of them.
+    # Checked before the agent is looked up: other callers must not learn which agents exist.
     _require(asked.caller.may_call, "'mcp', or 'read' and 'run'")
     agent = await in_database(agent_of, asked.name, asked.caller)
     if agent is None:
@@ -138,7 +138,7 @@ def _require(may: bool, scopes: str) -> None:
 
 
 def _read(form: type[Form], asked: Asked) -> Form:
-    """Raises `InvalidRequest`, which repeats nothing of what was sent but names."""
+    """Validate the arguments. Raises `InvalidRequest`, which repeats only names from the input."""
     try:
         return form.model_validate(asked.arguments)
     except ValidationError as error:

@@ -1,8 +1,8 @@
 """`POST /mcp`: one JSON-RPC message in, its answer out, as JSON or as a stream of events.
 
-Cookies do not count here, so there is nothing that another site could make a browser send; a page
-of another site is refused by its Origin all the same. There are no sessions: the id that a client
-gets with `initialize` only tells its requests from those of others.
+Cookies do not count here, so another site cannot use a visitor's browser to act. Pages of other
+sites are refused by their Origin as well. There are no sessions: the id that a client receives with
+`initialize` only separates its requests from those of other clients.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _INVALID_REQUEST, _REFUSED = -32600, -32000
 
 
 def _without_transactions(view: Callable[..., Any]) -> Callable[..., Any]:
-    """Of any of the project's databases: Django runs no async view within one."""
+    """Disable ATOMIC_REQUESTS for all databases: Django does not run async views with it."""
     for alias in connections:
         view = transaction.non_atomic_requests(using=alias)(view)
     return view
@@ -46,12 +46,12 @@ def _without_transactions(view: Callable[..., Any]) -> Callable[..., Any]:
 @_without_transactions
 @sensitive_variables()
 async def endpoint(request: HttpRequest) -> HttpResponseBase:
-    """See the module. Refusals before the protocol are JSON-RPC errors without an id."""
+    """Answer one message. Refusals before the protocol are JSON-RPC errors without an id."""
     try:
         if request.method != "POST":
             raise Refused(405, "Send a JSON-RPC message with POST: there is nothing else here.")
         _check_origin(request)
-        # Who takes a call back often hangs up at once.
+        # Clients often disconnect right after they cancel a call.
         caller, body, message = await in_database_to_the_end(partial(_admit, request))
         response = await answer_by(serve, request, body, **{CALLER: caller})
     except Refused as refused:
@@ -72,7 +72,7 @@ async def endpoint(request: HttpRequest) -> HttpResponseBase:
 
 def _admit(request: HttpRequest) -> tuple[Caller, bytes, dict[str, Any]]:
     caller = caller_of(request.META, _session_of(request))
-    # For the audit log: who does it, and by which token.
+    # For the audit log: the person and the token.
     request.user = caller.user  # type: ignore[assignment]  # a project may have its own model
     request.auth = caller.token  # type: ignore[attr-defined]
     body = _body_of(request)
@@ -82,7 +82,7 @@ def _admit(request: HttpRequest) -> tuple[Caller, bytes, dict[str, Any]]:
 
 
 def _check_origin(request: HttpRequest) -> None:
-    """Also of a name that somebody's DNS gave to this machine: the host is one of ALLOWED_HOSTS."""
+    """Refuse pages of other sites. DNS rebinding fails too: ALLOWED_HOSTS checks the host."""
     host = request.get_host()
     origin = request.headers.get("Origin")
     own = f"{request.scheme}://{host}"
@@ -111,9 +111,9 @@ def _body_of(request: HttpRequest) -> bytes:
 
 
 def _message_of(body: bytes) -> dict[str, Any]:
-    """The one request or notification in `body`.
+    """Return the one request or notification in `body`.
 
-    The package reads it more closely, and tells of an envelope that is none by quoting its library.
+    The package checks it more strictly, but its errors for an invalid envelope quote its library.
     """
     try:
         message = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant)
@@ -143,7 +143,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _note_cancelled(message: dict[str, Any], caller: Caller) -> None:
-    """The client takes a call back: its run ends. Not so one whose connection is lost."""
+    """End the run of a call that the client cancels. A lost connection ends no run."""
     if message["method"] != "notifications/cancelled":
         return
     cancelled = message.get("params", {}).get("requestId")

@@ -1,7 +1,7 @@
 """The protocol, by the package `mcp`: its server for one request, without sessions.
 
-The package answers both kinds of clients: those that begin with `initialize`, and those of
-2026-07-28, whose every request stands alone. What is asked is carried out by `calls` and `tools`.
+The package answers both kinds of clients: those that start with `initialize`, and those of
+2026-07-28 with independent requests. The modules `calls` and `tools` carry out the requests.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from agents.kernel.lazy_modules import lazy_modules
 from agents.services.errors import InvalidRequest, NoSpace, ServiceError
 
 with lazy_modules:
-    # 0.7 s of CPU, and a web server that nobody serves with: when the first client comes.
+    # Imported for the first client: it takes 0.7 s of CPU and loads a web server that is not used.
     from mcp import types
     from mcp.server import context, lowlevel, streamable_http_manager
     from mcp.shared import exceptions
@@ -33,7 +33,7 @@ with lazy_modules:
 logger = logging.getLogger(__name__)
 
 CALLER = "vel.caller"
-"""Where in the scope of a request its `Caller` stands."""
+"""Key of the `Caller` in a request's scope."""
 INSTRUCTIONS = (
     "Each tool but two is an agent of Vel, which works by itself, remembers its conversation (give "
     "its thread back) and may ask a person before it acts. A call that has no answer yet goes on "
@@ -42,11 +42,11 @@ INSTRUCTIONS = (
 
 
 class PackageMissing(Exception):
-    """`mcp` is not installed."""
+    """The package `mcp` is not installed."""
 
 
 async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer one request, whose scope has a `Caller`. Raises `PackageMissing`."""
+    """Answer one request with a `Caller` in its scope. Raises `PackageMissing`."""
     manager_type, server = _server()
     manager = manager_type(server, stateless=True, max_request_body_size=MAX_BODY_BYTES)
     async with manager.run():
@@ -60,7 +60,7 @@ def _server() -> tuple[type[Any], lowlevel.Server[Any]]:
         manager_type = streamable_http_manager.StreamableHTTPSessionManager
     except ImportError:
         raise PackageMissing from None
-    # Says for each request that it begins and ends.
+    # It logs the start and the end of each request.
     logging.getLogger("mcp.server").setLevel(logging.WARNING)
     server = server_type(
         "vel",
@@ -82,7 +82,7 @@ async def _list_tools(ctx: context.ServerRequestContext[Any, Any], params: Any) 
         raise exceptions.MCPError(code=types.INVALID_PARAMS, message=error.message) from None
     except Exception as error:
         logger.exception("the list of MCP tools failed")
-        # The package would tell the client what was raised.
+        # The package would send the exception's text to the client.
         raise exceptions.MCPError(
             code=types.INTERNAL_ERROR, message=_unforeseen(error)[0]
         ) from None
@@ -112,7 +112,7 @@ def _caller(ctx: context.ServerRequestContext[Any, Any]) -> Caller:
 
 
 def _tell(ctx: context.ServerRequestContext[Any, Any]) -> Tell | None:
-    """Sends progress where the client wants to hear of it."""
+    """Return a function that sends progress, or None if the client did not request progress."""
     if ctx.meta is None or ctx.meta.get("progress_token") is None:
         return None
     count = 0
@@ -134,4 +134,4 @@ def _unforeseen(error: Exception) -> tuple[str, str]:
 
 
 def _no_parameters_in_headers(name: str) -> None:
-    """No tool has arguments that are repeated in headers."""
+    """Return None: no tool has arguments that are repeated in headers."""

@@ -1,7 +1,7 @@
-"""Calls of agents by MCP clients: runs begun at that door, and ended when a call is taken back.
+"""Start the runs of MCP calls, and cancel them with their call.
 
-A call is known by a key that its token, the client's session and the request's id make together.
-So the same request, sent again, starts nothing, and nobody else's word for it ends it.
+A call has a key, made of its token, the client's session and the request's id. So the same request
+starts one run only, however often it is sent, and other clients cannot cancel it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LONGEST_KEY = 200
 
 @dataclass(frozen=True, slots=True)
 class McpCall:
-    """What a client asks an agent. `request_key` is what `request_key` made, or empty."""
+    """An MCP call of an agent. `request_key` comes from the function `request_key`, or is empty."""
 
     agent: str
     message: str
@@ -38,15 +38,15 @@ class McpCall:
 
 
 def request_key(token_id: int, session: str, request_id: str | int) -> str:
-    """A key for one request of one client. The ids 1 and "1" are two."""
+    """Return a key for one request of one client. The ids 1 and "1" have different keys."""
     return _key("request", [token_id, session, request_id])
 
 
 def start_call(call: McpCall, *, owner: AbstractBaseUser) -> Run:
-    """The run of a call: a new one, or that which the same call began before.
+    """Return the run of a call: a new one, or the one that the same call started before.
 
-    Raises what `create_run` raises, and `NotFound` for an agent that is no tool, and for a thread
-    that was not begun through MCP.
+    Raises the errors of `create_run`, and `NotFound` for an agent that is not offered as a tool or
+    a thread that was not started through MCP.
     """
     if not mcp_tools_for(owner).filter(slug=call.agent).exists():
         raise NotFound("There is no such agent that you may use as a tool.", code="unknown_agent")
@@ -73,7 +73,7 @@ def start_call(call: McpCall, *, owner: AbstractBaseUser) -> Run:
 
 
 def cancel_call(key: str, *, owner: AbstractBaseUser, reason: str) -> bool:
-    """End the run that the call with this `request_key` began. False: there is none under way."""
+    """End the run of the call with this `request_key`. Return False if no such run is active."""
     named = IdempotencyKey.objects.filter(owner_id=owner.pk, key=key).first()
     run = mcp_runs_for(owner).filter(pk=named.run_id).first() if named is not None else None
     if run is None or run.has_ended:
@@ -83,7 +83,7 @@ def cancel_call(key: str, *, owner: AbstractBaseUser, reason: str) -> bool:
 
 
 def _name(key: str, run: Run) -> None:
-    """Let the run be found by a second key, too."""
+    """Store a second key for the run."""
     try:
         with transaction.atomic():
             IdempotencyKey.objects.create(owner_id=run.owner_id, key=key, body_hash="", run=run)

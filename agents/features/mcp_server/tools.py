@@ -1,7 +1,7 @@
-"""The tools that a caller has: an agent each, and two for the runs that these begin.
+"""The tools of a caller: one for each agent, and two for the runs that they start.
 
-What a client is told of an agent is its name, its description, the values that its prompts want
-and the form of its answers: nothing else of how it is set up.
+Of an agent's set-up, a client can see only the name, the description, the variables of its prompts
+and the schema of its answers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from agents.structured_output.schema import check_schema
 GET_RUN = "vel_get_run"
 CANCEL_RUN = "vel_cancel_run"
 LONGEST_NAME = 64
-"""What most clients take, and models behind them."""
+"""The limit of most clients and of the models that they use."""
 LONGEST_DESCRIPTION = 4_000
 
 _OURS = "vel_"
@@ -37,9 +37,9 @@ Definition = dict[str, Any]
 
 
 def tool_name(slug: str) -> str:
-    """The same for the same agent always: its slug, or if that does not fit one with a digest.
+    """Return the constant tool name of an agent: its slug, or a shortened slug with a digest.
 
-    What ends like a digest gets one, too: no slug can be chosen to be another agent's name.
+    A slug that ends like a digest gets a digest too, so no slug can match another agent's name.
     """
     if len(slug) <= LONGEST_NAME and not slug.startswith(_OURS) and not _DIGEST.search(slug):
         return slug
@@ -48,7 +48,7 @@ def tool_name(slug: str) -> str:
 
 
 def agent_of(name: str, caller: Caller) -> Agent | None:
-    """The agent that `caller` has as the tool of this name."""
+    """Return the agent with this tool name if `caller` may use it."""
     if not _SLUG.fullmatch(name):
         return None
     offered = mcp_tools_for(caller.user)
@@ -60,9 +60,9 @@ def agent_of(name: str, caller: Caller) -> Agent | None:
 
 
 def tools_page(caller: Caller, cursor: str | None) -> tuple[list[Definition], str | None]:
-    """Tools as the protocol shows them, by name, and the cursor of the next page.
+    """Return definitions of tools in the protocol's format, by name, and the next page's cursor.
 
-    Just those that the token may call. Raises `InvalidRequest` for a cursor that is none.
+    Only tools that the token may call. Raises `InvalidRequest` for an invalid cursor.
     """
     if cursor is not None and not _SLUG.fullmatch(cursor):
         raise InvalidRequest("The cursor is none: begin the list anew.")
@@ -135,11 +135,11 @@ def _context_names(agent: Agent) -> list[str]:
 
 
 SPACE = "space"
-"""What a run waits for while the disk is full."""
+"""The value of `waits_for` while the disk is full."""
 
 
 def answer_schema(output: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The form of `structuredContent`, in which `output` is the agent's own."""
+    """Return the schema of `structuredContent`; `output` is the schema of the agent's answers."""
     properties: dict[str, Any] = {
         "run": {"type": "string"},
         "thread": {"type": "string", "description": "To go on with this conversation."},
@@ -155,7 +155,7 @@ def answer_schema(output: Mapping[str, Any] | None) -> dict[str, Any]:
         "error": _object({"code": {"type": "string"}, "message": {"type": "string"}}, []),
     }
     if output is not None:
-        # With its references written out: they would lead elsewhere from here.
+        # With resolved references: they are relative to the agent's schema.
         properties["output"] = check_schema(dict(output))
     else:
         properties["output"] = {"description": "The answer in the form that was asked for."}

@@ -1,7 +1,7 @@
-"""Waiting for a run's answer, and telling meanwhile what it does.
+"""Wait for a run's answer, and report its progress to the client.
 
-The wait ends with the run, when the run needs a person, or when its time is up. Whoever hangs up
-ends the wait and nothing else.
+The wait ends with the run, when the run needs a person, or after its time limit. If the client
+disconnects, only the wait ends.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from agents.services.errors import Conflict
 from agents.services.open_connections import NoRoom, TooManyConnections, take_place
 
 Tell = Callable[[str], Awaitable[None]]
-"""Says one thing to the client, while it waits."""
+"""Sends one progress message to the client."""
 
 _MAY_NEED_PERSON = (RunSuspended.type, SubagentFinished.type)
 
 
 @contextmanager
 def one_of_few(caller: Caller) -> Iterator[None]:
-    """Take a place among the lasting connections of a person in this process. Raises `Conflict`."""
+    """Take one of a person's places for long calls in this process. Raises `Conflict`."""
     try:
         place = take_place(caller.user.pk, caller.token.pk, kind="call")
     except (TooManyConnections, NoRoom):
@@ -49,10 +49,10 @@ def one_of_few(caller: Caller) -> Iterator[None]:
 
 
 async def wait_for_answer(run_id: str, caller: Caller, seconds: float, tell: Tell) -> None:
-    """Return when there is something to answer. Raises `NotAllowed` when the token has ended.
+    """Return when there is something to answer. Raises `NotAllowed` if the token is not valid now.
 
-    On a task of its own: what cancels a request cancels it again and again, which no clean-up
-    that waits could survive.
+    In a separate task: a request can be cancelled repeatedly, which would interrupt clean-up that
+    awaits.
     """
     waiting = asyncio.create_task(_Wait(run_id, caller, seconds, tell).until_done())
     try:
@@ -83,7 +83,7 @@ class _Wait:
             async with aclosing(events):
                 await self._follow(events)
         except RunNotFound:
-            return  # it was deleted: the caller finds that out
+            return  # it was deleted: the caller handles that
 
     async def _follow(self, events: AsyncGenerator[StoredEvent, None]) -> None:
         following: asyncio.Future[StoredEvent] | None = None

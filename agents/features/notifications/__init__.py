@@ -1,6 +1,6 @@
-"""Webhooks and e-mails about what waits for a person, and about scheduled runs that did not start.
+"""Webhooks and e-mails about pending requests, and about scheduled runs that did not start.
 
-An operator adds targets in the admin or with `vel notifications`. Whatever is announced
+An operator adds targets in the admin or with `vel notifications`. Each notice
 (`agents.kernel.notices`) becomes one row for each target in the same transaction. Workers send the
-rows (`jobs.PARTS`), and try again what did not arrive.
+rows (`jobs.PARTS`) and retry failed deliveries.
 """

@@ -1,4 +1,4 @@
-"""Who is told: saving and removing targets."""
+"""Save and remove notification targets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agents.services.outside_address import LONGEST_URL
 
 
 def check_target(kind: str, address: str) -> None:
-    """Raises `InvalidRequest` for an address to which nothing would be sent."""
+    """Raise `InvalidRequest` if messages cannot be sent to the address."""
     if kind == TargetKind.WEBHOOK:
         parse_webhook_url(address)
     elif kind == TargetKind.EMAIL:
@@ -30,10 +30,10 @@ def check_target(kind: str, address: str) -> None:
 
 @transaction.atomic
 def save_target(target: NotificationTarget) -> str | None:
-    """Store a target. Returns the secret if one was made, which is to be shown this once.
+    """Store a target. Return its secret if a new one was made, to be shown this once.
 
-    A webhook that is led to another URL gets a new secret, so that what the old receiver knows
-    opens nothing at the new one.
+    A webhook with a changed URL gets a new secret, so that the old receiver cannot sign messages
+    for the new one.
     """
     check_target(target.kind, target.address)
     before = NotificationTarget.objects.select_for_update(no_key=True).filter(pk=target.pk).first()
@@ -55,7 +55,7 @@ def save_target(target: NotificationTarget) -> str | None:
 
 @transaction.atomic
 def renew_secret(target_id: str) -> str:
-    """Give a webhook a new secret and return it; the old one signs nothing any more."""
+    """Give a webhook a new secret and return it. The old one is not used again."""
     target = NotificationTarget.objects.select_for_update(no_key=True).filter(pk=target_id).first()
     if target is None:
         raise NotFound("There is no such target.")
@@ -70,7 +70,7 @@ def renew_secret(target_id: str) -> str:
 @transaction.atomic
 def remove_target(target_id: str) -> None:
     """Remove a target and the record of its messages. Raises `NotFound`."""
-    # Locked first: a message that is written at this moment is then seen, and removed with it.
+    # Locked first, so that a message that is being written is removed with the target.
     target = NotificationTarget.objects.select_for_update().filter(pk=target_id).first()
     if target is None:
         raise NotFound("There is no such target.")
@@ -79,7 +79,7 @@ def remove_target(target_id: str) -> None:
 
 
 def _name(target: NotificationTarget) -> str:
-    """Of a webhook only the host: a path often is what lets one in."""
+    """Return a name without a webhook's path, which can contain a secret."""
     if target.kind != TargetKind.WEBHOOK:
         return f"{target.kind} {target.address}"
     return f"{target.kind} {urlsplit(target.address).hostname or ''}"

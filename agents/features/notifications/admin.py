@@ -1,4 +1,4 @@
-"""Who hears that something waits, and what became of each message."""
+"""Notification targets, and the state of each message."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from agents.kernel.notices import kind_of
 from agents.services.errors import InvalidRequest, ServiceError
 
 TESTS_AT_ONCE = 3
-"""Each may take ten seconds, for which the page waits."""
+"""Targets of one test. Each can take ten seconds, during which the page waits."""
 
 _COLOURS: dict[str, str] = {
     NotificationStatus.PENDING: "pending",
@@ -43,7 +43,7 @@ _COLOURS: dict[str, str] = {
 
 
 class TargetForm(forms.ModelForm):
-    """A target without its secret, which is made here and never read or typed."""
+    """A target without its secret, which is generated and never read or typed."""
 
     class Meta:
         model = NotificationTarget
@@ -89,7 +89,7 @@ class NotificationTargetAdmin(admin.ModelAdmin):
             remove_target(target.pk)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """The messages go with their target; who may remove that needs no right to them."""
+        """Messages are deleted with their target, without a permission for messages."""
         deleted, counts, _, protected = super().get_deleted_objects(objs, request)
         return deleted, counts, set(), protected
 
@@ -137,7 +137,7 @@ class NotificationTargetAdmin(admin.ModelAdmin):
 
 @admin.register(Notification)
 class NotificationAdmin(SealedAdmin):
-    """Messages are only read; what was given up can be tried again."""
+    """Messages are read-only. A message that was given up can be sent again."""
 
     readonly_fields = (
         "id",

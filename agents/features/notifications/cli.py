@@ -1,4 +1,4 @@
-"""`vel notifications`: who hears that something waits for a person."""
+"""`vel notifications`: targets of messages about pending requests."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ agent_option = click.option(
 
 @click.group(short_help="Tell people by webhook or e-mail that something waits.")
 def notifications() -> None:
-    """Webhooks and addresses that hear of new requests. TARGET is an id or the beginning of one."""
+    """Webhooks and addresses for messages about new requests. TARGET is an id or its beginning."""
 
 
 @notifications.command("list")
 @with_database
 @json_option
 def list_targets(as_json: bool) -> None:
-    """Show who hears of what, and what did not arrive."""
+    """List targets, their messages and failed deliveries."""
     rows = list(
         NotificationTarget.objects.select_related("agent").annotate(
             waiting=Count("notifications", Q(notifications__status=NotificationStatus.PENDING)),
@@ -106,7 +106,7 @@ def add_webhook(url: str, agent: str | None) -> None:
 @agent_option
 @with_database
 def add_email(address: str, agent: str | None) -> None:
-    """Write to ADDRESS when something waits."""
+    """Send messages about pending requests to ADDRESS."""
     target = NotificationTarget(kind=TargetKind.EMAIL, address=address, agent=_agent(agent))
     save_target(target)
     print(f"Target {target.id}: {one_line(address)} hears of new requests.")
@@ -116,7 +116,7 @@ def add_email(address: str, agent: str | None) -> None:
 @click.argument("target_id", metavar="TARGET")
 @with_database
 def remove(target_id: str) -> None:
-    """Tell a target nothing more, and forget what it was told."""
+    """Remove a target and the record of its messages."""
     target = by_id(NotificationTarget.objects.all(), target_id, "target")
     remove_target(target.pk)
     print(f"{one_line(target.address)} is told nothing more.")

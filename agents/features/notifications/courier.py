@@ -1,7 +1,7 @@
-"""Sends notifications in this process, away from its event loop and from the workers' tasks.
+"""Send notifications in this process, outside its event loop and the workers' tasks.
 
-Each target that something is due to has a thread of its own for as long: a receiver that hangs
-holds up its own messages, and neither the others nor any run.
+Each target with due messages has its own thread. A slow receiver delays its own messages, but not
+other targets or runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agents.kernel.jobs import WorkerPart
 logger = logging.getLogger(__name__)
 
 THREADS = 8
-"""Targets that are sent to at once; the others wait for one of them."""
+"""Number of targets that can be served in parallel; the others wait."""
 
 
 _open: set[Courier] = set()
@@ -34,7 +34,7 @@ def open_couriers() -> list[Courier]:
 
 
 class Courier(WorkerPart):
-    """`send_to` may be called from any thread; it returns at once."""
+    """A sender of due messages. `send_to` may be called from any thread and does not block."""
 
     finds = "notifications"
 
@@ -51,7 +51,7 @@ class Courier(WorkerPart):
         self.send_to(due_targets())
 
     def send_to(self, targets: Iterable[str]) -> None:
-        """Send these targets whatever is due to them."""
+        """Send the due messages of these targets."""
         with self._lock:
             if self._stopping:
                 return
@@ -61,7 +61,7 @@ class Courier(WorkerPart):
                     self._threads.submit(self._serve, target)
 
     def close(self) -> None:
-        """Begin no other message. Returns at once."""
+        """Start no other message. Does not block."""
         with _lock:
             _open.discard(self)
         with self._lock:
@@ -69,7 +69,7 @@ class Courier(WorkerPart):
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def join(self) -> None:
-        """Wait for the messages under way, after `close`: some seconds at most."""
+        """Wait a few seconds for the messages in progress, after `close`."""
         self._threads.shutdown()
 
     def _serve(self, target: str) -> None:
@@ -77,7 +77,7 @@ class Courier(WorkerPart):
             while not self._stopping and deliver_next(target):
                 pass
         except DatabaseError as error:
-            # The message stays claimed for a minute and is due again then.
+            # The message stays claimed for a minute and is then due again.
             logger.warning("sending notifications failed: %s", error)
         except Exception:
             logger.exception("sending notifications failed", extra={"target": target})

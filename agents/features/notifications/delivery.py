@@ -1,4 +1,4 @@
-"""Sending what is due: claimed, sent, marked; at least once, each time with the same id."""
+"""Claim due messages, send them and record the result: at least once, each with a constant id."""
 
 from __future__ import annotations
 
@@ -34,21 +34,20 @@ logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 10
 MAX_AGE = timedelta(days=1)
-"""After so long a message that did not arrive is given up, however few its attempts were."""
+"""A message that has not arrived after this time is given up after any number of attempts."""
 LEASE = timedelta(seconds=60)
-"""How long a message stays with a sender that says nothing; more than sending may take."""
+"""How long a message stays claimed by a sender that records no result; more than sending takes."""
 FIRST_PAUSE, LONGEST_PAUSE = 10.0, 3600.0
-"""Seconds after the first failure, three times as long after each further one, an hour at most."""
+"""Seconds after the first failure. Each further pause is three times as long, an hour at most."""
 
 _PENDING = NotificationStatus.PENDING
 
 
 def deliver_next(target_id: str) -> bool:
-    """Send the message that is longest due to a target. False: there is none, or sending failed.
+    """Send the longest due message of a target. Return False if there is none or sending failed.
 
-    Blocks while it sends, for about ten seconds at most; not to be called in a transaction. After
-    a failure the target's other messages wait a little too: a receiver that hangs is not asked for
-    one after another.
+    Blocks for about ten seconds at most; do not call it in a transaction. A failure delays the
+    target's other messages a little too, so that they do not all fail one after another.
     """
     notification = claim_next(target_id)
     if notification is None:
@@ -63,16 +62,16 @@ def deliver_next(target_id: str) -> bool:
 
 @transaction.atomic
 def claim_next(target_id: str) -> Notification | None:
-    """Take the next due message: of two senders that try, one gets it.
+    """Claim the next due message. Only one of several senders gets it.
 
-    What nobody needs any more, and what was tried too often or for too long, is marked so.
+    Marks messages that are obsolete, and gives up those with too many attempts or too old.
     """
     while True:
         now = timezone.now()
         due = Notification.objects.filter(
             target_id=target_id, target__is_active=True, status=_PENDING, next_attempt_at__lte=now
         )
-        # One that is refused each time must not keep back those that were never tried.
+        # Order by attempts: a message that is always refused must not delay new ones.
         first = (
             due.only("type", "subject_id", "attempts", "next_attempt_at", "created_at", "error")
             .order_by("attempts", "next_attempt_at", "id")
@@ -80,7 +79,7 @@ def claim_next(target_id: str) -> Notification | None:
         )
         if first is None:
             return None
-        # Only as it was read: whoever claims it moves its time.
+        # Only with the time that was read: another sender that claims it changes the time.
         mine = Notification.objects.filter(
             pk=first.pk, status=_PENDING, next_attempt_at=first.next_attempt_at
         )
@@ -96,7 +95,7 @@ def claim_next(target_id: str) -> Notification | None:
 
 
 def _is_needed(notification: Notification) -> bool:
-    """Whether somebody still has to hear of it. Not if the feature that told it was removed."""
+    """Return whether the message is still relevant. It is not if its feature was removed."""
     kind = kind_of(notification.type)
     return kind is not None and kind.is_needed(notification.subject_id)
 
@@ -106,7 +105,7 @@ def _give_up(rows: QuerySet[Notification], error: str) -> None:
 
 
 def record_delivered(notification_id: str) -> None:
-    """It has arrived, whoever may have claimed it since."""
+    """Record the delivery, even if another sender has claimed the message since."""
     Notification.objects.filter(pk=notification_id).exclude(
         status=NotificationStatus.DELIVERED
     ).update(
@@ -119,7 +118,7 @@ def record_delivered(notification_id: str) -> None:
 
 @transaction.atomic
 def record_failure(notification: Notification, problem: str) -> None:
-    """Note why, and when it is tried again. Nothing, if it was claimed by another meanwhile."""
+    """Record the failure and the next attempt, unless another sender has claimed the message."""
     mine = Notification.objects.filter(
         pk=notification.pk, status=_PENDING, attempts=notification.attempts
     )
@@ -138,7 +137,7 @@ def record_failure(notification: Notification, problem: str) -> None:
 
 
 def next_attempt(attempts: int) -> datetime:
-    """When to try again after so many attempts, spread by a fifth so that not all come at once."""
+    """Return the time of the next attempt, varied by a fifth to spread the load."""
     pause = min(FIRST_PAUSE * 3 ** (attempts - 1), LONGEST_PAUSE)
     spread = 0.9 + secrets.randbelow(201) / 1000
     return timezone.now() + timedelta(seconds=pause * spread)
@@ -146,9 +145,9 @@ def next_attempt(attempts: int) -> datetime:
 
 @transaction.atomic
 def retry_notification(notification_id: str) -> Notification:
-    """Let a message that was given up, or that waits, be sent at once, as often as a new one.
+    """Make a message that was given up or is pending due now, with all its attempts.
 
-    Raises `NotFound`, or `Conflict` where nothing is left to be sent.
+    Raises `NotFound`, or `Conflict` if there is nothing to send.
     """
     found = Notification.objects.select_for_update(of=("self",)).filter(pk=notification_id)
     row = found.select_related("target").first()
@@ -182,7 +181,7 @@ def send_test(target: NotificationTarget) -> None:
 
 
 def _try_to_send(notification: Notification) -> str | None:
-    """Why it failed; None: it arrived."""
+    """Send a message. Return the failure's reason, or None if it arrived."""
     try:
         _send(notification)
     except (DeliveryFailed, NothingToTell, ServiceError) as failed:
@@ -190,7 +189,7 @@ def _try_to_send(notification: Notification) -> str | None:
     except (SMTPException, OSError) as error:
         return f"the mail server refused: {error}"[:1000]
     except Exception as error:
-        # A fault of Vel's own is no reason to leave the message claimed for ever.
+        # An internal error must not leave the message claimed.
         logger.exception("sending failed", extra={"notification": notification.pk})
         return f"internal error: {type(error).__name__}; the worker's log says more"
     return None

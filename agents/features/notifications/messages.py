@@ -1,4 +1,4 @@
-"""Messages as webhooks and mail servers get them."""
+"""Messages in the formats of webhooks and mail servers."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from agents.settings import PageSettings
 
 TEST = "test"
 SMTP_SECONDS = 10
-"""That the mail server may be silent for."""
+"""Seconds that the mail server may take for one answer."""
 
 
 class NothingToTell(Exception):
-    """What a message would tell of was deleted."""
+    """The subject of a message was deleted."""
 
 
 def webhook_body(notification: Notification) -> bytes:
-    """The JSON of a message, as `{id, type, request: {…}}`; times in ISO 8601.
+    """Return the JSON of a message, as `{id, type, request: {…}}`; times in ISO 8601.
 
     Raises `NothingToTell`.
     """
@@ -34,7 +34,7 @@ def webhook_body(notification: Notification) -> bytes:
 
 
 def notification_mail(notification: Notification) -> EmailMessage:
-    """Raises `NothingToTell`."""
+    """Return the e-mail of a message. Raises `NothingToTell`."""
     _, message = _content(notification)
     address = notification.target.address
     return mail(address, notification.id, message.subject, "\n".join(message.lines))
@@ -58,7 +58,7 @@ def test_mail(address: str, message_id: str) -> EmailMessage:
 
 
 def mail(address: str, message_id: str, subject: str, text: str) -> EmailMessage:
-    """`message_id` stays the same when a message is sent again, so that servers see it is one."""
+    """Return an e-mail. Attempts share a `message_id`, so that servers can detect duplicates."""
     check_address(address)
     return EmailMessage(
         subject=f"[Vel] {one_line(subject, 200)}",
@@ -70,7 +70,7 @@ def mail(address: str, message_id: str, subject: str, text: str) -> EmailMessage
 
 
 def check_address(address: str) -> None:
-    """Raises `InvalidRequest` unless it is one plain e-mail address."""
+    """Raise `InvalidRequest` unless it is one plain e-mail address."""
     try:
         validate_email(address)
     except ValidationError:

@@ -1,4 +1,4 @@
-"""Who hears that something waits, and each message that is on its way."""
+"""Notification targets and messages to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TargetKind(models.TextChoices):
 
 
 class NotificationTarget(models.Model):
-    """A webhook or an e-mail address that hears of new requests for approval."""
+    """A webhook or an e-mail address that gets messages about requests and other notices."""
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
     kind = models.CharField(max_length=10, choices=TargetKind.choices)
@@ -51,7 +51,7 @@ class NotificationStatus(models.TextChoices):
 
 
 class Notification(models.Model):
-    """One message to one target: written with what it tells, sent by a worker, tried again."""
+    """One message to one target: written with its notice, sent by a worker, retried on failure."""
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
     target = models.ForeignKey(

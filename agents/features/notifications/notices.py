@@ -1,4 +1,4 @@
-"""Gets every notice of Vel."""
+"""Receive every notice of Vel."""
 
 from agents.features.notifications.queue import notify_of
 

@@ -1,6 +1,6 @@
-"""Telling people of what is announced: a row for each message, written with what it tells.
+"""Queue messages about notices: one row for each target, in the notice's transaction.
 
-A row is truth, the task only a hint: every worker process looks for messages that are due.
+The rows are authoritative and the task is only a hint: every worker process polls for due messages.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from agents.models import AgentVersion
 
 DELIVER_TASK = "agents.features.notifications.tasks.deliver"
 MOST_TARGETS = 50
-"""That one look finds at most; the next look finds the others."""
+"""Most targets that one poll finds; the next poll finds the others."""
 
 
 def notify_of(notice: Notice) -> None:
-    """Put messages about a notice on their way, in its transaction.
+    """Queue messages about a notice, in its transaction.
 
-    Without targets this is one query. A run of one process sends no task, since there may be no
-    workers to take it: whichever worker looks next finds the rows.
+    Without targets this is one query. A notice without `for_workers` sends no task, since there may
+    be no workers: the next poll of any worker finds the rows.
     """
     targets = _targets_of(notice)
     if not targets:
@@ -47,27 +47,27 @@ def notify_of(notice: Notice) -> None:
 
 
 def enqueue_deliveries(targets: list[str]) -> None:
-    """Ask a worker to send now what is due to these targets."""
+    """Ask a worker to send the due messages of these targets now."""
     async_task(DELIVER_TASK, targets)
 
 
 def due_targets() -> list[str]:
-    """Active targets to which something is due, the longest due first."""
+    """Return active targets with due messages, the longest due first."""
     due = Notification.objects.filter(
         status=NotificationStatus.PENDING,
         next_attempt_at__lte=timezone.now(),
         target__is_active=True,
     )
     found = due.order_by("next_attempt_at").values_list("target_id", flat=True)
-    # A few targets with many messages each: more rows than targets are looked at.
+    # A few targets can have many messages each, so more rows than targets are read.
     return list(dict.fromkeys(found[: MOST_TARGETS * 20]))[:MOST_TARGETS]
 
 
 def _targets_of(notice: Notice) -> list[str]:
-    """Targets of the notice's agent, and those of all agents.
+    """Return the targets of the notice's agent, and those of all agents.
 
-    Raw for its lock: on PostgreSQL a target that is removed in this moment would otherwise let the
-    run's own transaction fail at its commit. The lock excludes nobody who only reads or changes it.
+    Raw SQL because of its lock: on PostgreSQL, a target that is removed now would otherwise fail
+    the run's own transaction at its commit. The lock does not block readers or other changes.
     """
     target, version = NotificationTarget._meta.db_table, AgentVersion._meta.db_table
     agent = "%s" if notice.agent_id else f'(SELECT agent_id FROM "{version}" WHERE id = %s)'  # noqa: S608

@@ -1,4 +1,4 @@
-"""What the status page of operators says of notifications."""
+"""Notifications on the status page of operators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOOKED_BACK = timedelta(days=7)
 
 
 def trouble() -> StatusSection:
-    """What failed: what is tried again, what was given up in the last week, and the last reason."""
+    """Return the number of failing messages, of those given up in a week, and the last error."""
     failing = Notification.objects.filter(status=NotificationStatus.PENDING).exclude(error="")
     given_up = Notification.objects.filter(
         pk__gte=first_id_at(timezone.now() - LOOKED_BACK), status=NotificationStatus.GIVEN_UP

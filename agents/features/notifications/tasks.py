@@ -1,12 +1,12 @@
-"""What workers are asked to do at once."""
+"""Tasks of notifications for workers."""
 
 from agents.features.notifications.courier import open_couriers
 
 
 def deliver(targets: list[str]) -> None:
-    """The q2 task behind `queue.enqueue_deliveries`.
+    """Run the q2 task of `queue.enqueue_deliveries`.
 
-    Without a courier in this process nothing is lost: workers look for what is due each second.
+    Without a courier in this process no message is lost: workers poll for due messages each second.
     """
     for courier in open_couriers():
         courier.send_to(targets)

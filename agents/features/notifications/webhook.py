@@ -1,8 +1,8 @@
-"""Where a webhook may go, and one POST to it, signed as Standard Webhooks says.
+"""Validate webhook URLs, and send one signed POST by the Standard Webhooks specification.
 
-The standard is at standardwebhooks.com. HTTP is spoken by hand, since the connection is made by the
-sandboxes' `dial`: a name is resolved once, each address is checked, and one of these is connected
-to. No redirect is followed.
+The specification is at standardwebhooks.com. This module implements HTTP itself, since the
+sandboxes' `dial` makes the connection: it resolves a name once, checks each address and connects to
+one of them. Redirects are not followed.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from agents.services.outside_address import (
 )
 from sandbox.linux.egress.dialling import Unreachable, dial
 
-SECRET_PREFIX = "whsec_"  # noqa: S105  # what a secret begins with
+SECRET_PREFIX = "whsec_"  # noqa: S105  # the prefix of a secret
 SECONDS = 10.0
-"""For all of it: look-up, connection, TLS, request and the beginning of the answer."""
+"""Limit for all of it: look-up, connection, TLS, request and the start of the answer."""
 
 _WORDS = Wording("the webhook", "Webhooks go", "a receiver", "VEL_WEBHOOK_PRIVATE_HOSTS")
 _LONGEST_LINE = 1024
@@ -38,13 +38,13 @@ _STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})(?: .*)?\r\n", re.DOTAL
 
 
 class DeliveryFailed(Exception):
-    """A message that did not arrive, as far as is known. The text says why, for the operator."""
+    """A message that probably did not arrive. The text has the reason, for the operator."""
 
 
 def parse_webhook_url(url: str) -> OutsideAddress:
-    """Raises `InvalidRequest` for what has two readings and for what is known to be refused.
+    """Parse a URL. Raises `InvalidRequest` if it is ambiguous or is not allowed.
 
-    A name is not resolved here: where it leads is checked at each delivery.
+    The name is not resolved here: its addresses are checked at each delivery.
     """
     return parse_outside_url(url, NotificationSettings.now().WEBHOOK_PRIVATE_HOSTS, _WORDS)
 
@@ -54,7 +54,7 @@ def new_secret() -> str:
 
 
 def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
-    """The value of `webhook-signature`. Raises `InvalidRequest` for what is no such secret."""
+    """Return the value of `webhook-signature`. Raises `InvalidRequest` for an invalid secret."""
     try:
         key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except binascii.Error:
@@ -66,10 +66,10 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
 
 
 def post(address: OutsideAddress, secret: str, message_id: str, body: bytes) -> int:
-    """Deliver `body` (JSON) and return the status, which is a 2xx. Blocks for `SECONDS` at most.
+    """Deliver `body` (JSON) and return the status, a 2xx. Blocks for `SECONDS` at most.
 
-    Raises `DeliveryFailed`. Nothing of what the receiver sent goes into the error but its status:
-    whoever reads errors must not read answers of a network that is not theirs.
+    Raises `DeliveryFailed`. Its text contains the receiver's status only: the reader of the error
+    may not have access to the receiver's network.
     """
     now = int(time.time())
     head = (
@@ -119,11 +119,11 @@ async def _exchange(address: OutsideAddress, request: bytes) -> int:
             await writer.drain()
             return await _status(reader)
         finally:
-            writer.transport.abort()  # whatever else it has to say
+            writer.transport.abort()  # the rest of the answer is not read
 
 
 async def _status(reader: asyncio.StreamReader) -> int:
-    """The status of the final answer; what it says besides is left unread."""
+    """Return the status of the final answer. The rest is not read."""
     lines = 0
     while lines < _MOST_LINES:
         match = _STATUS_LINE.fullmatch(await _line(reader))
@@ -132,7 +132,7 @@ async def _status(reader: asyncio.StreamReader) -> int:
         status = int(match[1])
         if status >= 200:
             return status
-        while lines < _MOST_LINES and await _line(reader) != b"\r\n":  # 100 Continue and such
+        while lines < _MOST_LINES and await _line(reader) != b"\r\n":  # 100 Continue and similar
             lines += 1
         lines += 1
     raise DeliveryFailed("its answer does not begin")

@@ -1,4 +1,4 @@
-"""Schedules as people make and change them."""
+"""Create and change schedules."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from agents.services.runs.trigger_rights import (
 from agents.services.runs.trigger_template import BadTemplate, check_template
 
 MOST_SCHEDULES = 100
-"""That one person may have."""
+"""Limit for one person."""
 
 _FIRST_YEAR, _LAST_YEAR = 2000, 9000
-"""At the calendar's ends there are times that no page can show in the reader's zone."""
+"""Pages cannot show times at the ends of the calendar in every time zone."""
 
 FIELDS = (
     "name",
@@ -45,10 +45,10 @@ _OF_TIMES = ("cron", "interval_seconds", "time_zone", "ends_at", "is_enabled")
 
 @transaction.atomic
 def save_schedule(schedule: Schedule, *, by: AbstractBaseUser) -> Schedule:
-    """Store a new or changed schedule of its owner; what was due under other times is not.
+    """Store a new or changed schedule of its owner. Due times of the old version are dropped.
 
     Raises `InvalidRequest`, `NotAllowed`, `NotFound` (the agent; the schedule, if it was deleted)
-    and `Conflict` (one too many).
+    and `Conflict` (too many schedules).
     """
     check_may_define(schedule, by)
     check_trigger(schedule)
@@ -79,9 +79,9 @@ def save_schedule(schedule: Schedule, *, by: AbstractBaseUser) -> Schedule:
 
 @transaction.atomic
 def enable_schedule(schedule_id: str, enabled: bool, *, by: AbstractBaseUser) -> Schedule:
-    """Pause, or go on from now: what was due meanwhile is not made up for.
+    """Pause a schedule, or continue it from now on, without the times missed during the pause.
 
-    Raises `NotFound`, `NotAllowed`, and `InvalidRequest` for times that mean nothing any more.
+    Raises `NotFound`, `NotAllowed`, and `InvalidRequest` if its times have become invalid.
     """
     schedule = locked_schedule(schedule_id)
     check_may_stop(schedule, by)
@@ -100,7 +100,10 @@ def enable_schedule(schedule_id: str, enabled: bool, *, by: AbstractBaseUser) ->
 
 @transaction.atomic
 def delete_schedule(schedule_id: str, *, by: AbstractBaseUser) -> None:
-    """Remove it and the record of its times; its runs stay. Raises `NotFound`, `NotAllowed`."""
+    """Delete a schedule and the record of its times; its runs stay.
+
+    Raises `NotFound`, `NotAllowed`.
+    """
     schedule = locked_schedule(schedule_id)
     check_may_stop(schedule, by)
     changes = {name: (value, None) for name, value in fields_of(schedule, *FIELDS).items()}
@@ -109,7 +112,7 @@ def delete_schedule(schedule_id: str, *, by: AbstractBaseUser) -> None:
 
 
 def check_schedule(schedule: Schedule) -> Times:
-    """Raises `InvalidRequest` that names the field which does not fit."""
+    """Check the fields, and return the times. Raises `InvalidRequest` with the field's name."""
     check_message(schedule.message)
     if schedule.thread_policy not in ThreadPolicy.values or schedule.overlap not in Overlap.values:
         raise InvalidRequest("Choose one of the values that there are.")
@@ -123,7 +126,7 @@ def check_schedule(schedule: Schedule) -> Times:
 
 
 def set_next(schedule: Schedule, times: Times, after: datetime) -> None:
-    """When it is due next, or nothing: paused, or after its end."""
+    """Set the next due time, or None if the schedule is paused or has ended."""
     due = next_after(times, after) if schedule.is_enabled else None
     if due is not None and schedule.ends_at is not None and due > schedule.ends_at:
         due = None
@@ -131,7 +134,7 @@ def set_next(schedule: Schedule, times: Times, after: datetime) -> None:
 
 
 def locked_schedule(schedule_id: str) -> Schedule:
-    """Raises `NotFound`."""
+    """Lock and return a schedule. Raises `NotFound`."""
     rows = Schedule.objects.select_for_update(no_key=True, of=("self",))
     found = rows.select_related("owner", "agent").filter(pk=schedule_id).first()
     if found is None:

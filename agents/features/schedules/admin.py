@@ -1,4 +1,4 @@
-"""Schedules: who has which, what became of their times, pausing and running."""
+"""Schedules: their owners and the results of their times, pausing and running."""
 
 from __future__ import annotations
 

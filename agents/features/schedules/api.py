@@ -86,7 +86,7 @@ class OneSchedule(ApiView):
         body = read_body(ScheduleBody, request)
         if body != {"enabled": False}:
             _must_run(request)
-        if set(body) == {"enabled"}:  # also where its agent is not the person's any more
+        if set(body) == {"enabled"}:  # also if its agent is no longer available to the person
             return Response(
                 ScheduleShape(enable_schedule(schedule.pk, body["enabled"], by=user)).data
             )
@@ -131,7 +131,7 @@ class Firings(ApiView):
 
 
 def _must_run(request: Request) -> None:
-    """What a schedule says is run: a token that starts no runs has none start by themselves."""
+    """Require the scope to start runs, since scheduled runs start without the token."""
     require_scope(request, TokenScope.RUN, beside=TokenScope.MANAGE)
 
 

@@ -1,4 +1,4 @@
-"""`vel schedules`: runs that begin by the clock."""
+"""`vel schedules`: runs that start by the clock."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ with late_imports:
 
 @click.group(short_help="List, start, pause and go on with schedules.")
 def schedules() -> None:
-    """Your schedules. SCHEDULE is an id or the beginning of one."""
+    """Your schedules. SCHEDULE is an id or its beginning."""
 
 
 @schedules.command("list")
 @with_database
 @json_option
 def list_schedules(as_json: bool) -> None:
-    """Show them, with the time that each is due next."""
+    """List your schedules with their next due times."""
     rows = list(schedules_for(local_user()).select_related("agent"))
     if as_json:
         for row in rows:
@@ -62,7 +62,7 @@ def list_schedules(as_json: bool) -> None:
 @click.argument("schedule_id", metavar="SCHEDULE")
 @with_database
 def run(schedule_id: str) -> None:
-    """Start it once, now."""
+    """Start a schedule once, now."""
     user = local_user()
     run = fire_now(by_id(schedules_for(user), schedule_id, "schedule").pk, by=user)
     print(run.pk)
@@ -72,7 +72,7 @@ def run(schedule_id: str) -> None:
 @click.argument("schedule_id", metavar="SCHEDULE")
 @with_database
 def pause(schedule_id: str) -> None:
-    """Start nothing until it goes on."""
+    """Pause a schedule."""
     _enable(schedule_id, False)
 
 
@@ -80,7 +80,7 @@ def pause(schedule_id: str) -> None:
 @click.argument("schedule_id", metavar="SCHEDULE")
 @with_database
 def go_on(schedule_id: str) -> None:
-    """Go on from now; what was due meanwhile is not made up for."""
+    """Continue from now on, without the times missed during the pause."""
     _enable(schedule_id, True)
 
 

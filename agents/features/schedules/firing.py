@@ -1,7 +1,7 @@
-"""Starting what is due: one transaction from the look at the clock to the run's own rows.
+"""Start due schedules: one transaction reads the clock and writes the run's rows.
 
-Whoever is killed in it has done nothing, and another process finds the time due as before. Two
-that look at once are kept apart by the schedule's row, and by the unique pair of schedule and time.
+If a process is killed in the transaction, another process finds the time still due. A lock on the
+schedule's row and the unique pair of schedule and time prevent two starts.
 """
 
 from __future__ import annotations
@@ -32,16 +32,19 @@ from agents.states import ACTIVE_RUNS, RunStatus
 logger = logging.getLogger(__name__)
 
 LOOK_AGAIN = timedelta(seconds=5)
-"""How soon the end of an earlier run, or room on a full disk, is looked for."""
+"""Pause before the next check whether an earlier run has ended or the disk has room."""
 KEPT_FIRINGS = 200
-"""Of one schedule."""
+"""Limit for one schedule."""
 _PRUNE_EVERY = 50
 _NOT_STARTED = (FiringOutcome.REFUSED, FiringOutcome.FAILED)
 
 
 @transaction.atomic
 def fire_due() -> bool:
-    """Do what is longest due, by the database's clock. False: nothing is. One indexed look."""
+    """Start the longest due schedule, by the database's clock. Return False if none is due.
+
+    It makes one indexed query if none is due.
+    """
     due = Schedule.objects.filter(next_at__lte=Now()).order_by("next_at")
     found = due.annotate(clock=DatabaseNow()).values_list("pk", "clock").first()
     if found is None:
@@ -50,7 +53,7 @@ def fire_due() -> bool:
     rows = due.select_for_update(no_key=True, of=("self",)).select_related("owner", "agent")
     schedule = rows.filter(pk=schedule_id).first()
     if schedule is None:
-        return True  # another process was faster; there may be more
+        return True  # another process was faster; others may be due
     now = datetime.fromtimestamp(clock, UTC)
     try:
         with transaction.atomic():
@@ -58,9 +61,9 @@ def fire_due() -> bool:
     except NoSpace:
         Schedule.objects.filter(pk=schedule.pk).update(next_at=now + LOOK_AGAIN)
     except (OperationalError, InterfaceError):
-        raise  # the database's trouble, not the schedule's: it stays due
+        raise  # a problem of the database: the schedule stays due
     except Exception as error:
-        # Kept due, it would keep back all others for ever.
+        # If it stayed due, it would block all other schedules.
         logger.exception("a schedule failed", extra={"schedule": schedule.pk})
         _give_up(schedule, now, "internal_error", f"Vel itself failed: {type(error).__name__}.")
     return True
@@ -68,9 +71,9 @@ def fire_due() -> bool:
 
 @transaction.atomic
 def fire_now(schedule_id: str, *, by: AbstractBaseUser) -> Run:
-    """Start it once at a person's word; when it is due next does not change.
+    """Start a schedule once, by hand. Its next due time does not change.
 
-    Raises `NotFound`, `NotAllowed`, and what `create_run` and `check_can_start` raise.
+    Raises `NotFound`, `NotAllowed`, and the errors of `create_run` and `check_can_start`.
     """
     schedule = locked_schedule(schedule_id)
     check_may_define(schedule, by)
@@ -88,7 +91,7 @@ def _fire(schedule: Schedule, now: datetime) -> None:
     assert schedule.due_at is not None
     try:
         times = check_schedule(schedule)
-    except ServiceError as error:  # time zones come and go with the machine's data
+    except ServiceError as error:  # the machine's time zone data can change
         _give_up(schedule, now, "bad_schedule", error.message)
         return
     until = min(now, schedule.ends_at) if schedule.ends_at else now
@@ -112,7 +115,7 @@ def _try_to_start(schedule: Schedule, due: datetime, missed: int) -> None:
     try:
         run = _start(schedule, due)
     except NoSpace:
-        raise  # it stays due, and starts when there is room
+        raise  # the schedule stays due, and starts when there is room
     except ServiceError as error:
         _record(schedule, due, FiringOutcome.REFUSED, error.code, error.message, missed=missed)
     else:
@@ -124,7 +127,7 @@ def _start(schedule: Schedule, moment: datetime) -> Run:
     zone = times_of(schedule.cron, schedule.interval_seconds, schedule.time_zone).zone
     values = {**clock_values(moment.astimezone(zone)), "schedule": schedule.name}
     goes_on = schedule.thread_policy == ThreadPolicy.ONE
-    # Whoever's thread was erased gets another.
+    # If the thread was erased, the schedule gets a new one.
     mine = threads_for(schedule.owner).filter(pk=schedule.thread_id, agent=schedule.agent_id)
     request = RunRequest(
         agent=schedule.agent.slug,
@@ -141,7 +144,7 @@ def _start(schedule: Schedule, moment: datetime) -> Run:
 
 
 def _is_busy(schedule: Schedule) -> bool:
-    """Whether a run that it began, or one of its one thread, has not ended."""
+    """Return whether a run of the schedule, or of its single thread, is unfinished."""
     earlier = Q(trigger=schedule.pk)
     if schedule.thread_policy == ThreadPolicy.ONE:
         earlier |= Q(thread=schedule.thread_id)
@@ -150,7 +153,7 @@ def _is_busy(schedule: Schedule) -> bool:
 
 
 def _give_up(schedule: Schedule, now: datetime, reason: str, text: str) -> None:
-    """Pause it, since it would fail each time."""
+    """Pause the schedule, since each start would fail."""
     schedule.is_enabled, schedule.due_at, schedule.next_at = False, None, None
     schedule.save(update_fields=["is_enabled", "due_at", "next_at"])
     text = f"{text} The schedule is paused: look at it and enable it again."
@@ -179,7 +182,7 @@ def _record(
         run=run,
         missed=missed,
     )
-    # The same again is no news.
+    # Announce a repeated reason only once.
     if outcome in _NOT_STARTED and (before is None or before.reason != firing.reason):
         announce_firing(firing)
     if firing.pk % _PRUNE_EVERY == 0:

@@ -1,4 +1,4 @@
-"""Runs that begin by the clock, and what became of each time that was due."""
+"""Schedules, and the result of each due time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Overlap(models.TextChoices):
 class Schedule(Trigger):
     """A message to an agent, sent by the clock in the name of its owner.
 
-    Either `cron` (five fields, by the wall clock of `time_zone`) or `interval_seconds`. `due_at` is
-    the time that comes next; `next_at` is when a worker looks, which is later than `due_at` while
-    an earlier run is waited for. Both are null while nothing is due.
+    It has either `cron` (five fields, by the wall clock of `time_zone`) or `interval_seconds`.
+    `due_at` is the next time; `next_at` is when a worker checks it, which is later than `due_at`
+    while an earlier run is unfinished. Both are null while no time is due.
     """
 
     message = models.TextField(
@@ -66,7 +66,7 @@ class Schedule(Trigger):
 
     @property
     def when(self) -> str:
-        """Its times in words, as "30 8 * * mon-fri Europe/Vienna" or "every 1 h 30 min"."""
+        """Return its times as text, as "30 8 * * mon-fri Europe/Vienna" or "every 1 h 30 min"."""
         if self.interval_seconds is None:
             return f"{self.cron} {self.time_zone}"
         minutes, seconds = divmod(self.interval_seconds, 60)
@@ -87,7 +87,7 @@ class FiringOutcome(models.TextChoices):
 
 
 class ScheduleFiring(models.Model):
-    """One time that was due. The unique pair is what keeps two workers from both starting it."""
+    """A due time and its result. The unique pair prevents two workers from both starting it."""
 
     schedule = models.ForeignKey(Schedule, on_delete=models.CASCADE, related_name="firings")
     due_at = models.DateTimeField()

@@ -1,4 +1,4 @@
-"""Scheduled runs that were not started: people hear of them."""
+"""Notices about scheduled runs that were not started."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAME_CHARACTERS = 100
 
 
 def announce_firing(firing: ScheduleFiring) -> None:
-    """Say that a scheduled run was not started, in the transaction that records it."""
+    """Announce that a scheduled run was not started, in the transaction that records it."""
     agent_id = firing.schedule.agent_id
     announce(Notice(type=NOT_STARTED, subject_id=str(firing.pk), agent_id=agent_id))
 

@@ -1,4 +1,4 @@
-"""A person's schedules: a list, and a page for each with its times and what became of them."""
+"""A person's schedules: a list, and a page for each with its times and their results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SHOWN_FIRINGS = 30
 @page
 @require_http_methods(["GET", "HEAD", "POST"])
 def schedules(request: PersonRequest) -> HttpResponse:
-    """GET lists them and has the form of a new one; a POST makes it."""
+    """List the schedules with a form for a new one. A POST creates it."""
     if request.method != "POST":
         return render(request, "vel_schedules/schedules.html", _list(request))
     try:
@@ -53,7 +53,7 @@ def schedules(request: PersonRequest) -> HttpResponse:
 @page
 @require_http_methods(["GET", "HEAD", "POST"])
 def schedule(request: PersonRequest, schedule_id: str) -> HttpResponse:
-    """A POST with `action` save (with the form's fields), run, pause, go_on or delete."""
+    """Show a schedule. A POST has `action`: save (with the form), run, pause, go_on or delete."""
     rows = schedules_for(request.user).select_related("agent", "owner", "thread")
     found = rows.filter(pk=schedule_id).first()
     if found is None:
@@ -100,7 +100,7 @@ def _typed(request: PersonRequest, into: Schedule) -> Schedule:
     into.message = request.POST.get("message", "").replace("\r\n", "\n")
     into.cron = form.get("cron", "")
     minutes = _minutes(form.get("every_minutes", ""))
-    # The form shows whole minutes: seconds that were set over the API stay with them.
+    # The form shows whole minutes, so seconds that were set through the REST API stay.
     if minutes is None or minutes != _shown_minutes(into):
         into.interval_seconds = None if minutes is None else minutes * 60
     into.time_zone = form.get("time_zone", "")

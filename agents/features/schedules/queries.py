@@ -1,4 +1,4 @@
-"""What a person may see of schedules."""
+"""The schedules that a person may see."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agents.selectors.visible import Person
 
 
 def schedules_for(user: Person) -> QuerySet[Schedule]:
-    """The schedules of `user`: a person's own, whatever the permissions."""
+    """Return the schedules of `user`. Permissions give no access to others."""
     if not user.is_authenticated:
         return Schedule.objects.none()
     return Schedule.objects.filter(owner=user.pk)

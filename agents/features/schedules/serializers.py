@@ -1,4 +1,4 @@
-"""Schedules on the wire."""
+"""Serializers of schedules."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class NewScheduleBody(StrictSerializer):
 
 
 class ScheduleBody(StrictSerializer):
-    """What is not named stays as it is."""
+    """Absent fields do not change."""
 
     name = name_field(required=False)
     agent = Text(max_length=100, required=False)
@@ -56,7 +56,7 @@ class ScheduleBody(StrictSerializer):
 
 
 class ScheduleShape(serializers.Serializer[Schedule]):
-    """`due_at` is the next time, null while it is paused or after its end."""
+    """`due_at` is the next time, null while the schedule is paused or after its end."""
 
     id = serializers.CharField()
     name = serializers.CharField()
@@ -75,7 +75,7 @@ class ScheduleShape(serializers.Serializer[Schedule]):
 
 
 class FiringShape(serializers.Serializer[ScheduleFiring]):
-    """`missed`: earlier times that this one stands for."""
+    """`missed`: the number of earlier times that this one replaces."""
 
     id = serializers.IntegerField()
     due_at = stamp()

@@ -1,8 +1,8 @@
-"""When a schedule is due: cron by the wall clock of a time zone, or an interval.
+"""Due times of a schedule: cron by the wall clock of a time zone, or an interval.
 
-DST as Debian's cron has it: a time that the clock jumps over comes right after the gap, a time
-that the clock shows twice comes once. Expressions whose minute or hour begins with `*` go by
-elapsed time instead, so `*/15 * * * *` comes every fifteen minutes on such a day, too.
+Daylight saving time is as in Debian's cron: a skipped time comes right after the gap, and a
+repeated time comes once. Expressions whose minute or hour starts with `*` use elapsed time instead,
+so `*/15 * * * *` comes every fifteen minutes on these days too.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from cronsim import CronSim, CronSimError
 
 SHORTEST, LONGEST = 60, 366 * 86_400
-"""Seconds that an interval may have."""
+"""Limits of an interval in seconds."""
 MOST_MISSED = 1_000
-"""Missed times are counted up to here."""
+"""Most missed times that are counted."""
 _LOOK_BACK = timedelta(hours=1)
 
 
 class BadTimes(ValueError):
-    """The expression, interval or time zone means nothing. The text says what to do."""
+    """An invalid expression, interval or time zone. The text explains the correct form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """`cron`, or else `seconds`. Make it with `times_of`."""
+    """The times of a schedule: `cron`, or else `seconds`. Create it with `times_of`."""
 
     cron: str
     seconds: int
@@ -35,7 +35,10 @@ class Times:
 
 
 def times_of(cron: str, seconds: int | None, time_zone: str) -> Times:
-    """Raises `BadTimes`, also for an expression that never comes, such as a 30th of February."""
+    """Parse the times. Raises `BadTimes` for invalid times, and for times that never come.
+
+    A 30th of February is such a time.
+    """
     zone = _zone(time_zone)
     if bool(cron) == (seconds is not None):
         raise BadTimes("Give either a cron expression or an interval.")
@@ -62,13 +65,13 @@ def times_of(cron: str, seconds: int | None, time_zone: str) -> Times:
 
 
 def next_after(times: Times, moment: datetime) -> datetime | None:
-    """The first time later than `moment`, in UTC; None: there is none.
+    """Return the first time later than `moment`, in UTC, or None.
 
-    Of intervals `moment` is a time of the schedule.
+    For intervals, `moment` must be a time of the schedule.
     """
     if times.seconds:
         return moment + timedelta(seconds=times.seconds)
-    # In a repeated hour the parser may name the first showing again: only what is later counts.
+    # In a repeated hour the parser can return its first occurrence again: skip earlier times.
     for found in CronSim(times.cron, moment.astimezone(times.zone)):
         due = found.astimezone(UTC)
         if due > moment:
@@ -77,9 +80,9 @@ def next_after(times: Times, moment: datetime) -> datetime | None:
 
 
 def latest_until(times: Times, due: datetime, now: datetime) -> tuple[datetime, int]:
-    """(the last time from `due` on that is not later than `now`, how many came before it).
+    """Return the last time from `due` to `now`, and the number of times before it.
 
-    `due` is a time of the schedule; it is the last one where `now` is before it.
+    `due` is a time of the schedule. If `now` is before `due`, the result is `due`.
     """
     if times.seconds:
         count = int((now - due) / timedelta(seconds=times.seconds))
@@ -94,7 +97,7 @@ def latest_until(times: Times, due: datetime, now: datetime) -> tuple[datetime, 
 
 
 def _last_until(times: Times, due: datetime, now: datetime) -> datetime:
-    """Not all of a long time are gone through one by one: looked for from `now` back."""
+    """Search backwards from `now`, to avoid iterating over each time of a long period."""
     back = _LOOK_BACK
     later = next_after(times, max(due, now - back))
     while now - back > due and (later is None or later > now):

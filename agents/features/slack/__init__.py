@@ -1,3 +1,4 @@
-"""Slack for agents: they list channels and send messages, with the bot token of a person or an
-operator. Sending waits for a person.
+"""Slack for agents: list channels and send messages, with a person's or an operator's bot token.
+
+Sending requires approval.
 """

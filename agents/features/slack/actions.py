@@ -1,4 +1,4 @@
-"""Storing a Slack bot token, once Slack has said whose it is."""
+"""Store a Slack bot token after Slack has confirmed its account."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _TOKEN = re.compile(r"xoxb-[0-9A-Za-z-]{10,250}")
 
 @sensitive_variables("token")
 def save_slack_token(token: str, *, by: Person, shared: bool = False) -> Credential:
-    """Ask Slack whose bot token it is, and store it in place of the one that is there.
+    """Verify a bot token with Slack, and store it in place of the present one.
 
-    For the runs of `by`, or with `shared` for all who have none of their own. Raises
-    `InvalidRequest` for what is no bot token or lacks a scope, `CredentialRejected` and
-    `ServiceUnreachable`; nothing is changed then.
+    It is for the runs of `by`, or with `shared` for all people without their own. Raises
+    `InvalidRequest` if it is not a bot token or lacks a scope, `CredentialRejected` and
+    `ServiceUnreachable`; the stored token does not change then.
     """
     if shared:
         must_share(by)

@@ -1,4 +1,4 @@
-"""The Slack token of the person who asks."""
+"""The Slack token of the authenticated person."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SlackTokenBody(StrictSerializer):
 
 
 class SlackCredential(ApiView):
-    """`POST /credentials/slack {token}` stores what Slack knows; `DELETE` forgets it."""
+    """`POST /credentials/slack {token}` stores a token that Slack accepts; `DELETE` removes it."""
 
     scopes: ClassVar = {"POST": TokenScope.MANAGE, "DELETE": TokenScope.MANAGE}
 

@@ -1,4 +1,4 @@
-"""Calls of Slack's Web API by a bot token. Each blocks, for at most its time-out."""
+"""Calls of Slack's Web API with a bot token. Each call blocks, at most for its timeout."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from agents.kernel.lazy_modules import lazy_modules
 from agents.secret_text import SecretText
 
 with lazy_modules:
-    from slack_sdk import errors, web  # 0.1 s, which agents without Slack should not wait for
+    from slack_sdk import errors, web  # takes 0.1 s, which agents without Slack should not pay
 
 
 PAGE = 200
-"""Slack asks for no more than this in one page."""
+"""Slack's recommended limit for the size of a page."""
 MAX_PAGES = 20
 SCOPES = ("channels:read", "groups:read", "chat:write")
 
@@ -44,10 +44,10 @@ REJECTED = frozenset(
 
 
 class SlackFailed(Exception):
-    """Slack refused, or could not be asked. The message holds no part of the token.
+    """Slack refused a request or could not be reached. The message has no part of the token.
 
-    `code` is Slack's own word, or `unreachable`. `sent` is None where it is not known whether
-    Slack did what it was asked.
+    `code` is Slack's error code, or `unreachable`. `sent` is None if it is unknown whether Slack
+    has carried out the request.
     """
 
     def __init__(self, message: str, code: str, *, sent: bool | None = False) -> None:
@@ -58,7 +58,7 @@ class SlackFailed(Exception):
 
 @dataclass(frozen=True)
 class SlackAccount:
-    """Whom a token belongs to, and what it may do (empty where Slack does not say)."""
+    """The account and the scopes of a token (empty if Slack does not report them)."""
 
     team: str
     user: str
@@ -66,7 +66,7 @@ class SlackAccount:
 
 
 class SlackClient:
-    """One bot's access. It tries nothing twice: a message is never sent again by itself."""
+    """One bot's access. It never retries, so that a message cannot be sent twice."""
 
     def __init__(self, token: SecretText, *, seconds: float = 20.0) -> None:
         self._token = token
@@ -74,7 +74,7 @@ class SlackClient:
 
     @sensitive_variables()
     def _client(self) -> web.WebClient:
-        # Without retry handlers: the usual ones send again after a lost connection.
+        # Without retry handlers: the default handlers send again after a lost connection.
         return web.WebClient(
             token=self._token.reveal(),
             base_url=SlackSettings.now().SLACK_URL,
@@ -83,7 +83,7 @@ class SlackClient:
         )
 
     def account(self) -> SlackAccount:
-        """Whose token it is. Raises `SlackFailed`."""
+        """Return the token's account. Raises `SlackFailed`."""
         answer = self._ask(lambda client: client.auth_test())
         scopes = str(answer.headers.get("x-oauth-scopes", ""))
         return SlackAccount(
@@ -93,7 +93,7 @@ class SlackClient:
         )
 
     def channels(self, limit: int) -> list[dict[str, Any]]:
-        """Public and private channels that the bot sees: id, name, is_private."""
+        """Return public and private channels that the bot can see: id, name, is_private."""
         found: list[dict[str, Any]] = []
         cursor = ""
         for _ in range(MAX_PAGES):
@@ -121,7 +121,7 @@ class SlackClient:
         return found[:limit]
 
     def send(self, channel_id: str, text: str) -> dict[str, Any]:
-        """Post a message: ok, ts, channel. Links are not unfurled, so Slack fetches none."""
+        """Post a message; return ok, ts, channel. Links are not unfurled: Slack fetches none."""
         answer = self._ask(
             lambda client: client.chat_postMessage(
                 channel=channel_id, text=text, unfurl_links=False, unfurl_media=False
@@ -143,7 +143,7 @@ class SlackClient:
         except errors.SlackApiError as error:
             raise _refusal(error, writes=writes) from None
         except (errors.SlackClientError, HTTPException, OSError, ValueError) as error:
-            # Raised without its cause: a traceback of it could show the request's headers.
+            # Raised without its cause, whose traceback could show the request's headers.
             unknown = writes and not _never_sent(error)
             raise SlackFailed(
                 "Slack could not be reached"
@@ -158,7 +158,7 @@ class SlackClient:
 
 
 def _refusal(error: Any, *, writes: bool) -> SlackFailed:
-    """What Slack said. Its answer's other fields are not repeated."""
+    """Return Slack's error, without the answer's other fields."""
     answer = error.response
     data = answer.data if isinstance(answer.data, dict) else {}
     code = str(data.get("error", "")) or f"http_{answer.status_code}"
@@ -168,7 +168,7 @@ def _refusal(error: Any, *, writes: bool) -> SlackFailed:
         text = f"The bot lacks the scope {str(data.get('needed', ''))[:200]}: add it in Slack."
     else:
         text = _SAID.get(code, f"Slack refused: {code[:100]}.")
-    # A server's fault may come after it has done its work.
+    # A server error can come after the message was sent.
     unknown = writes and answer.status_code >= 500
     if unknown:
         text += " Whether the message was sent is not known: look there first."

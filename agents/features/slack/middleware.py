@@ -51,7 +51,7 @@ async def run_send_slack_message(context: ToolContext, given: SendSlackMessageIn
 
 
 async def _with_slack(context: ToolContext, ask: Callable[[SlackClient], Any]) -> ToolResult:
-    """Ask on a thread, with the credential as it is now: what was removed is not used once more."""
+    """Call Slack in a thread, with the current credential: a removed one must not be used again."""
     secret = await context.in_database(_secret, context.owner_id)
     if secret is None:
         return error(

@@ -1,9 +1,8 @@
-"""Final answers in a form that was asked for.
+"""Check structured final answers.
 
-An answer is checked before it is stored, and stored together with what follows from it: the
-run's end with the value, or the event and the note by which the model is asked again. So there is
-no moment at which a crash could lose the check, and whoever drives the run next has the same
-conversation, byte for byte.
+An answer is checked before it is stored, and stored in one transaction with its consequences: the
+end of the run with the value, or the event and the note that asks the model to repair it. So a
+crash cannot lose the check, and another worker continues with exactly the same conversation.
 """
 
 from __future__ import annotations
@@ -28,30 +27,31 @@ from agents.structured_output.validation import Problem, problems_in
 from agents.structured_output.wording import CUT_OFF, repair_text
 
 INVALID = "output_invalid"
-"""Error code of a run whose answers did not fit."""
+"""Error code of a run whose answers did not fit the schema."""
 
 
 @dataclass(slots=True)
 class FinalOutput:
-    """The form of a run's final answer.
+    """The schema of a run's final answer.
 
-    `invalid` answers have not fitted since the run began, or since a person resumed it.
+    `invalid` is the number of answers that did not fit since the run's start or its last
+    resumption.
     """
 
     schema: dict[str, Any]
     text: str
-    """The schema as the model reads it."""
+    """The schema as text for the model."""
     repairs: int
     invalid: int
 
 
 class StructuredOutputMiddleware(Middleware):
-    """Checks the answers of runs that must have a form."""
+    """A middleware that checks the final answers of runs with a schema."""
 
     name = "structured_output"
 
     def load(self, context: LoadContext) -> FinalOutput | None:
-        """Queries only if the run has a form."""
+        """Return the schema, or None. Queries only if the run has a schema."""
         run, spec = context.row, context.spec
         given = run.output_schema if run.output_schema is not None else spec.output_schema_value
         if given is None:
@@ -63,7 +63,7 @@ class StructuredOutputMiddleware(Middleware):
         return FinalOutput(check_schema(given), dump(given), spec.output_repairs, invalid)
 
     async def after_model(self, run: RunContext, ending: Ending) -> ReplyDecision | None:
-        """Check a reply that may be the last. A refusal is not checked."""
+        """Check a reply that may be the last one. A refusal by the model is not checked."""
         if not ending.ends or ending.reply.stop_reason in BAD_ENDINGS:
             return None
         output = run.state(FinalOutput)
@@ -78,7 +78,7 @@ class StructuredOutputMiddleware(Middleware):
             {"path": problem.path, "message": problem.message} for problem in problems
         ]
         return ReplyDecision(
-            # Also with the last one: who resumes the run gives it as many tries again.
+            # Also at the end: a person who resumes the run gives the model new attempts.
             note=repair_text(problems, _told_again(run, output)),
             end=End(INVALID, _failure(attempt, problems)) if attempt > output.repairs else None,
             events=[OutputInvalid(attempt=attempt, problems=found)],
@@ -91,13 +91,13 @@ def _store(run_id: str, value: Any) -> None:
 
 
 def _told_again(run: RunContext, output: FinalOutput) -> str:
-    """The schema where the system prompt does not say it: it is told with each problem."""
+    """Return the schema for the note if the system prompt does not contain it."""
     is_in_prompt = run.row.output_schema is None and not run.head.output_format
     return "" if is_in_prompt else output.text
 
 
 def _failure(attempt: int, problems: Sequence[Problem]) -> str:
-    """For people: why the run ends."""
+    """Return the reason for the end of the run, for people."""
     times = "The answer does not" if attempt == 1 else f"{attempt} answers did not"
     return f"{times} fit the form that was asked for: {problems[0]}"
 

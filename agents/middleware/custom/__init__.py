@@ -1,1 +1,1 @@
-"""Custom tools and middleware at work: how the engine calls them."""
+"""Custom tools and middleware: how the engine calls them."""

@@ -1,4 +1,4 @@
-"""In whose name a call is made."""
+"""The person of a call."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from agents.models import Run
 
 
 class AccountOff(Exception):
-    """The person in whose name the run works has been switched off meanwhile."""
+    """The account of the person is not active now."""
 
 
 class PermissionMissing(Exception):
-    """The person does not have the permission that the tool needs, or has lost it."""
+    """The person does not have the permission of the tool, or has lost it."""
 
 
 async def context_of(engine: EngineContext, permission: str = "") -> ToolContext:
-    """The person is read anew: what they may not do any more, no agent does in their name.
+    """Return the context of a call. The person is read again, to apply present permissions.
 
-    Raises `AccountOff` and, unless they have `permission` now, `PermissionMissing`.
+    Raises `AccountOff` and, unless the person has `permission` now, `PermissionMissing`.
     """
     run = await engine.in_database(_asked, engine.run_id, permission)
     return ToolContext(
@@ -46,7 +46,7 @@ def _asked(run_id: str, permission: str) -> Run:
 
 
 def _has(person: AbstractBaseUser, permission: str) -> bool:
-    """Ask the authentication backends, any of which may ask a database of its own."""
+    """Return whether the authentication backends, which may use databases, grant the permission."""
     try:
         return isinstance(person, PermissionsMixin) and person.has_perm(permission)
     except DatabaseError as error:

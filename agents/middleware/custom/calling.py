@@ -1,4 +1,4 @@
-"""Calling a developer's function as a tool. Whatever it does comes to one result."""
+"""Call a developer's function as a tool. Every outcome becomes a result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from agents.middleware.custom.values import result_of
 from agents.models import Effect
 
 BESIDE = Beside("tool")
-"""Functions each on a thread; coroutines here only if nobody's loop awaits the run."""
+"""Runs functions in threads, and coroutines if no event loop awaits the run."""
 
 LoopOf = Callable[[], asyncio.AbstractEventLoop | None]
 
@@ -33,8 +33,11 @@ def engine_tool(
     loop: LoopOf = lambda: None,
     of_settings: bool = False,
 ) -> Tool[Any]:
-    """The tool as the engine runs it. Coroutines run on `loop()`, where clients that the program
-    keeps open belong, while that runs. `of_settings`: in workers, for whoever asks."""
+    """Return the engine's tool for a function.
+
+    While `loop()` is running, coroutines run on it, since clients of the program may belong to it.
+    `of_settings`: the tool is from the settings and runs in workers, for any person.
+    """
 
     async def run(context: EngineContext, given: BaseModel) -> ToolResult:
         try:
@@ -66,10 +69,9 @@ def engine_tool(
 async def _named(
     spec: ToolSpec, context: EngineContext, given: BaseModel, of_settings: bool
 ) -> dict[str, Any] | ToolResult:
-    """The arguments of the function by name, or why it is not called.
+    """Return the function's arguments by name, or the reason why it is not called.
 
-    Vel asks its own database here. If that is away, the error is the driver's, as with Vel's own
-    tools: it is raised.
+    This queries Vel's own database. Its errors are raised, as for Vel's own tools.
     """
     signature = spec.signature
     named = _arguments(signature.parameters, given)
@@ -110,8 +112,8 @@ async def _outcome(
         if asyncio.current_task().cancelling():  # type: ignore[union-attr]
             raise
         return error(f"{spec.name} failed: it was cancelled.", "exception")
-    except Exception as problem:  # noqa: BLE001  # a tool is somebody else's code
-        # Also of a database: it is the tool's own matter, and not the engine's.
+    except Exception as problem:  # noqa: BLE001  # code of a third party
+        # Also a database's error: it concerns the tool and not the engine.
         code = "connection" if isinstance(problem, ConnectionError) else "exception"
         return error(f"{spec.name} failed: {type(problem).__name__}: {problem}", code)
 
@@ -140,7 +142,7 @@ async def _call(
 
 
 def _arguments(names: tuple[str, ...], given: BaseModel) -> dict[str, Any]:
-    """The values as the model has checked them: nested models and dataclasses stay such."""
+    """Return the validated values. Nested models and dataclasses are not converted."""
     if given.model_config.get("extra") == "allow":
         return dict(given.model_extra or {})
     return {name: getattr(given, name) for name in names}
@@ -148,7 +150,7 @@ def _arguments(names: tuple[str, ...], given: BaseModel) -> dict[str, Any]:
 
 def _is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004  # of an object that can be called
+        getattr(function, "__call__", None)  # noqa: B004  # for callable objects
     )
 
 
@@ -182,7 +184,7 @@ def _turned_async(
                 turn.read()
             return value
         except (SystemExit, KeyboardInterrupt) as problem:
-            # These would end the loop of the program.
+            # These would end the program's event loop.
             raise RuntimeError(f"it raised {type(problem).__name__}") from problem
         finally:
             if turn is not None:

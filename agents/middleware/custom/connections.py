@@ -1,4 +1,4 @@
-"""What a tool of the settings does in the project's database: whole or not at all."""
+"""Database transactions and connections of tools from the settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from django.db import close_old_connections, transaction
 async def all_or_nothing(
     call: Callable[[], Any], on_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
 ) -> Any:
-    """`call()` on a thread, in one transaction. What it did is undone if nobody waits any more."""
+    """Run `call()` in a thread, in one transaction.
+
+    It is rolled back if the caller has given up.
+    """
     given_up = threading.Event()
 
     def whole() -> Any:
@@ -32,7 +35,7 @@ async def all_or_nothing(
 
 
 def with_fresh_connections(call: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
-    """Coroutines share asgiref's thread and its connections, which may have died meanwhile."""
+    """Wrap a coroutine function: it shares asgiref's thread, whose connections may be broken."""
 
     async def fresh() -> Any:
         await sync_to_async(close_old_connections)()

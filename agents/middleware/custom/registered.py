@@ -1,4 +1,4 @@
-"""Tools of an operator's own code that every process knows: agents have them by name."""
+"""Tools of an operator's own code, which every process knows. Agents refer to them by name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agents.spec import AgentSpec
 
 @lru_cache(maxsize=1)
 def registered_tools() -> Mapping[str, ToolSpec]:
-    """Those of `VEL["TOOLS"]`, by name. Raises `ImproperlyConfigured` for a wrong setting."""
+    """Return the tools of `VEL["TOOLS"]`, by name. Raises `ImproperlyConfigured`."""
     found: dict[str, ToolSpec] = {}
     for path in ToolSettings.now().TOOLS:
         where = f'settings.VEL["TOOLS"]: {path}'
@@ -39,7 +39,7 @@ def registered_tools() -> Mapping[str, ToolSpec]:
 
 
 class RegisteredMiddleware(Middleware):
-    """Nobody has them who does not name them: `Agent.tools` lists them beside Vel's own."""
+    """The operator's tools, only for agents that name them in `Agent.tools`."""
 
     name = "registered"
     profiles = frozenset({"full", "sandbox_only"})

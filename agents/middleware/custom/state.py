@@ -1,4 +1,4 @@
-"""Whose turn it is with a middleware that keeps a state, and what state it has then."""
+"""The states of a middleware, one for each session, and exclusive access to it."""
 
 from __future__ import annotations
 
@@ -21,30 +21,32 @@ MAX_STATE_BYTES = 1_000_000
 
 @dataclass(eq=False)
 class StateKeeper:
-    """One middleware with its sessions' states. `begins_with` is that of a new session."""
+    """One middleware with its sessions' states. `begins_with` is the state of a new session."""
 
     middleware: CustomMiddleware
     name: str
     begins_with: State
     _known: dict[str, State] = field(default_factory=dict)
-    """By session thread, while one of its runs is driven here: newer than what is stored by the
-    results that are on their way."""
+    """States by session thread, while this process drives a run of the session.
+
+    They can be newer than the stored ones.
+    """
     _lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
 
     @classmethod
     def of(cls, middleware: CustomMiddleware) -> StateKeeper | None:
-        """None for a middleware that keeps no state."""
+        """Return a keeper, or None for a middleware without state."""
         kind = type(middleware)
         if isinstance(middleware, BaseMiddleware) and kind.get_state is BaseMiddleware.get_state:
             return None
         return cls(middleware, name_of(middleware), copy.deepcopy(middleware.get_state()))
 
     def forget(self, thread_id: str) -> None:
-        """What is stored counts again: another process may have gone on with the session."""
+        """Forget a session's state: another process may have continued the session."""
         self._known.pop(thread_id, None)
 
     async def take(self, context: EngineContext) -> Turn:
-        """Wait until no other call has the middleware. Give it back with `Turn.end`."""
+        """Wait until no other call uses the middleware. Release it with `Turn.end`."""
         lock = self._lock_here()
         await lock.acquire()
         try:
@@ -66,38 +68,38 @@ class StateKeeper:
 
 @dataclass(eq=False)
 class Turn:
-    """The right to use a middleware for one call."""
+    """Exclusive use of a middleware for one call."""
 
     keeper: StateKeeper
     thread_id: str
     _loop: asyncio.AbstractEventLoop
     _lock: asyncio.Lock
     begun: bool = False
-    """Whether the function has been reached: it ends the turn itself then."""
+    """Whether the function was called: then it ends the turn itself."""
     _text: str | None = None
     _over: bool = False
 
     def load(self) -> None:
-        """Where the function will run, right before it does."""
+        """Load the state, right before the function and in its thread."""
         self.begun = True
         state = self.keeper._known[self.thread_id]
         self.keeper.middleware.load_state(copy.deepcopy(state))
 
     def read(self) -> None:
-        """Where the function has run, right afterwards. Raises for what is no JSON."""
+        """Read the state, right after the function and in its thread. Raises if it is not JSON."""
         self._text = dump(self.keeper.middleware.get_state())
 
     def end(self) -> None:
-        """Let others have it. From any thread, once or several times."""
+        """Release the middleware. May be called from any thread, and repeatedly."""
         if not self._over:
             self._over = True
             try:
                 self._loop.call_soon_threadsafe(self._lock.release)
             except RuntimeError:
-                return  # the engine's loop is gone, and with it whoever waited
+                return  # the engine's event loop is closed, so no call waits
 
     def add_to(self, result: ToolResult) -> ToolResult:
-        """The result with the state, which is stored together with it."""
+        """Return the result with the state, so that both are stored together."""
         if self._text is None:
             return result
         if len(self._text.encode()) > MAX_STATE_BYTES:

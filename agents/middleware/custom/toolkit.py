@@ -1,4 +1,4 @@
-"""The tools and middleware that one agent of a Python program brings along."""
+"""The tools and middleware of one agent in a Python program."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from agents.toolkits import ENDS_MARK
 
 Part = TypeVar("Part", bound=ProgramPart)
 _LENGTH = 32
-"""Characters of a fingerprint before the part that runs must find again."""
+"""Length of a fingerprint in characters, without the part that resumed runs must match."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A middleware as its agent has it from the beginning: its tools and its segment are fixed."""
+    """A middleware of an agent. Its tools and its segment never change."""
 
     name: str
     middleware: CustomMiddleware
@@ -49,10 +49,11 @@ class Member:
 
 @dataclass(eq=False)
 class Toolkit:
-    """They exist in this process only; `agents.toolkits` says for which threads.
+    """An agent's tools and middleware in this process; `agents.toolkits` maps threads to them.
 
-    `of_subagents` are tools that only the named subagents have. `parts` are what the program gives
-    to features. `loop` is where the program awaits the run, for coroutines.
+    `of_subagents` are tools that only the named subagents have. `parts` are the program's
+    objects for features. `loop` is the event loop in which the program awaits the run, for
+    coroutines.
     """
 
     tools: tuple[ToolSpec, ...] = ()
@@ -71,9 +72,9 @@ class Toolkit:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Changes with what a model is told of it; empty for an empty one.
+        """A digest of everything that the model sees of it; empty for an empty toolkit.
 
-        What a run must find again comes last: see `ProgramPart.pinned`.
+        The part that resumed runs must match is last: see `ProgramPart.pinned`.
         """
         told = [
             [tool.name, tool.description, wire_schema(tool.signature.model), tool.effect]
@@ -98,11 +99,11 @@ class Toolkit:
         return any(part.wants_ends for part in self.parts)
 
     def part(self, kind: type[Part]) -> Part | None:
-        """Return what the program gives to one feature."""
+        """Return the program's part for one feature."""
         return next((part for part in self.parts if isinstance(part, kind)), None)
 
     def has_parts_of(self, spec: Mapping[str, Any]) -> bool:
-        """Return whether the program has all that a run with this spec needs of its parts."""
+        """Return whether the program has all parts that a run with this spec needs."""
         has_pinned = spec.get("toolkit", "")[_LENGTH:] in ("", self._pinned)
         return has_pinned and all(part.covers(spec) for part in self.parts)
 
@@ -137,7 +138,7 @@ class _ToolkitMiddleware(Middleware):
         return [*(made | {tool.name: engine_tool(tool, loop=loop) for tool in own}).values()]
 
     def prompt(self, context: PromptContext) -> str:
-        """The segments of those whose tools the agent has; of those without tools, too."""
+        """Return the segments of members without tools, and of those with tools of the agent."""
         return "\n\n".join(
             member.segment
             for member in self._toolkit.members
@@ -151,5 +152,5 @@ def _digest(value: Any, length: int) -> str:
 
 
 def as_tools(given: Sequence[ToolSpec | Callable[..., Any]]) -> tuple[ToolSpec, ...]:
-    """Functions as tools. Raises `TypeError` and `ValueError` that name the tool."""
+    """Return functions as tools. Raises `TypeError` and `ValueError` that name the tool."""
     return tuple(ToolSpec.from_function(item) for item in given)

@@ -1,4 +1,4 @@
-"""What a function returns, as a tool's result holds it."""
+"""Convert a function's return value to a tool's result."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _ANY: TypeAdapter[Any] = TypeAdapter(Any)
 
 
 def result_of(name: str, value: Any) -> ToolResult:
-    """Text as it is; models, dataclasses, dates, numbers and collections as JSON.
+    """Return text as it is; models, dataclasses, dates, numbers and collections as JSON.
 
-    What JSON cannot hold is an error result that says so.
+    Other values become an error result.
     """
     if isinstance(value, ToolResult):
         return value

@@ -1,4 +1,4 @@
-"""The Messages API of Anthropic, by its SDK.
+"""The Messages API of Anthropic, with its SDK.
 
-`provider` imports the SDK, which takes a second: it is imported by `registry` when it is needed.
+`provider` imports the SDK, which takes a second, so `registry` imports it only when necessary.
 """

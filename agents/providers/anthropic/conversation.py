@@ -1,8 +1,8 @@
 """The messages of one thread as bytes of a Messages API request.
 
 Invariant 5: the prefix of the prompt is byte-stable. The head is serialised once, every block is
-copied once, and a request is a join of these fragments. Cache marks are put in between when a
-request is made; the fragments never contain them.
+copied once, and a request is a join of these fragments. Cache marks are inserted for each request;
+the fragments never contain them.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from agents.providers.pictures import excess_bytes
 from agents.providers.thoughts import without_foreign
 
 CacheBreakpoint = Literal["top_level", "block", "none"]
-"""Who places the moving cache breakpoint: the server (a `cache_control` field beside the
-messages: api.anthropic.com), the request (on its last block), or nobody."""
+"""The place of the moving cache breakpoint: `top_level` (a `cache_control` field of the request,
+for which api.anthropic.com chooses the place), `block` (on the request's last block), or `none`.
+"""
 
 SAMPLING_API_VERSION = "2023-06-01"
-"""The last version of the API that takes `temperature`; later ones answer 400."""
+"""The last version of the API that accepts `temperature`; later ones answer 400."""
 
 _CACHE_CONTROL = {"type": "ephemeral"}
 _MARK = b',"cache_control":{"type":"ephemeral"}}'
 
 
 class AnthropicConversation:
-    """Append-only; see `Conversation`. `headers` go with every request."""
+    """An append-only `Conversation`. `headers` are added to every request."""
 
     def __init__(self, head: PromptHead, cache_breakpoint: CacheBreakpoint) -> None:
         self.headers = (
@@ -45,7 +46,7 @@ class AnthropicConversation:
         return len(self._head) + len(self._messages) - self._excess
 
     def append(self, role: Role, blocks_json: str) -> None:
-        """See `Conversation.append`. The text is trusted to be JSON: it is not parsed again.
+        """See `Conversation.append`. The text must be valid JSON: it is not parsed again.
 
         Thoughts of another API are left out.
         """
@@ -53,7 +54,7 @@ class AnthropicConversation:
         if role == "assistant":
             array = without_foreign(array)
             if array == "[]" != blocks_json.strip():
-                return  # thoughts of another API, and nothing else
+                return  # only thoughts of another API
         inner = array[1:-1].strip()
         if (array[:1], inner[:1], inner[-1:], array[-1:]) != ("[", "{", "}", "]"):
             raise ValueError(
@@ -69,13 +70,13 @@ class AnthropicConversation:
             self._messages += b'{"role":"%b","content":[' % role.encode()
             self._open_role = role
         self._messages += encoded
-        if role == "user":  # what a model writes is text, whatever it looks like
+        if role == "user":  # the model's output has no pictures, even if it looks like one
             self._excess += excess_bytes(inner)
 
     def body(self) -> bytes:
-        """The request as it goes to the server: the same bytes as often as it is asked.
+        """Return the body of the request: always the same bytes.
 
-        Two breakpoints: where this request ends and where the one before it ended. The cache is
+        It has two breakpoints: the end of this request and the end of the one before. The cache is
         searched only some twenty blocks back, and one turn with many tool calls has more.
         """
         ends = []
@@ -93,7 +94,7 @@ class AnthropicConversation:
 
 
 def _serialise_head(head: PromptHead, cache_breakpoint: CacheBreakpoint) -> bytes:
-    """Everything before the messages, ending in the bracket that opens them."""
+    """Return everything before the messages, up to the bracket that opens them."""
     request: dict[str, object] = {
         "model": head.model,
         "max_tokens": head.max_tokens,
@@ -112,7 +113,7 @@ def _serialise_head(head: PromptHead, cache_breakpoint: CacheBreakpoint) -> byte
         request["cache_control"] = _CACHE_CONTROL
     system: Block = {"type": "text", "text": head.system}
     tools = [dict(tool) for tool in head.tools]
-    if cache_breakpoint != "none":  # the end of what all threads of an agent share
+    if cache_breakpoint != "none":  # the end of the part that all threads of an agent share
         shared = [system] if head.system else tools[-1:]
         for last in shared:
             last["cache_control"] = _CACHE_CONTROL

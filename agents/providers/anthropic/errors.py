@@ -1,4 +1,4 @@
-"""Failures of the Messages API as `ProviderError`s."""
+"""Convert failures of the Messages API to `ProviderError`s."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _RETRYABLE_CODES = {"rate_limited", "overloaded", "server_error"}
 
 
 def status_error(status: int, message: str, headers: Mapping[str, str]) -> ProviderError:
-    """The error for a response whose status is not 200."""
+    """Return the error for a response with another status than 200."""
     retryable = status in _RETRYABLE_STATUS or status >= 500
     code = _STATUS_CODES.get(status) or ("server_error" if retryable else "invalid_request")
     if code in {"invalid_request", "too_large"} and CONTEXT_WINDOW.search(message):
@@ -44,7 +44,7 @@ def status_error(status: int, message: str, headers: Mapping[str, str]) -> Provi
 
 
 def event_error(error_type: str, message: str) -> ProviderError:
-    """The error for an `error` event in a stream, when the status was 200 already."""
+    """Return the error for an `error` event in a stream with the status 200."""
     code = _TYPE_CODES.get(error_type, "server_error")
     if code == "invalid_request" and CONTEXT_WINDOW.search(message):
         code = "context_window"

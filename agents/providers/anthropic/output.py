@@ -1,7 +1,7 @@
-"""Structured outputs of the Messages API: answers that the model cannot write otherwise.
+"""Structured outputs of the Messages API: the server enforces the schema of answers.
 
-The server takes less of JSON Schema than Vel does. What it would refuse, or would understand more
-narrowly than it is meant, is left to the prompt; the engine checks the answer in both cases.
+The server supports a part of JSON Schema. Schemas that it would refuse, or interpret more strictly,
+are only in the prompt. The engine checks the answer in both cases.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import anthropic
 from agents.providers.base import Block
 
 MAX_OPTIONAL = 24
-"""Properties that may be missing, in the whole schema."""
+"""Limit of optional properties in the whole schema."""
 MAX_UNIONS = 16
 _SHAPES = ("type", "anyOf", "oneOf", "enum", "const")
 
 
 def output_format(schema: Block) -> str:
-    """`output_config.format` as JSON text; empty if the server cannot take `schema`."""
+    """Return `output_config.format` as JSON text; empty if the server does not support `schema`."""
     if schema.get("type") != "object" or not all(map(_is_taken, _parts(schema))):
         return ""
     optional = sum(
@@ -36,12 +36,12 @@ def output_format(schema: Block) -> str:
 
 
 def supports_output_format(model_info: object) -> bool:
-    """Whether the server itself keeps answers in a form, as `GET /v1/models/{id}` tells."""
+    """Return whether the server enforces a schema, by `GET /v1/models/{id}`."""
     return supports(model_info, "structured_outputs")
 
 
 def supports(model_info: object, capability: str) -> bool:
-    """Whether what `GET /v1/models/{id}` answers says so."""
+    """Return whether `GET /v1/models/{id}` reports the capability."""
     told: object = model_info
     for name in ("capabilities", capability, "supported"):
         told = told.get(name) if isinstance(told, Mapping) else None
@@ -49,7 +49,7 @@ def supports(model_info: object, capability: str) -> bool:
 
 
 def _parts(schema: Block) -> Iterator[Block]:
-    """The schema and all schemas within."""
+    """Yield the schema and all schemas inside it."""
     yield schema
     within = [*schema.get("properties", {}).values()]
     within += [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
@@ -60,14 +60,15 @@ def _parts(schema: Block) -> Iterator[Block]:
 
 
 def _is_taken(part: Block) -> bool:
-    """Whether the server means the same by it, or less strictly."""
+    """Return whether the server interprets the part in the same way, or less strictly."""
     shapes = [word for word in _SHAPES if word in part and not (word == "type" and "enum" in part)]
     if len(shapes) != 1 or "allOf" in part or "prefixItems" in part:
         return False
     if any(isinstance(value, list | dict) for value in [*part.get("enum", ()), part.get("const")]):
         return False
     if part.get("type") == "object":
-        # The server closes every object: one that may hold anything could hold nothing.
+        # The server allows no additional properties: an object without declared ones would be
+        # empty.
         return bool(part.get("properties")) and part.get("additionalProperties") in (None, False)
     if part.get("type") == "array":
         return isinstance(part.get("items"), dict)

@@ -1,7 +1,7 @@
-"""Models behind the Messages API: Anthropic's, and any server that speaks it.
+"""Models of Anthropic's Messages API, and of any server that implements it.
 
-The SDK sends the request (authentication, API version, proxies, connection pool); the body goes
-in as bytes and the stream is read by `anthropic_stream`.
+The SDK sends the request (authentication, API version, proxies, connection pool). The body is
+passed as bytes, and `anthropic_stream` reads the stream.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from agents.providers.transport import (
 class AnthropicProvider:
     """The Messages API at one base URL with one key.
 
-    `stall_timeout` is the longest silence between two bytes in seconds; the API sends pings.
-    `cache_breakpoint` None chooses: by the server at api.anthropic.com, by the request elsewhere.
+    `stall_timeout` is the longest silence between two bytes in seconds; the API sends pings. With
+    `cache_breakpoint` None, the server chooses at api.anthropic.com, and the request elsewhere.
 
     Raises `ProviderError` (missing_key) without a key for api.anthropic.com.
     """
@@ -120,7 +120,7 @@ class AnthropicProvider:
                 info = await self._model_info(model)
             except anthropic.NotFoundError:
                 self._limits[model] = known
-            except anthropic.APIError:  # may tell the next time
+            except anthropic.APIError:  # asked again the next time
                 return known
             else:
                 told = info if isinstance(info, dict) else {}
@@ -140,7 +140,7 @@ class AnthropicProvider:
                 info = await self._model_info(model)
             except anthropic.NotFoundError:
                 info = None
-            except anthropic.APIError:  # may tell the next time
+            except anthropic.APIError:  # asked again the next time
                 return ""
             self._takes_format[model] = supports_output_format(info)
         return wanted if self._takes_format[model] else ""
@@ -154,7 +154,7 @@ class AnthropicProvider:
                 info = await self._model_info(model)
             except anthropic.NotFoundError:
                 info = None
-            except anthropic.APIError:  # may tell the next time
+            except anthropic.APIError:  # asked again the next time
                 return False
             self._takes_images[model] = supports(info, "image_input")
         return self._takes_images[model]
@@ -178,9 +178,9 @@ class AnthropicProvider:
         if client is None:
             for closed in [known for known in self._clients if known.is_closed()]:
                 del self._clients[closed]
-            # The HTTP client that the SDK makes by itself would, when a closed loop's is dropped,
-            # close its connections on this loop, and fail. A redirect is an error: neither the key
-            # nor what is said goes to whom a server names.
+            # The SDK's own HTTP client, when it is collected after its loop has closed, would close
+            # its connections on this loop, and fail. Redirects are errors: the key and the prompt
+            # must not go to another server.
             timeout = anthropic.Timeout(self._stall_timeout, connect=CONNECT_TIMEOUT)
             client = self._clients[loop] = anthropic.AsyncAnthropic(
                 api_key=self._api_key,
@@ -197,8 +197,8 @@ class AnthropicProvider:
         return client
 
     async def _post(self, conversation: AnthropicConversation) -> httpx2.Response:
-        """Send the request; return when the status line has come and is 200."""
-        is_stream = True  # a variable: the overloads do not foresee a raw response to a stream
+        """Send the request; return after the status line, if it is 200."""
+        is_stream = True  # a variable: the overloads lack raw responses with streams
         try:
             response = await self._client().post(
                 "/v1/messages",

@@ -1,7 +1,6 @@
-"""From the events of a stream to a `Reply`.
+"""Convert the events of a stream to a `Reply`.
 
-Our own, not the SDK's: building pydantic models for every event costs more CPU than all the rest
-of a turn.
+The SDK would build pydantic models for every event, which takes more CPU than the rest of a turn.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _USAGE_FIELDS = (
 
 
 class ReplyBuilder:
-    """Collects the events of one reply. `reply` is set when the last one has come."""
+    """Collects the events of one reply. `reply` is set after the last one."""
 
     def __init__(self) -> None:
         self.reply: Reply | None = None
@@ -48,7 +47,7 @@ class ReplyBuilder:
         self._stop_reason = ""
 
     def add(self, event: dict[str, Any]) -> ModelEvent | None:
-        """Take one event; return what a watcher wants to see of it.
+        """Add one event; return the event for watchers, or None.
 
         Raises `ProviderError` for an `error` event and for events out of order.
         """
@@ -70,7 +69,7 @@ class ReplyBuilder:
                     self.reply = self._finish()
                 case "error":
                     _raise(event["error"])
-                case None if "error" in event:  # llama.cpp leaves the type out
+                case None if "error" in event:  # llama.cpp omits the type
                     _raise(event["error"])
         except (KeyError, TypeError, AttributeError) as error:
             raise malformed(f"{error!r} in event {str(event)[:200]}") from error
@@ -123,7 +122,7 @@ class ReplyBuilder:
                 self._broken_inputs[block["id"]] = text
 
     def _count(self, figures: dict[str, Any] | None) -> None:
-        """Figures are cumulative; a later one replaces an earlier one, a missing one does not."""
+        """Update the usage. Figures are cumulative, and missing ones do not change."""
         for field, name in _USAGE_FIELDS:
             if figures and figures.get(name) is not None:
                 setattr(self._usage, field, figures[name])
@@ -132,7 +131,7 @@ class ReplyBuilder:
         if self._deltas:
             raise malformed(f"the message ends while block {min(self._deltas)} is open")
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
-        # The API sends empty texts now and then, and refuses them when they come back.
+        # The API sometimes sends empty texts, but refuses them in requests.
         blocks = [block for block in blocks if block["type"] != "text" or block["text"].strip()]
         calls = any(block["type"] == "tool_use" for block in blocks)
         stop_reason = self._stop_reason or ("tool_use" if calls else "end_turn")

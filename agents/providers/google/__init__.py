@@ -1,4 +1,4 @@
-"""The Gemini API, by Google's SDK.
+"""The Gemini API, with Google's SDK.
 
-`provider` imports the SDK, which takes a second: it is imported by `registry` when it is needed.
+`provider` imports the SDK, which takes a second, so `registry` imports it only when necessary.
 """

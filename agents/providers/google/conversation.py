@@ -1,10 +1,10 @@
 """The messages of one thread as bytes of a Gemini API request.
 
-Invariant 5: the prefix of the prompt is byte-stable. The head is serialised once, the parts of
-each message are derived from its canonical blocks once, and a request is a join of fragments.
+Invariant 5: the prefix of the prompt is byte-stable. The head is serialised once, the parts of each
+message are derived from its canonical blocks once, and a request is a join of fragments.
 
-A signature belongs to the part that it came with. Canonically it stands in a redacted_thinking
-block before that part's; at the end of a message it is an empty text's.
+A signature belongs to the part that it came with. In canonical blocks it is a redacted_thinking
+block before that part's block; at the end of a message it belongs to an empty text.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from agents.providers.pictures import excess_bytes
 from agents.providers.thoughts import is_foreign
 
 MADE = "vel_call_"
-"""How the ids of calls begin that came without one. They are not sent."""
+"""Prefix of generated ids, for calls that came without one. They are not sent."""
 ANY_SIGNATURE = "skip_thought_signature_validator"
-"""What Google documents for calls of another model: newer models refuse a call without any."""
+"""Google's documented value for calls of another model: newer models refuse a call without one."""
 _ROLES = {"user": "user", "assistant": "model"}
 _GENERATION = re.compile(r"gemini-(\d+)")
 _LEVELS = {"low": "low", "medium": "medium", "high": "high", "max": "high"}
 _BUDGETS = {"low": 1_024, "medium": 8_192, "high": 24_576, "max": 24_576}
-"""Tokens of thought, for models before those that take levels. The last is the most of all."""
+"""Thinking budgets in tokens, for models before those with levels. The last is the maximum."""
 LEAST_BUDGET = 128
-"""The larger models before those cannot be kept from thinking."""
+"""Smallest budget: the larger models of that generation always think."""
 
 
 class GoogleConversation:
-    """Append-only; see `Conversation`. `origin` names the API whose thoughts go back to it."""
+    """An append-only `Conversation`. `origin` names the API whose thoughts are sent back to it."""
 
     def __init__(self, head: PromptHead, origin: str) -> None:
         self.model = head.model
@@ -72,11 +72,11 @@ class GoogleConversation:
             self._excess += excess_bytes(blocks_json)
 
     def body(self) -> bytes:
-        """The request as it goes to the server: the same bytes as often as it is asked."""
+        """Return the body of the request: always the same bytes."""
         return b"".join((self._head, self._contents, b"]}]}" if self._open_role else b"]}"))
 
     def _said(self, blocks: list[Block]) -> list[Block]:
-        """The model's own parts, each with the signature that it came with."""
+        """Return the parts of the model's message, each with its signature."""
         parts: list[Block] = []
         signature = ""
         needs_signature = self._wants_signatures
@@ -102,7 +102,7 @@ class GoogleConversation:
             parts.append(part)
         if signature:
             parts.append({"text": "", "thoughtSignature": signature})
-        # What its limit cut off while it thought is no message.
+        # If the output limit cut the reply off during the thoughts, there is no message.
         return parts if any("thought" not in part for part in parts) else []
 
     def _part(self, block: Block) -> Block | None:
@@ -119,7 +119,7 @@ class GoogleConversation:
         return None
 
     def _told(self, blocks: list[Block]) -> list[Block]:
-        """Results first, as the API wants them, then what else the user's side says."""
+        """Return the parts of a user message. The API requires results to be first."""
         results: list[Block] = []
         others: list[Block] = []
         for block in blocks:
@@ -147,7 +147,7 @@ class GoogleConversation:
 
 
 def generation(model: str) -> int:
-    """The number in a model's name, as 3 of `gemini-3-pro`; 0 where there is none."""
+    """Return the number in a model's name, as 3 of `gemini-3-pro`; 0 without one."""
     found = _GENERATION.search(model)
     return int(found[1]) if found else 0
 
@@ -168,7 +168,7 @@ def _picture(block: Block) -> Block:
 
 
 def _head(head: PromptHead) -> Block:
-    """Everything before the contents, which come last. The model stands in the URL."""
+    """Return everything before the contents, which are last. The model is in the URL."""
     request: Block = {}
     if head.system:
         request["systemInstruction"] = {"parts": [{"text": head.system}]}
@@ -192,13 +192,13 @@ def _declared(tool: Block) -> Block:
 
 
 def _thinking(head: PromptHead) -> Block:
-    """How much it thinks, and whether it shows what; in the words of the model's generation."""
+    """Return the thinking options, in the terms of the model's generation."""
     number = generation(head.model)
     found: Block = {}
     kind = (head.thinking or {}).get("type")
     if kind == "adaptive":
         found["includeThoughts"] = True
-    if head.effort and number >= 3:  # these cannot be kept from thinking
+    if head.effort and number >= 3:  # these models always think
         found["thinkingLevel"] = _LEVELS.get(head.effort, "high")
     elif kind == "disabled" and number >= 3:
         found["thinkingLevel"] = "low" if "pro" in head.model else "minimal"
@@ -211,4 +211,4 @@ def _thinking(head: PromptHead) -> Block:
 
 def _dump(value: Any) -> bytes:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "replace")  # half of a surrogate pair is no character
+    return text.encode("utf-8", "replace")  # a lone surrogate is not a valid character

@@ -1,4 +1,4 @@
-"""Failures of the Gemini API as `ProviderError`s."""
+"""Convert failures of the Gemini API to `ProviderError`s."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ MAX_MESSAGE = 2_000
 
 
 def status_error(status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError:
-    """The error for a response whose status is not 200."""
+    """Return the error for a response with another status than 200."""
     told = _error_in(body)
     message = str(told.get("message") or body[:MAX_MESSAGE].decode("utf-8", "replace").strip())
     error = _error(status, message or f"HTTP status {status}", told, retry_after(headers))
-    if headers.get("x-should-retry") == "false":  # of a proxy before it
+    if headers.get("x-should-retry") == "false":  # a header of a proxy
         error.retryable = False
     return error
 
 
 def event_error(told: Mapping[str, Any]) -> ProviderError:
-    """The error for one in a stream, when the status was 200 already."""
+    """Return the error for an error in a stream with the status 200."""
     status = told.get("code")
     if not isinstance(status, int):
         status = _WORDS.get(str(told.get("status")), 500)
@@ -67,7 +67,7 @@ def _error(
         code = "context_window"
     elif status == 400 and _details(told, "reason") in _BAD_KEY:
         code = "authentication"
-    elif told.get("status") == "FAILED_PRECONDITION":  # no billing, or not in this country
+    elif told.get("status") == "FAILED_PRECONDITION":  # no billing, or unavailable in the country
         code = "permission"
     if wished is None:
         wished = _seconds(_details(told, "retryDelay"))
@@ -75,7 +75,7 @@ def _error(
 
 
 def _error_in(body: bytes) -> Mapping[str, Any]:
-    """The API sends an object, or a list of one where a stream was asked for."""
+    """Return the error object. For streams, the API sends it in a list."""
     try:
         told = json.loads(body)
     except (ValueError, RecursionError):
@@ -87,7 +87,7 @@ def _error_in(body: bytes) -> Mapping[str, Any]:
 
 
 def _details(told: Mapping[str, Any], name: str) -> str:
-    """A field of what the error says beside its message."""
+    """Return a field of the error's details."""
     details = told.get("details")
     for each in details if isinstance(details, list) else ():
         if isinstance(each, dict) and isinstance(each.get(name), str):

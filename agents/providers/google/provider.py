@@ -1,8 +1,8 @@
-"""Gemini models behind Google's Gemini API, and servers that speak it.
+"""Gemini models of Google's Gemini API, and of servers that implement it.
 
-The SDK is given our HTTP client and asks for what models take. Requests with contents go through
-that client as bytes: the SDK's own call would build objects of the whole conversation every turn,
-and it waits and tries again by itself. Nothing of Vertex AI is used.
+The SDK uses our HTTP client, and requests the models' limits. Requests with contents use that
+client directly, as bytes: the SDK would build objects of the whole conversation in every turn, and
+it waits and retries automatically. Vertex AI is not used.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from agents.providers.transport import (
 )
 
 with lazy_modules:
-    from google.genai import errors  # 0.5 s and 50 MB
+    from google.genai import errors  # takes 0.5 s and 50 MB
 
 
 API_VERSION = "v1beta"
@@ -103,14 +103,14 @@ class GoogleProvider:
                     break
             if not builder.has_ended:
                 raise malformed(no_end(response, "a finish reason"))
-            try:  # the last figures may come after it; then the connection serves the next request
+            try:  # for the last figures, and so that the connection serves the next request
                 async with asyncio.timeout(DRAIN_TIMEOUT):
                     async for chunk in chunks:
                         for event in decoder.decode(chunk):
                             for part in builder.add(event):
                                 yield part
             except (TimeoutError, httpx2.HTTPError):
-                pass  # the reply is whole; the connection is dropped
+                pass  # the reply is complete; the connection is dropped
             reply = builder.finish()
         except httpx2.HTTPError as error:
             raise transport_error(error, self.base_url, self._stall_timeout) from error
@@ -129,10 +129,10 @@ class GoogleProvider:
             try:
                 info = await self._sdk().aio.models.get(model=model)
             except errors.APIError as error:
-                if error.code != 404:  # may tell the next time
+                if error.code != 404:  # asked again the next time
                     return known
                 self._limits[model] = known
-            except Exception:  # noqa: BLE001  # whatever its client raises: the call itself will tell
+            except Exception:  # noqa: BLE001  # the model call will report it
                 return known
             else:
                 self._limits[model] = ModelLimits(
@@ -142,11 +142,14 @@ class GoogleProvider:
         return self._limits[model]
 
     async def output_format(self, model: str, schema: Block) -> str:
-        """See `Provider.output_format`. Beside tools most of its models take none."""
+        """See `Provider.output_format`.
+
+        Most of its models do not support it together with tools.
+        """
         return ""
 
     async def takes_images(self, model: str) -> bool:
-        """See `Provider.takes_images`. The API does not tell."""
+        """See `Provider.takes_images`. The API does not report it."""
         return is_known(model)
 
     async def close(self) -> None:
@@ -165,7 +168,7 @@ class GoogleProvider:
                 del self._clients[closed]
                 self._sdks.pop(closed, None)
             timeout = httpx2.Timeout(self._stall_timeout, connect=CONNECT_TIMEOUT)
-            # A redirect is not followed: the key goes where the operator has said, or nowhere.
+            # Redirects are not followed: the key must only go to the operator's address.
             client = self._clients[loop] = httpx2.AsyncClient(
                 verify=tls_context(),
                 timeout=timeout,
@@ -177,7 +180,7 @@ class GoogleProvider:
     def _sdk(self) -> Client:
         loop = asyncio.get_running_loop()
         if loop not in self._sdks:
-            # Said in full: what is left out it takes from the environment, the key as well.
+            # All options are given, since the SDK reads others, also the key, from the environment.
             self._sdks[loop] = genai.Client(
                 vertexai=False,
                 api_key=self._api_key,
@@ -191,7 +194,7 @@ class GoogleProvider:
         return self._sdks[loop]
 
     async def _post(self, conversation: GoogleConversation) -> httpx2.Response:
-        """Send the request; return when the status line has come and is 200."""
+        """Send the request; return after the status line, if it is 200."""
         client = self._client()
         name = quote(conversation.model.removeprefix("models/"), safe="")
         request = client.build_request(

@@ -1,7 +1,7 @@
-"""Tool schemas as the Gemini API takes them: a part of JSON Schema.
+"""Convert tool schemas for the Gemini API, which supports a part of JSON Schema.
 
-What it does not know is left out. That only loosens a schema, and the engine checks every input
-against the whole one before a tool runs.
+Unsupported keywords are removed. This only loosens a schema, and the engine checks every input
+against the complete one before a tool runs.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ KEPT = frozenset(
         "minimum", "maximum", "required",
     }
 )  # fmt: skip
-"""Keywords that are passed on as they are. `pattern` is not: other dialects of it are refused."""
+"""Keywords that are passed on unchanged. `pattern` is not: some dialects of it are refused."""
 _SCHEMAS = ("properties", "$defs")
 _LISTS = {"anyOf": "anyOf", "oneOf": "anyOf", "prefixItems": "prefixItems"}
 _FORMATS = frozenset({"date-time", "date", "time", "enum", "int32", "int64", "float", "double"})
 
 
 def parameters(schema: Block) -> Block | None:
-    """`parametersJsonSchema` of a tool; None for one that takes nothing: it is refused if empty."""
+    """Return a tool's `parametersJsonSchema`, or None without parameters.
+
+    The API refuses an empty schema.
+    """
     taken = _taken(schema)
     return taken if taken.get("properties") or "$ref" in taken or "anyOf" in taken else None
 
@@ -64,7 +67,7 @@ def _taken(schema: Any) -> Block:
 
 
 def _add_enum(found: Block, values: list[Any]) -> None:
-    """Only words and numbers may be listed."""
+    """Add an enum of strings or of numbers. Other values are not supported."""
     plain = [value for value in values if value is not None]
     if plain and all(isinstance(value, str) for value in plain):
         found["enum"] = plain

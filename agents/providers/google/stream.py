@@ -1,7 +1,7 @@
-"""From the chunks of a Gemini API stream to a `Reply`.
+"""Convert the chunks of a Gemini API stream to a `Reply`.
 
-Calls come whole, often without an id: then they are given one. Several chunks of a text are one
-block, but nothing is merged with a part that bears a signature.
+Calls arrive complete, often without an id: then one is generated. Several chunks of a text are one
+block, but a part with a signature is never merged.
 """
 
 from __future__ import annotations
@@ -41,14 +41,16 @@ _BROKEN = frozenset(
         "MALFORMED_RESPONSE", "OTHER",
     }
 )  # fmt: skip
-"""Endings of replies that cannot be used; the next one may be another. All that is left is a
-filter's: safety, recitation, a word on a list."""
+"""Finish reasons of unusable replies; another attempt may succeed.
+
+All other unknown ones are a filter's: safety, recitation, a listed word.
+"""
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""Ids that every other API would take too: a fallback may go on with them."""
+"""Ids that all other APIs accept, since a fallback may continue with them."""
 
 
 class ReplyBuilder:
-    """Collects the chunks of one reply. `model` is the one that was asked."""
+    """Collects the chunks of one reply. `model` is the requested model."""
 
     def __init__(self, model: str, origin: str) -> None:
         self._model = model
@@ -64,11 +66,11 @@ class ReplyBuilder:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the server has said why it stops. Figures of usage may still come."""
+        """Whether the server has sent a finish reason. Usage figures may still follow."""
         return bool(self._ending) or self._blocked
 
     def add(self, chunk: dict[str, Any]) -> Iterator[ModelEvent]:
-        """Take one chunk; yield what a watcher wants to see of it. Raises `ProviderError`."""
+        """Add one chunk; yield events for watchers. Raises `ProviderError`."""
         if "error" in chunk:
             raise event_error(chunk["error"] if isinstance(chunk["error"], dict) else chunk)
         try:
@@ -84,7 +86,10 @@ class ReplyBuilder:
             raise malformed(f"{error!r} in {str(chunk)[:200]}") from error
 
     def finish(self) -> Reply:
-        """The reply, when the stream has ended. Raises `ProviderError` for one that broke off."""
+        """Return the reply after the end of the stream.
+
+        Raises `ProviderError` if it is incomplete.
+        """
         self._close()
         if not self.has_ended:
             raise malformed("it ended before a finish reason")
@@ -96,7 +101,7 @@ class ReplyBuilder:
             )
         stop = "refusal" if self._blocked else _ENDINGS.get(self._ending, "refusal")
         self._drop_blanks()
-        if stop == "refusal":  # what a filter stopped is not carried out in part
+        if stop == "refusal":  # calls of a filtered reply are not carried out
             blocks = [block for block in self._blocks if block["type"] == "text"]
             return Reply(blocks, stop, self._usage, self._model)
         calls = any(block["type"] == "tool_use" for block in self._blocks)
@@ -120,7 +125,7 @@ class ReplyBuilder:
             self._sign(signature)
 
     def _sign(self, signature: str) -> None:
-        """Let a signature stand before the part that it came with."""
+        """Insert a signature before the part that it came with."""
         if signature:
             self._close()
             block = {"type": "redacted_thinking", "data": signature, ORIGIN: self._origin}
@@ -164,7 +169,7 @@ class ReplyBuilder:
         yield PartDelta(index, "tool_input", text)
 
     def _drop_blanks(self) -> None:
-        """Other APIs refuse texts of nothing but space, which a fallback would send them."""
+        """Remove blank texts: other APIs refuse them, and a fallback would send them."""
         self._blocks = [
             block
             for at, block in enumerate(self._blocks)
@@ -174,7 +179,7 @@ class ReplyBuilder:
         ]
 
     def _close(self) -> None:
-        """End the text that is open."""
+        """Close the open text."""
         if self._open is not None:
             name = "text" if self._open == "text" else "thinking"
             self._blocks[-1][name] = encodable("".join(self._texts))
@@ -182,7 +187,7 @@ class ReplyBuilder:
             self._open = None
 
     def _count(self, told: dict[str, Any]) -> None:
-        """Figures are cumulative: a later chunk's replace those before it."""
+        """Replace the usage: figures are cumulative."""
         if not told:
             return
         cached = told.get("cachedContentTokenCount") or 0

@@ -1,4 +1,4 @@
-"""OpenAI's two protocols, Responses and Chat Completions, by its SDK.
+"""OpenAI's two protocols, Responses and Chat Completions, with its SDK.
 
-`provider` imports the SDK, which takes a second: it is imported by `registry` when it is needed.
+`provider` imports the SDK, which takes a second, so `registry` imports it only when necessary.
 """

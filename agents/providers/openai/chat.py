@@ -20,9 +20,9 @@ _PARTS_START, _PARTS_END = '{"role":"user","content":[', b"]}"
 
 
 class ChatConversation(OpenAIConversation):
-    """See `OpenAIConversation`. `official`: OpenAI's own API has fields that others lack.
+    """See `OpenAIConversation`. `official`: OpenAI's own API, which has additional fields.
 
-    Many models' templates want roles to alternate: what a user says in a row is one message.
+    Many models' templates require alternating roles, so adjacent user messages become one.
     """
 
     path = "/chat/completions"
@@ -90,7 +90,7 @@ class ChatConversation(OpenAIConversation):
                 case _:
                     raise unknown(block)
         if not texts and not calls:
-            return  # nothing but thoughts, which have no place alone
+            return  # only thoughts, which cannot be sent alone
         message: Block = {"role": "assistant", "content": "\n\n".join(texts) if texts else None}
         message |= thoughts
         if calls:
@@ -111,7 +111,7 @@ class ChatConversation(OpenAIConversation):
                 raise unknown(block)
 
     def _add_result(self, block: Block) -> list[Block]:
-        """A tool's message, which holds text only. Returns what shows its pictures after it."""
+        """Add a tool's message, which can only contain text. Return the parts for its pictures."""
         call_id = self.wire_id(block["tool_use_id"])
         texts: list[str] = []
         pictures: list[Block] = []
@@ -129,7 +129,7 @@ class ChatConversation(OpenAIConversation):
         return pictures
 
     def _add_text(self, text: str) -> None:
-        """Plain text where nothing else is said: not every server takes parts."""
+        """Add plain text if there are no other parts: not every server supports parts."""
         if self._open == _TEXT_END:
             self._items += encode("\n\n" + text)[1:-1].encode()
         elif self._open:
@@ -139,7 +139,7 @@ class ChatConversation(OpenAIConversation):
             self._opened_at = len(self._items) - len(encode(text)[1:-1].encode())
 
     def _add_part(self, part: Block) -> None:
-        if self._open == _TEXT_END:  # what was said so far becomes the first part
+        if self._open == _TEXT_END:  # the present text becomes the first part
             said = bytes(self._items[self._opened_at :])
             del self._items[self._opened_at - len(_TEXT_START) :]
             self._items += _PARTS_START.encode() + b'{"type":"text","text":"' + said + b'"}'

@@ -1,4 +1,4 @@
-"""From the events of a Chat Completions stream to a `Reply`."""
+"""Convert the events of a Chat Completions stream to a `Reply`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from agents.providers.openai.reply import ReplyBlocks, as_text, usage_of
 
 END = b"[DONE]"
 _THOUGHTS = ("reasoning_content", "reasoning")
-"""What servers of open models call them; they go back under the same name."""
+"""Field names of thoughts in servers of open models. Thoughts go back under the same name."""
 _STOP_REASONS = {"length": "max_tokens", "content_filter": "refusal"}
 
 
 class ChatReplyBuilder:
-    """Collects the events of one reply; `finish` when the last one has come."""
+    """Collects the events of one reply. `end` sets `reply`."""
 
     last_event = "[DONE]"
 
@@ -33,9 +33,9 @@ class ChatReplyBuilder:
         self._model = ""
 
     def add(self, event: dict[str, Any]) -> list[ModelEvent]:
-        """Take one event; return what a watcher wants to see of it.
+        """Add one event; return events for watchers.
 
-        Raises `ProviderError` for an error and for an event that makes no sense.
+        Raises `ProviderError` for an error and for an invalid event.
         """
         if "choices" not in event and event.get("error"):
             error = event["error"]
@@ -55,7 +55,7 @@ class ChatReplyBuilder:
         return found
 
     def end(self, *, marked: bool) -> None:
-        """The stream is over; `marked`: it said so. Not every server does."""
+        """End the stream; `marked`: the server sent the end mark, which not every server does."""
         if marked or self._stop_reason:
             self.reply = self._finish()
 
@@ -96,7 +96,7 @@ class ChatReplyBuilder:
         return found
 
     def _finish(self) -> Reply:
-        # Of a reply with calls some servers say `stop`.
+        # Some servers send `stop` for a reply with calls.
         stop_reason = _STOP_REASONS.get(self._stop_reason)
         if self._refused:
             stop_reason = "refusal"

@@ -1,7 +1,7 @@
-"""What the conversations of OpenAI's two protocols have in common.
+"""Common parts of the conversations of OpenAI's two protocols.
 
-Invariant 5: the prefix of the prompt is byte-stable. The head is serialised once; the items of a
-message are derived from its canonical blocks when it is appended, and depend on nothing else; a
+Invariant 5: the prefix of the prompt is byte-stable. The head is serialised once. The items of a
+message are derived from its canonical blocks when it is appended, and depend only on them. A
 request is a join of these fragments.
 """
 
@@ -20,23 +20,23 @@ from agents.providers.thoughts import is_foreign
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]+")
 
 OpenAIWire = Literal["responses", "chat"]
-"""Which of OpenAI's protocols."""
+"""OpenAI's protocols."""
 
 
 def encode(value: object) -> str:
-    """As JSON text, always the same for the same value."""
+    """Return JSON text, always the same for the same value."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 class OpenAIConversation(ABC):
-    """Append-only; see `Conversation`.
+    """An append-only `Conversation`.
 
-    `origin` names the API that thoughts must have come from to go back. `call_ids` holds the ids
-    of all tool calls so far.
+    `origin` names the API whose thoughts are sent back to it. `call_ids` has the ids of all tool
+    calls so far.
     """
 
     path: str
-    """Where requests go, below the base URL."""
+    """Path of the requests, below the base URL."""
     longest_id: int
 
     def __init__(self, head: PromptHead, origin: str) -> None:
@@ -46,7 +46,8 @@ class OpenAIConversation(ABC):
         self._head = text.removesuffix("]}").encode()
         self._items = bytearray()
         self._open = b""
-        """What ends the last item, a user's message, if more of what the user says may join it."""
+        """The end of the last item, if it is a user message to which more can be added; else empty.
+        """
         self._excess = 0
 
     @property
@@ -62,7 +63,7 @@ class OpenAIConversation(ABC):
                 f"a message needs a JSON array of blocks, not empty; got {blocks_json[:80]!r}"
             )
         kept = [block for block in blocks if not is_foreign(block, self.origin)]
-        blocks_json.encode()  # before anything is added
+        blocks_json.encode()  # an error must come before any change
         if role == "assistant":
             self._add_reply(kept)
             self.call_ids |= {block["id"] for block in kept if block["type"] == "tool_use"}
@@ -71,18 +72,24 @@ class OpenAIConversation(ABC):
             self._excess += excess_bytes(blocks_json)
 
     def body(self) -> bytes:
-        """The request as it goes to the server: the same bytes as often as it is asked."""
+        """Return the body of the request: always the same bytes."""
         return b"".join((self._head, self._items, self._open, b"]}"))
 
     def wire_id(self, call_id: str) -> str:
-        """A call's id as this server takes it; another provider's may be longer, or have dots."""
+        """Return a call's id for this server.
+
+        Ids of other providers may be longer, or have dots.
+        """
         if len(call_id) <= self.longest_id and _CALL_ID.fullmatch(call_id):
             return call_id
         return "call_" + hashlib.sha256(call_id.encode()).hexdigest()[:24]
 
     @abstractmethod
     def _request(self, head: PromptHead) -> dict[str, Any]:
-        """The request; its last field is the array of messages, with no more than the first."""
+        """Return the request.
+
+        Its last field is the array of messages, at most with the first one.
+        """
 
     @abstractmethod
     def _add_reply(self, blocks: list[Block]) -> None: ...
@@ -91,7 +98,7 @@ class OpenAIConversation(ABC):
     def _add_user(self, blocks: list[Block]) -> None: ...
 
     def _add(self, item: str, end: bytes = b"") -> None:
-        """One more item; with `end` it is left open, and `item` lacks that."""
+        """Add an item. With `end`, it remains open, and `item` lacks the end."""
         self._items += self._open
         if self._items or not self._head.endswith(b"["):
             self._items += b","
@@ -100,12 +107,12 @@ class OpenAIConversation(ABC):
 
 
 def parameters(schema: Block) -> Block:
-    """A tool's schema as the API takes it: an object says its properties, if it has none too."""
+    """Return a tool's schema for the API: an object must have properties, even if empty."""
     return schema if "properties" in schema else {**schema, "properties": {}}
 
 
 def data_url(block: Block) -> str:
-    """A picture as a URL. Raises `ValueError` for one whose bytes are elsewhere."""
+    """Return a picture as a URL. Raises `ValueError` if the block does not contain its bytes."""
     source = block["source"]
     if source["type"] != "base64":
         raise ValueError(f"a picture needs its bytes; got a source {source['type']!r}")
@@ -113,7 +120,7 @@ def data_url(block: Block) -> str:
 
 
 def result_parts(block: Block) -> list[Block]:
-    """The content of a tool_result: text and image blocks. An error's text says that it is one."""
+    """Return the text and image blocks of a tool_result. An error's text starts with "Error"."""
     content = block.get("content", "")
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
     if block.get("is_error"):
@@ -124,5 +131,5 @@ def result_parts(block: Block) -> list[Block]:
 
 
 def unknown(block: Block) -> ValueError:
-    """For a block that has no place where it stands."""
+    """Return the error for a block that is not valid in its message."""
     return ValueError(f"no place for a block of the type {block.get('type')!r} here")

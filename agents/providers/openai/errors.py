@@ -1,4 +1,4 @@
-"""Failures of OpenAI's APIs, and of servers that speak them, as `ProviderError`s."""
+"""Convert failures of OpenAI's APIs, and of servers that implement them, to `ProviderError`s."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ _WORDS = {
     "invalid_request_error": "invalid_request",
     "BadRequestError": "invalid_request",
 }
-"""The words in `code` and `type` of an error; the last of some are llama.cpp's and vLLM's."""
+"""Values of `code` and `type` in an error; the last of some are those of llama.cpp and vLLM."""
 
 _RETRYABLE_STATUS = {408, 409, 429}
 _RETRYABLE_CODES = {"rate_limited", "overloaded", "server_error"}
 _NEVER_FITS = re.compile(r"request too large|reduce (?:the length|your prompt)", re.IGNORECASE)
-"""In a 429 for one request that is larger than a minute's tokens: to wait does not help."""
+"""A 429 for one request with more tokens than the limit of a minute: waiting does not help."""
 
 
 def status_error(status: int, body: object, headers: Mapping[str, str]) -> ProviderError:
-    """The error for a response whose status is not 200; `body` is its JSON, or its text."""
+    """Return the error for a status other than 200; `body` is its JSON, or its text."""
     error = _inner(body)
     message = _message(error, body)
     retryable = status in _RETRYABLE_STATUS or status >= 500
@@ -71,7 +71,7 @@ def status_error(status: int, body: object, headers: Mapping[str, str]) -> Provi
 
 
 def event_error(error: Mapping[str, object]) -> ProviderError:
-    """The error for one that came in a stream, when the status was 200 already."""
+    """Return the error for an error in a stream with the status 200."""
     status = error.get("code")
     if isinstance(status, str) and status.isdigit():
         status = int(status)
@@ -87,7 +87,7 @@ def event_error(error: Mapping[str, object]) -> ProviderError:
 
 
 def _inner(body: object) -> Mapping[str, object]:
-    """What says what is wrong: under `error`, or the body itself (older servers)."""
+    """Return the error object: the field `error`, or the body itself (older servers)."""
     if not isinstance(body, Mapping):
         return {}
     inner = body.get("error")

@@ -1,6 +1,6 @@
-"""What servers that speak OpenAI's protocols tell of their models in `GET /models`.
+"""Read `GET /models` of servers with OpenAI's protocols.
 
-OpenAI itself tells nothing there; vLLM, llama.cpp and OpenRouter have fields of their own.
+OpenAI itself reports no limits there; vLLM, llama.cpp and OpenRouter have additional fields.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from agents.providers.base import ModelLimits
 
 
 def entries(listed: object, model: str) -> list[Mapping[str, Any]]:
-    """What the answer says of `model`; of its only one under whatever name."""
+    """Return the entries for `model`. A single entry matches any name."""
     if not isinstance(listed, Mapping):
         return []
     found = [*_rows(listed.get("data")), *_rows(listed.get("models"))]
@@ -22,7 +22,7 @@ def entries(listed: object, model: str) -> list[Mapping[str, Any]]:
 
 
 def limits_of(rows: list[Mapping[str, Any]]) -> ModelLimits:
-    """The window and the longest reply, where a server tells."""
+    """Return the context window and the longest reply, if the server reports them."""
     return ModelLimits(
         _first(_sizes(rows, "max_model_len", "context_length", "n_ctx")),
         _first(_sizes(rows, "max_completion_tokens")),
@@ -30,7 +30,7 @@ def limits_of(rows: list[Mapping[str, Any]]) -> ModelLimits:
 
 
 def takes_images(rows: list[Mapping[str, Any]]) -> bool:
-    """Whether the server says that the model can be shown pictures."""
+    """Return whether the server reports that the model accepts pictures."""
     for row in rows:
         told = [row.get("capabilities"), _inner(row, "architecture").get("input_modalities")]
         words = {word for each in told if isinstance(each, list) for word in map(str, each)}

@@ -1,7 +1,7 @@
-"""Structured outputs of OpenAI's APIs: answers that the model cannot write otherwise.
+"""Structured outputs of OpenAI's APIs: the server enforces the schema of answers.
 
-The strict form wants every property of every object required and no others allowed. What would
-mean something else in it is left to the prompt; the engine checks the answer in both cases.
+The strict mode requires every property of every object and allows no others. Schemas with another
+meaning in it are only in the prompt. The engine checks the answer in both cases.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FORMATS = {
 
 
 def output_format(schema: Block) -> str:
-    """The form as JSON text for a prompt's head; empty if the server cannot take `schema`."""
+    """Return the request as JSON text for a prompt's head; empty if `schema` is not supported."""
     if schema.get("type") != "object":
         return ""
     parts = list(_parts(schema, 1))
@@ -39,13 +39,13 @@ def output_format(schema: Block) -> str:
 
 
 def as_format(form: str) -> Block:
-    """What `output_format` gave, as the Responses API takes it."""
+    """Return the result of `output_format` in the format of the Responses API."""
     parsed: Block = json.loads(form)
     return parsed
 
 
 def _parts(schema: Block, depth: int) -> Iterator[tuple[Block, int]]:
-    """The schema and all schemas within, with how deep they lie."""
+    """Yield the schema and all schemas inside it, with their depth."""
     yield schema, depth
     within: list[Any] = [*schema.get("properties", {}).values(), *schema.get("anyOf", ())]
     within.append(schema.get("items"))
@@ -55,14 +55,14 @@ def _parts(schema: Block, depth: int) -> Iterator[tuple[Block, int]]:
 
 
 def _is_taken(part: Block) -> bool:
-    """Whether the server means the same by it."""
+    """Return whether the server interprets the part in the same way."""
     if not set(part) <= _TAKEN or not ({"type", "anyOf", "enum", "const"} & set(part)):
         return False
     if part.get("format", "date") not in _FORMATS:
         return False
     kind = part.get("type")
     if kind == "object" or "properties" in part:
-        # Every object is closed: one that may hold anything could hold nothing.
+        # Every object is closed: one without declared properties would be empty.
         properties = part.get("properties", {})
         is_open = part.get("additionalProperties") not in (None, False)
         return bool(properties) and not is_open and set(part.get("required", ())) == set(properties)

@@ -1,8 +1,9 @@
-"""Models behind OpenAI's APIs, and behind any server that speaks one of them.
+"""Models of OpenAI's APIs, and of any server that implements one of them.
 
-Two protocols: the Responses API, which api.openai.com wants for models that reason, and Chat
-Completions, which llama.cpp, vLLM, Ollama, LiteLLM and most others speak. The SDK sends the request
-(authentication, proxies, connection pool); the body goes in as bytes and the stream is read here.
+There are two protocols: the Responses API, which api.openai.com requires for models that reason,
+and Chat Completions, for llama.cpp, vLLM, Ollama, LiteLLM and most others. The SDK sends the
+request (authentication, proxies, connection pool). The body is passed as bytes, and the stream is
+read here.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ from agents.providers.transport import (
 class OpenAIProvider:
     """One protocol at one base URL with one key.
 
-    `wire` None chooses: Responses at api.openai.com, Chat Completions elsewhere. `stall_timeout` is
-    the longest silence between two bytes in seconds.
+    `wire` None means Responses at api.openai.com, and Chat Completions elsewhere. `stall_timeout`
+    is the longest silence between two bytes in seconds.
 
     Raises `ProviderError` (missing_key) without a key for api.openai.com.
     """
@@ -121,7 +122,7 @@ class OpenAIProvider:
         yield builder.reply
 
     async def limits(self, model: str) -> ModelLimits:
-        """See `Provider.limits`. Other servers than OpenAI's are asked, once per model."""
+        """See `Provider.limits`. Asks other servers than OpenAI's once per model."""
         known = known_limits(model)
         told = openai_models.limits_of(await self._rows(model))
         return ModelLimits(
@@ -129,11 +130,11 @@ class OpenAIProvider:
         )
 
     async def output_format(self, model: str, schema: Block) -> str:
-        """See `Provider.output_format`. Only OpenAI's own models are known to keep a form."""
+        """See `Provider.output_format`. Only OpenAI's own models are known to support it."""
         return output_format(schema) if self._official and is_known(model) else ""
 
     async def takes_images(self, model: str) -> bool:
-        """See `Provider.takes_images`. Other servers than OpenAI's are asked, once per model."""
+        """See `Provider.takes_images`. Asks other servers than OpenAI's once per model."""
         return is_known(model) or openai_models.takes_images(await self._rows(model))
 
     async def close(self) -> None:
@@ -154,7 +155,7 @@ class OpenAIProvider:
                 )
             except openai.NotFoundError:
                 listed = None
-            except (openai.APIError, ValueError):  # may tell the next time; or is no JSON
+            except (openai.APIError, ValueError):  # asked again the next time; ValueError: not JSON
                 return []
             self._told[model] = openai_models.entries(listed, model)
         return self._told[model]
@@ -165,9 +166,9 @@ class OpenAIProvider:
         if client is None:
             for closed in [known for known in self._clients if known.is_closed()]:
                 del self._clients[closed]
-            # The HTTP client that the SDK makes by itself would, when a closed loop's is dropped,
-            # close its connections on this loop, and fail. A redirect is an error: what is said
-            # to one server is not told to another.
+            # The SDK's own HTTP client, when it is collected after its loop has closed, would close
+            # its connections on this loop, and fail. Redirects are errors: the prompt must not go
+            # to another server.
             timeout = openai.Timeout(self._stall_timeout, connect=CONNECT_TIMEOUT)
             client = self._clients[loop] = openai.AsyncOpenAI(
                 api_key=self._api_key,
@@ -184,8 +185,8 @@ class OpenAIProvider:
         return client
 
     async def _post(self, conversation: OpenAIConversation) -> httpx2.Response:
-        """Send the request; return when the status line has come and is 200."""
-        is_stream = True  # a variable: the overloads do not foresee a raw response to a stream
+        """Send the request; return after the status line, if it is 200."""
+        is_stream = True  # a variable: the overloads lack raw responses with streams
         try:
             response = await self._client().post(
                 conversation.path,

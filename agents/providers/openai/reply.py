@@ -1,4 +1,4 @@
-"""What the readers of OpenAI's two streams have in common: the blocks of one reply as they grow."""
+"""The blocks of a streamed reply, for both of OpenAI's protocols."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from agents.providers.reply_parts import encodable, parse_input
 
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MOST_TOKENS = 1_000_000_000
-"""A server that reports more reports nonsense."""
+"""A larger number in a report is ignored as an error of the server."""
 
 
 class ReplyBlocks:
-    """The canonical blocks of a reply. An index is a block's place in it, from its first delta on.
+    """The canonical blocks of a reply. A block's index is its position, set by its first delta.
 
-    `used_ids` are the ids of earlier calls in the conversation: some servers count anew in each
-    reply, and others give none.
+    `used_ids` are the ids of earlier calls in the conversation: some servers restart the numbers in
+    each reply, and others send no ids.
     """
 
     def __init__(self, used_ids: set[str]) -> None:
@@ -37,7 +37,7 @@ class ReplyBlocks:
         return PartStarted(self._open(empty | (block or {})), "reasoning")
 
     def start_call(self, call_id: object, name: str) -> PartStarted:
-        """A call with the id that the server gave, or with one of ours."""
+        """Start a call with the server's id, or with a generated one."""
         if not isinstance(name, str):
             raise TypeError("a call's name is a text")
         taken = isinstance(call_id, str) and _CALL_ID.fullmatch(call_id)
@@ -49,11 +49,11 @@ class ReplyBlocks:
         return PartStarted(index, "tool_input", own, name)
 
     def put(self, block: Block) -> None:
-        """A block that nobody watches."""
+        """Add a block without events for watchers."""
         self.blocks.append(block)
 
     def add(self, started: PartStarted, text: str) -> PartDelta | None:
-        """More of a block. Raises `TypeError` for what is no text."""
+        """Add text to a block. Raises `TypeError` if it is not text."""
         if not isinstance(text, str):
             raise TypeError("a delta is a text")
         if not text:
@@ -63,11 +63,11 @@ class ReplyBlocks:
         return PartDelta(started.index, started.kind, shown)
 
     def text_of(self, started: PartStarted) -> str:
-        """What has come of a block so far."""
+        """Return the text of a block so far."""
         return "".join(self._texts[started.index])
 
     def reply(self, stop_reason: str, usage: Usage, model: str) -> Reply:
-        """The whole reply. Texts without a word are left out."""
+        """Return the whole reply, without blank texts."""
         for index, pieces in self._texts.items():
             self._finish(self.blocks[index], "".join(pieces))
         blocks = [
@@ -98,7 +98,7 @@ class ReplyBlocks:
 
 
 def usage_of(figures: Mapping[str, Any] | None, prompt: str, output: str) -> Usage:
-    """Tokens as both protocols report them, under names that begin with `prompt` and `output`."""
+    """Return the tokens by fields of both protocols, with the prefixes `prompt` and `output`."""
     if not isinstance(figures, Mapping):
         return Usage()
     told = _details(figures, f"{prompt}_tokens_details")
@@ -125,7 +125,7 @@ def _figure(figures: Mapping[str, Any], name: str) -> int:
 
 
 def as_text(arguments: object) -> str:
-    """A call's arguments: text by the rules, an object from some servers."""
+    """Return a call's arguments as text. Some servers send an object."""
     if arguments is None:
         return ""
     return arguments if isinstance(arguments, str) else json.dumps(arguments)

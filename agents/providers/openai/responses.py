@@ -1,7 +1,7 @@
 """The messages of one thread as bytes of a Responses API request.
 
-Stateless: nothing is stored at the server, so all items go with every request, and the model's
-reasoning comes encrypted and goes back as it came.
+Stateless: the server stores no messages, so each request has all items. The model's reasoning is
+encrypted and is sent back unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from agents.providers.openai.output import as_format
 from agents.providers.prices import reasons
 
 MIN_OUTPUT = 16
-"""The API refuses less."""
+"""Smallest value that the API accepts."""
 
 
 class ResponsesConversation(OpenAIConversation):
@@ -90,7 +90,7 @@ class ResponsesConversation(OpenAIConversation):
                     }
                 case _:
                     raise unknown(block)
-            # Reasoning is refused without what came of it.
+            # Reasoning is refused without the item that follows it.
             for each in reasoning:
                 self._add(each)
             reasoning, phase = [], None

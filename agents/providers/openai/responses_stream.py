@@ -1,4 +1,4 @@
-"""From the events of a Responses API stream to a `Reply`."""
+"""Convert the events of a Responses API stream to a `Reply`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _STOP_REASONS = {"max_output_tokens": "max_tokens", "content_filter": "refusal"}
 _TEXT_DELTAS = ("response.output_text.delta", "response.refusal.delta")
 _THOUGHT_DELTAS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 Place = int | str
-"""Which item an event is about: its index, or its id with servers that leave the index out."""
+"""The item of an event: its index, or its id if a server omits the index."""
 
 
 class ResponsesReplyBuilder:
-    """Collects the events of one reply. `reply` is set when the last one has come."""
+    """Collects the events of one reply. `reply` is set after the last one."""
 
     last_event = "response.completed"
 
@@ -26,16 +26,16 @@ class ResponsesReplyBuilder:
         self._origin = origin
         self._parts = ReplyBlocks(used_ids)
         self._open: dict[Place, str] = {}
-        """Items that have begun and not ended: what they are."""
+        """The types of items that have started and not ended."""
         self._started: dict[Place, PartStarted] = {}
         self._part_of_item: dict[Place, object] = {}
         self._refused = False
         self._model = ""
 
     def add(self, event: dict[str, Any]) -> list[ModelEvent]:
-        """Take one event; return what a watcher wants to see of it.
+        """Add one event; return events for watchers.
 
-        Raises `ProviderError` for an error and for events that make no sense.
+        Raises `ProviderError` for an error and for invalid events.
         """
         try:
             return [part for part in self._add(event) if part is not None]
@@ -43,7 +43,7 @@ class ResponsesReplyBuilder:
             raise malformed(f"{error!r} in event {str(event)[:200]}") from error
 
     def end(self, *, marked: bool) -> None:
-        """The stream is over. Without its last event it is not whole."""
+        """End the stream. Without its last event there is no reply."""
 
     def _add(self, event: dict[str, Any]) -> list[ModelEvent | None]:
         kind = event.get("type")
@@ -106,7 +106,7 @@ class ResponsesReplyBuilder:
         return made
 
     def _done(self, index: Place, item: Block) -> list[ModelEvent | None]:
-        """The whole item: what of it no delta has brought, and what goes back unseen."""
+        """End an item: add text that no delta contained, and data that is sent back."""
         kind = self._open.pop(index)
         found: list[ModelEvent | None] = []
         if kind == "function_call":
@@ -128,7 +128,7 @@ class ResponsesReplyBuilder:
         return self._parts.add(started, whole) if not came else None
 
     def _keep(self, index: Place, item: Block) -> None:
-        """Reasoning goes back as it came, if it is whole and the server can read it again."""
+        """Keep reasoning to send it back, if it is complete and the server can read it."""
         started = self._started.get(index)
         if started is None:
             texts = [each["text"] for each in item.get("summary") or item.get("content") or ()]

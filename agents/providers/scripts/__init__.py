@@ -15,5 +15,5 @@ SCRIPTS: dict[str, ScriptFunction] = {
 
 
 def script_name(model: str, tools: Collection[str]) -> str:
-    """Which script a model's name means: the default one plays what its tools are for."""
+    """Return the name of a model's script. The default model's depends on its tools."""
     return "builder" if model == "demo" and "create_agent" in tools else model

@@ -1,4 +1,4 @@
-"""What a scripted model plays."""
+"""The building blocks of scripts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from agents.providers.base import Block
 
 Message = dict[str, Any]
-"""`{"role", "content": [blocks]}`, neighbours of the same role merged."""
+"""`{"role", "content": [blocks]}`, adjacent ones of the same role merged."""
 
 ENDED = "This is the end of the script; the offline scripted model has nothing more to say."
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptTurn:
-    """One reply: text, then tool calls as (tool name, input). `delay` in seconds, in all."""
+    """One reply: text, then tool calls as (tool name, input). `delay` in seconds, in total."""
 
     text: str = ""
     tool_calls: Sequence[tuple[str, Block]] = ()
@@ -24,17 +24,17 @@ class ScriptTurn:
 
 
 ScriptFunction = Callable[[list[Message]], ScriptTurn]
-"""A script that looks at the conversation. It must say the same to the same conversation."""
+"""A script that reads the conversation. It must return the same turn for the same conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Turns that answer one request of the user, in order. Every request begins anew."""
+    """Turns that answer one request of the user, in order. Every request starts again."""
 
     turns: Sequence[ScriptTurn]
 
     def __call__(self, messages: list[Message]) -> ScriptTurn:
-        """The turn after as many replies as there are since the user's request."""
+        """Return the turn after the number of replies since the user's request."""
         played = 0
         for message in reversed(messages):
             if message["role"] == "assistant":
@@ -45,12 +45,12 @@ class Script:
 
 
 def is_request(message: Message) -> bool:
-    """Whether this is what a user said: a user message that answers no tool call."""
+    """Return whether it is a user's request: a user message without tool results."""
     return message["role"] == "user" and all(
         block["type"] != "tool_result" for block in message["content"]
     )
 
 
 def text_of(message: Message) -> str:
-    """The text blocks of a message, as paragraphs."""
+    """Return the text blocks of a message, as paragraphs."""
     return "\n\n".join(block["text"] for block in message["content"] if block["type"] == "text")

@@ -1,4 +1,4 @@
-"""Building an agent, played without a language model: it offers the templates and makes one."""
+"""Building an agent without a language model: the script offers the templates and creates one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agents.kernel.lazy_modules import lazy_modules
 from agents.providers.scripts.base import ENDED, Message, ScriptTurn, is_request, text_of
 
 with lazy_modules:
-    # YAML costs 15 ms, which the other scripts should not wait for.
+    # YAML takes 15 ms, which the other scripts do not need.
     from agents.agent_templates import catalogue
 
 
@@ -21,7 +21,7 @@ _LETTERS = "ABCDEFGH"
 
 
 def script(messages: list[Message]) -> ScriptTurn:
-    """Offer the templates; make what is chosen; say how that ended."""
+    """Offer the templates; create the chosen agent; report the result."""
     request, played = "", 0
     for message in reversed(messages):
         if message["role"] == "assistant":

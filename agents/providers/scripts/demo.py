@@ -1,7 +1,7 @@
-"""The demo task, played without a language model.
+"""The demo task without a language model.
 
-What it says and does next follows from the conversation, tools' results included: it goes on only
-from results that are there, and where one is an error it stops and says so.
+The next turn depends on the conversation, including tools' results. If a result is an error or
+missing, the script stops and reports it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from agents.providers.scripts.base import ENDED, Message, ScriptTurn, is_request
 from agents.providers.scripts.demo_results import Unexpected, results_of
 
 SECONDS_A_TURN = 0.8
-"""How long a reply takes, so that one can watch it come."""
+"""Seconds of a reply, so that a person can watch it."""
 
 INTRODUCTION = (
     "I am the offline scripted model: I play a fixed script, and no language model is asked. "
@@ -58,7 +58,7 @@ _DRAW = ("execute", {"command": "python3 chart.py"})
 
 
 def script(messages: list[Message]) -> ScriptTurn:
-    """The demo's next turn, or, for any other request, what this model is and can do."""
+    """Return the demo's next turn, or for any other request a description of this model."""
     request, played = _request_and_replies(messages)
     task = task_in(request)
     checks = demo_checks.turns_for(request)
@@ -76,19 +76,19 @@ def script(messages: list[Message]) -> ScriptTurn:
     except Unexpected as problem:
         return ScriptTurn(_gave_up(str(problem)))
     except (ArithmeticError, LookupError, TypeError, ValueError) as problem:
-        # A person may have answered a call in a tool's place, in any words.
+        # A person may have answered a call instead of the tool, with any text.
         return ScriptTurn(_gave_up(f"a result is not of the form it should have ({problem!r})"))
     return replace(turn, delay=SECONDS_A_TURN)
 
 
 def _request_and_replies(messages: list[Message]) -> tuple[str, int]:
-    """What was asked last, and how many replies there have been since."""
+    """Return the last request, and the number of replies since."""
     played = 0
     for message in reversed(messages):
         if message["role"] == "assistant":
             played += 1
         elif is_request(message) or task_in(text_of(message)):
-            # A request after a run that was stopped stands in one message with its last results.
+            # After a stopped run, the request is in one message with the run's last results.
             return text_of(message), played
     return "", played
 
@@ -102,7 +102,7 @@ def _gave_up(problem: str) -> str:
 
 
 def _todos(done: int, task: DemoTask) -> tuple[str, Block]:
-    """The plan with the first `done` steps completed and the next one begun."""
+    """Return the plan with the first `done` steps completed and the next one in progress."""
     steps = STEPS if task.with_database else [STEP_OF_ONE_CHECK.get(each, each) for each in STEPS]
     statuses = ["completed"] * done + ["in_progress"] + ["pending"] * len(STEPS)
     todos = [

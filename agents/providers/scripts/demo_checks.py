@@ -1,4 +1,4 @@
-"""The demo's two subagents: each checks the figures in a way of its own."""
+"""The demo's two subagents: each checks the figures by another method."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ FROM days
 GROUP BY month
 ORDER BY month"""
 CLOSE = 1e-6
-"""Two figures agree that differ by no more: in mm, what adding in another order makes."""
+"""Largest difference of equal figures, in mm: another order of additions causes it."""
 _SAID = re.compile(r"\d+ (?:figures|months) compared, \d+ differ")
 _ROW = re.compile(r"\|\s*(\d\d)\s*\|\s*([\d.]+)\s*\|")
 
 
 def outcome(answer: str) -> str:
-    """The figures in what a check has answered."""
+    """Return the figures in a check's answer."""
     found = _SAID.search(answer)
     return found.group() if found else answer[:200]
 
@@ -63,7 +63,7 @@ Turns = Sequence[Callable[[list[Any]], ScriptTurn]]
 
 
 def turns_for(request: str) -> Turns | None:
-    """What a subagent that was given one of the checks does; None for any other request."""
+    """Return the turns of a subagent with one of the checks; None for any other request."""
     said = " ".join(request.split())
     if " ".join(CHECK_WITH_AWK.split()) in said:
         return (_run_awk, _say_awk)

@@ -1,4 +1,4 @@
-"""What the demo's script reads of its tools' results."""
+"""Read tools' results for the demo's script."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from agents.providers.scripts.base import Message
 
 
 class Unexpected(Exception):
-    """A tool's result that the script cannot go on from; the message says why."""
+    """A tool's result with which the script cannot continue; the message has the reason."""
 
 
 def results_of(message: Message) -> list[Any]:
-    """The results of the last calls, in order; text for what is no JSON object.
+    """Return the results of the last calls, in order. Results other than JSON objects are text.
 
     Raises `Unexpected` for one that failed.
     """

@@ -1,4 +1,4 @@
-"""Says what it is and repeats the request: the smallest proof that a run works."""
+"""Describe the model and repeat the request: the smallest proof that a run works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL databases from a program, with the same care as an agent's."""
+"""SQL databases for a program, with the same checks as for an agent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agents.sdk.environment.threads import in_thread
 from sandbox.cancellation import Cancellation
 
 with lazy_modules:
-    # The drivers cost 0.2 s, and programs without databases import this module, too.
+    # Importing the drivers takes 0.2 s, and programs without databases import this module too.
     from agents.features.databases.drivers import address, execute, inspect, own_database, write
 
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass
 class QueryResult:
-    """What a statement gave; `error` is None when it was carried out."""
+    """The result of a statement; `error` is None on success."""
 
     columns: list[str] = field(default_factory=list)
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -86,22 +86,22 @@ class DatabaseBackend:
         return await self._write(query, database, params, found)
 
     async def get_schema(self, database: str = "default") -> QueryResult:
-        """A row for each column of each table."""
+        """Return a row for each column of each table."""
         return await self._ask(database, inspect.get_schema)
 
     async def get_tables(self, database: str = "default") -> QueryResult:
-        """A row for each table and view."""
+        """Return a row for each table and view."""
         return await self._ask(database, inspect.list_tables)
 
     async def describe_table(self, table: str, database: str = "default") -> QueryResult:
-        """A row for each column of a table."""
+        """Return a row for each column of a table."""
         return await self._ask(
             database,
             lambda target, own, cancel: inspect.describe_table(target, table, own, cancel),
         )
 
     async def close(self) -> None:
-        """Let go of the engine. Connections are closed by themselves when they are idle."""
+        """Release the engine. Idle connections are closed automatically."""
         await in_thread(engine.leave, self)
 
     async def _call(self, database: str, work: Callable[..., T]) -> T:
@@ -145,7 +145,7 @@ class DatabaseBackend:
         return QueryResult(list(returned.columns), returned.rows, changes.row_count)
 
     def _target(self, database: str) -> tuple[DatabaseTarget, Any]:
-        """Blocks. Raises `QueryFailed`."""
+        """Return the target and the identity of Vel's database. Blocks. Raises `QueryFailed`."""
         prepare()
 
         names = list(self.connections)

@@ -24,7 +24,10 @@ class FilesystemMiddleware(BaseMiddleware):
         self.backend: FileBackend = StateFilesystemBackend() if backend is None else backend
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
-        """An agent has these tools anyway: over a directory, or over files in the database."""
+        """Make the backend's directory, or the database, the place of the agent's files.
+
+        The agent has these tools anyway. Raises `SetupError` for other backends.
+        """
         if isinstance(self.backend, SandboxFilesystemBackend):
             directory = str(self.backend.working_dir)
             return replace(config, sandbox_enabled=True, sandbox_working_dir=directory)

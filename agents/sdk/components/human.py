@@ -1,4 +1,4 @@
-"""Which calls wait for a person, as a component."""
+"""Calls that require approval, as a component."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agents.sdk.config import DeepAgentConfig
 
 
 class HumanInTheLoopMiddleware(BaseMiddleware):
-    """`interrupt_on` names tools: True asks, False never does, a rule says how (docs/policy.md)."""
+    """Approval for the tools in `interrupt_on`: True, False (never), or a rule (docs/policy.md)."""
 
     name = "human_in_the_loop"
 
@@ -22,5 +22,5 @@ class HumanInTheLoopMiddleware(BaseMiddleware):
         return replace(config, interrupt_on={**self.interrupt_on, **config.interrupt_on})
 
     def should_interrupt(self, tool_name: str) -> bool:
-        """Whether a call of this tool waits for a person by what is said here."""
+        """Return whether a call of this tool requires approval by `interrupt_on`."""
         return bool(self.interrupt_on.get(tool_name, False))

@@ -1,4 +1,4 @@
-"""A to-do list as a component: on its own in memory, in an agent the agent's own list."""
+"""A to-do list as a component: alone in memory, in an agent the agent's own list."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TodoItem:
 
 @dataclass
 class TodoList:
-    """What is to be done, in its order."""
+    """The tasks, in their order."""
 
     items: list[TodoItem] = field(default_factory=list)
     current_task: str = ""
@@ -47,7 +47,7 @@ class TodoList:
         return item
 
     def complete(self, todo_id: str, notes: str | None = None) -> bool:
-        """Whether there is such an item; it is done now."""
+        """Complete an item. Return whether it exists."""
         item = self._find(todo_id)
         if item is None:
             return False
@@ -56,7 +56,7 @@ class TodoList:
         return True
 
     def block(self, todo_id: str, reason: str) -> bool:
-        """Whether there is such an item; it is blocked now, for that reason."""
+        """Block an item for a reason. Return whether it exists."""
         item = self._find(todo_id)
         if item is None:
             return False
@@ -91,7 +91,7 @@ class PlanningMiddleware(BaseMiddleware):
         self.todo_list = TodoList()
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
-        """An agent has a list of its own for each session, with these tools."""
+        """Enable the agent's own list, which each session has, with these tools."""
         return replace(config, planning=True)
 
     def get_tools(self) -> Sequence[ToolSpec]:

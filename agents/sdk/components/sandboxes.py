@@ -1,4 +1,4 @@
-"""Sandboxes and their files, as a program makes them over a directory."""
+"""Sandboxes and their files, for a program, over a directory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ Paths = list[str] | None
 
 
 class BubblewrapSandbox(bubblewrap.BubblewrapSandbox):
-    """Linux: commands start in `working_dir`, which they can write. See `create_sandbox`."""
+    """A sandbox for Linux: commands start in `working_dir`, which is writable.
+
+    See `create_sandbox`.
+    """
 
     def __init__(
         self,
@@ -30,7 +33,10 @@ class BubblewrapSandbox(bubblewrap.BubblewrapSandbox):
 
 
 class SeatbeltSandbox(seatbelt.SeatbeltSandbox):
-    """macOS: commands start in `working_dir`, which they can write. See `create_sandbox`."""
+    """A sandbox for macOS: commands start in `working_dir`, which is writable.
+
+    See `create_sandbox`.
+    """
 
     def __init__(
         self,
@@ -48,7 +54,7 @@ def create_sandbox(
     network: bool = False,
     timeout: float = 30,
 ) -> BaseSandbox:
-    """The sandbox of this system; `sandbox.create.create_sandbox` says what it does and raises."""
+    """Return this system's sandbox. Its behaviour and errors: `sandbox.create.create_sandbox`."""
     if platform.system() == "Linux":
         return BubblewrapSandbox(working_dir, allowed_paths, network, timeout)
     if platform.system() == "Darwin":

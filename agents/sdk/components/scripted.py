@@ -14,12 +14,12 @@ TurnFunction = Callable[[list[Message]], Turn]
 
 
 def scripted_model(turns: Sequence[Turn] | TurnFunction, name: str = "program") -> dict[str, Any]:
-    """A model that says what a program wrote down, as `model=` of an agent.
+    """Return a model for `model=` of an agent, with replies written by the program.
 
-    Each turn is a text, or `{"text", "tool_calls": [(tool, input), …], "delay"}`; they answer one
-    message, and every message begins anew. Or a function that makes a turn of the messages so far
-    (`{"role", "content": [blocks]}`). Subagents play the same script. The name is the process's:
-    the same name again replaces the script.
+    Each turn is a text, or `{"text", "tool_calls": [(tool, input), …], "delay"}`. The turns answer
+    one message, and start again with each message. Instead, give a function that returns a turn for
+    the messages so far (`{"role", "content": [blocks]}`). Subagents use the same script. The name
+    is unique in the process: a second script with it replaces the first one.
     """
     provider = get_provider("scripted")
     assert isinstance(provider, ScriptedProvider)

@@ -1,4 +1,4 @@
-"""Starting agents of a registry's types from a program, beside each other."""
+"""Start agents of a registry's types from a program, in parallel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SubagentStatus(StrEnum):
 
 @dataclass
 class SubagentResult:
-    """One task. `messages` are its conversation, times are in UTC."""
+    """The result of one task. `messages` are its conversation, times are in UTC."""
 
     id: str
     task: str
@@ -44,10 +44,10 @@ class SubagentResult:
 
 
 class SubagentSpawner:
-    """At most `max_concurrent` tasks work at once; more wait for their turn.
+    """Runs at most `max_concurrent` tasks in parallel; others wait.
 
-    `options` are fields of `DeepAgentConfig` that all have, such as `sandbox_working_dir`. A type's
-    own prompt follows `system_prompt`, and a read-only type is read-only whatever they say.
+    `options` are common fields of `DeepAgentConfig`, such as `sandbox_working_dir`. A type's own
+    prompt follows `system_prompt`, and a read-only type is read-only with any options.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class SubagentSpawner:
         self.results: dict[str, SubagentResult] = {}
 
     async def spawn(self, task: str, agent_type: str = "default") -> SubagentResult:
-        """Carry out a task and return its result. When the caller is cancelled, so is the task.
+        """Carry out a task and return its result. If the caller is cancelled, so is the task.
 
         Raises `ValueError` for an unknown type.
         """
@@ -82,7 +82,7 @@ class SubagentSpawner:
             raise
 
     def start(self, task: str, agent_type: str = "default") -> str:
-        """Begin a task and return its id at once, for `wait` and `cancel`."""
+        """Start a task and return its id without waiting, for `wait` and `cancel`."""
         config = self.registry.get(agent_type)
         if config is None:
             known = ", ".join(self.registry.list())
@@ -96,13 +96,13 @@ class SubagentSpawner:
 
     def _ended(self, result: SubagentResult, work: asyncio.Task[SubagentResult]) -> None:
         del self._tasks[result.id]
-        if work.cancelled():  # before it began
+        if work.cancelled():  # before it started
             result.status, result.error = SubagentStatus.CANCELLED, "It was cancelled."
 
     async def wait(
         self,
         id: str,
-        timeout: float | None = WAIT_SECONDS,  # noqa: ASYNC109  # as it is specified
+        timeout: float | None = WAIT_SECONDS,  # noqa: ASYNC109  # part of the public interface
     ) -> SubagentResult:
         """Wait for a task's end, `timeout` seconds at most (`TimeoutError`)."""
         if id not in self.results:
@@ -110,16 +110,16 @@ class SubagentSpawner:
         if (work := self._tasks.get(id)) is not None:
             async with asyncio.timeout(timeout):
                 await asyncio.wait([work])
-            await asyncio.sleep(0)  # its result is settled by what comes after its end
+            await asyncio.sleep(0)  # the task's done callback completes the result
         return self.results[id]
 
     def cancel(self, id: str) -> bool:
-        """Whether the task was still going on; it ends now."""
+        """Cancel a task. Return whether it was still running."""
         work = self._tasks.get(id)
         return work is not None and work.cancel()
 
     async def close(self) -> None:
-        """End all tasks and their agents."""
+        """Cancel all tasks and close their agents."""
         works = list(self._tasks.values())
         for work in works:
             work.cancel()
@@ -153,7 +153,7 @@ class SubagentSpawner:
         return result
 
     async def _reject(self, agent: DeepAgent, result: SubagentResult, tools: list[str]) -> None:
-        """End a run that asks a person: nobody can answer it here."""
+        """Reject the requests of a run and end it: no person can decide them here."""
         result.status = SubagentStatus.FAILED
         result.error = (
             f"It needs the approval of a person for {', '.join(tools) or 'a call'}, and a spawned "
@@ -164,12 +164,12 @@ class SubagentSpawner:
             pass
 
     def _agent(self, agent_type: str, config: AgentConfig) -> DeepAgent:
-        """The agent of a type as it is registered now."""
+        """Return the agent of a type with its present configuration."""
         for name, known, agent in self._agents:
             if (name, known) == (agent_type, config):
                 return agent
         agent = DeepAgent(self._config(agent_type, config))
-        # A copy: a program may change its own later.
+        # A copy, since a program may change its own one later.
         self._agents.append((agent_type, replace(config, tools=[*config.tools]), agent))
         return agent
 

@@ -1,4 +1,4 @@
-"""Delegation as a component: for an agent its subagents, on its own tools that start them."""
+"""Delegation as a component: subagents of an agent, or tools that start subagents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agents.sdk.errors import SetupError
 
 
 class SubagentMiddleware(BaseMiddleware):
-    """`subagents` beside the general one; `options` as for `SubagentSpawner`."""
+    """The general subagent and `subagents`; `options` as for `SubagentSpawner`."""
 
     name = "subagents"
 
@@ -101,7 +101,7 @@ class SubagentMiddleware(BaseMiddleware):
         )
 
     async def close(self) -> None:
-        """End what was delegated."""
+        """Cancel the delegated tasks and close their agents."""
         for spawner in self._spawners.values():
             await spawner.close()
         self._spawners.clear()

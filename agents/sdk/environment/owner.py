@@ -1,4 +1,4 @@
-"""In whose name a program's runs work."""
+"""The owner of a program's runs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from agents.sdk.errors import SetupError
 
 
 def owner_of(user: Any) -> Any:
-    """The row of `user` (a user, or a user's name), or the local account's, made on first use.
+    """Return the row of `user` (a user, or a user's name), or the local account's.
 
-    In a project nobody becomes somebody who signs in there without being named: `SetupError`.
+    The local account is created on first use. Raises `SetupError` for an unknown or inactive user,
+    and in a project if the local account's name is that of a person who signs in there.
     """
     users = get_user_model()
     field = users.USERNAME_FIELD

@@ -1,4 +1,4 @@
-"""Where Vel keeps its database, key and workspaces, with or without a project around it."""
+"""The places of Vel's database, key and workspaces, in a project or without one."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 def data_dir() -> Path:
-    """Return the directory where Vel keeps its database, key and workspaces.
+    """Return the directory of Vel's database, key and workspaces.
 
-    `VEL_DATA_DIR`, else /var/lib/vel for root (an account that Vel drops to could not walk into
-    /root), else `vel` in the user's data directory. Raises `ImproperlyConfigured` if there is none,
-    if its path is not UTF-8, or if Python does not use UTF-8 for file names.
+    `VEL_DATA_DIR`, else /var/lib/vel for root (an account that Vel drops to could not enter /root),
+    else `vel` in the user's data directory. Raises `ImproperlyConfigured` if it is unknown, if its
+    path is not UTF-8, or if Python does not use UTF-8 for file names.
     """
     found = _data_dir()
     if not is_utf8(found):
@@ -28,7 +28,7 @@ def data_dir() -> Path:
 
 
 def is_utf8(path: Path) -> bool:
-    """Whether the path can be stored and shown as text."""
+    """Return whether the path can be stored and shown as text."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -58,7 +58,7 @@ def _data_dir() -> Path:
 
 
 def secret_key(directory: Path) -> str:
-    """`VEL_SECRET_KEY`, else a key made once and kept in the data directory with mode 0600."""
+    """Return `VEL_SECRET_KEY`, else a key that is created once in the data directory, mode 0600."""
     given = os.environ.get("VEL_SECRET_KEY", "").strip()
     if given:
         return given
@@ -68,7 +68,7 @@ def secret_key(directory: Path) -> str:
     except FileNotFoundError:
         pass
     make_private_directory(directory)
-    # O_EXCL: of two processes that start at once, one writes the key and the other reads it.
+    # O_EXCL: of two processes that start together, one writes the key and the other reads it.
     fresh = path.with_name(f"secret_key.{os.getpid()}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
@@ -83,7 +83,7 @@ def secret_key(directory: Path) -> str:
 
 
 def make_private_directory(directory: Path) -> None:
-    """Create the data directory. Workspaces below it must be walked to, hence 0711 and not 0700."""
+    """Create the data directory. Accounts must reach workspaces in it, hence 0711 and not 0700."""
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o711)
     except OSError as error:
@@ -94,14 +94,14 @@ def make_private_directory(directory: Path) -> None:
 
 
 def sqlite_database(path: Path) -> dict[str, Any]:
-    """Django's DATABASES entry for a SQLite file."""
+    """Return Django's DATABASES entry for a SQLite file."""
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": str(path),
         "CONN_MAX_AGE": 0,
         "OPTIONS": {
-            # IMMEDIATE: a transaction that begins as a reader and turns writer cannot wait for
-            # the lock and fails at once, whatever the timeout.
+            # IMMEDIATE: a transaction that starts as a reader and then writes cannot wait for the
+            # lock. It fails immediately with any timeout.
             "transaction_mode": "IMMEDIATE",
             "timeout": 20,
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",

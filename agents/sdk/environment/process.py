@@ -1,5 +1,7 @@
-"""The engine in this process, shared by all its agents: started by the first run, stopped with the
-last agent or with the process."""
+"""The engine in this process, shared by all its agents.
+
+The first run starts it. It stops with the last agent or with the process.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,11 @@ with lazy_modules:
 T = TypeVar("T")
 
 GRACE = 2.0
-"""Seconds that steps under way get to end when the engine stops."""
+"""Seconds for active steps to end when the engine stops."""
 
 
 class Engine:
-    """One worker, in whose threads all work with the database is done."""
+    """One worker, whose threads do all database work."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -36,9 +38,12 @@ class Engine:
         self._watches_exit = False
 
     def join(self, user: object) -> None:
-        """From now on `user` needs the engine. Blocks for a moment the first time."""
+        """Start the engine if necessary, and register `user`.
+
+        Blocks for a moment the first time.
+        """
         with self._lock:
-            if self._pid != os.getpid():  # no thread survives a fork
+            if self._pid != os.getpid():  # a fork has no threads of its parent
                 self._worker, self._users = None, set()
             self._users.add(user)
             if self._worker is None:
@@ -48,7 +53,7 @@ class Engine:
                 self._stop_with_process()
 
     def leave(self, user: object) -> None:
-        """Stop the engine if nobody else needs it. Blocks until its threads are gone."""
+        """Stop the engine if it has no other users. Blocks until its threads have ended."""
         with self._lock:
             self._users.discard(user)
             if self._users or self._worker is None or self._pid != os.getpid():
@@ -57,7 +62,7 @@ class Engine:
         worker.stop(grace=GRACE)
 
     def discard(self, user: object) -> None:
-        """`leave` without stopping: for an agent that was collected, on whatever thread."""
+        """Remove a user without stopping: for an agent that was collected, in any thread."""
         self._users.discard(user)
 
     @property
@@ -71,11 +76,11 @@ class Engine:
         return self._worker
 
     def ask(self, function: Callable[..., T], *arguments: object) -> Future[T]:
-        """Call a function of rows in a transaction on the engine's database thread."""
+        """Call a function that uses rows, in a transaction on the engine's database thread."""
         return self.worker.ask(function, *arguments)
 
     async def call(self, function: Callable[..., T], *arguments: object) -> T:
-        """`ask`, awaited. Going away does not take it back."""
+        """Await `ask`. Cancelling the caller does not cancel the work."""
         return await asyncio.shield(asyncio.wrap_future(self.ask(function, *arguments)))
 
     def _stop_with_process(self) -> None:
@@ -91,4 +96,4 @@ class Engine:
 
 
 engine = Engine()
-"""The process's own."""
+"""The engine of this process."""

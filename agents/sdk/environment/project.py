@@ -1,7 +1,7 @@
-"""The Django project that agents in this process work in: the one that is there, or Vel's own.
+"""The Django project of this process's agents: an existing one, or Vel's own.
 
 A process has one database. In a project it is that project's; in a script it is the SQLite file
-that the first agent names, or one that is thrown away when the process ends.
+that the first agent names, or a temporary one that is deleted when the process ends.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _KEYS = frozenset({"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY"})
 _lock = threading.Lock()
 _ready = False
 _own: Path | None = None
-"""The database file, where this module has made the settings."""
+"""The database file, if this module has made the settings."""
 _is_throw_away = False
 
 
@@ -62,7 +62,7 @@ def prepare(
     api_key: str | None = None,
     provider: str = "",
 ) -> None:
-    """Make Django and the database ready. Blocks: not on an event loop. Raises `SetupError`."""
+    """Set up Django and the database. Blocks: not on an event loop. Raises `SetupError`."""
     global _ready
     with _lock:
         try:
@@ -79,13 +79,13 @@ def prepare(
             _check_settings()
             _prepare_database()
         except (ImproperlyConfigured, CommandError) as error:
-            # The environment does not fit, or this version cannot use the database.
+            # The environment is invalid, or this version cannot use the database.
             raise SetupError(str(error)) from error
         _ready = True
 
 
 def is_own() -> bool:
-    """Whether there is no project, and the settings are Vel's own for this process."""
+    """Return whether there is no project, and the settings are Vel's own for this process."""
     return _own is not None
 
 
@@ -111,7 +111,7 @@ def _configure(persistence_path: str | Path | None) -> None:
     declared = declarations(own_apps)
     of_environment = read_environment(one for one in declared if one.IN_PROGRAMS)
     if persistence_path is None:
-        # Accounts of sandboxes walk through it to the workspaces.
+        # Accounts of sandboxes pass through it to the workspaces.
         directory = Path(tempfile.mkdtemp(prefix="vel-"))
         directory.chmod(0o711)
         atexit.register(_throw_away, directory, os.getpid())
@@ -139,7 +139,7 @@ def _settings(file: Path, directory: Path) -> dict[str, Any]:
         "USE_TZ": True,
         "TIME_ZONE": "UTC",
         "Q_CLUSTER": {"name": "vel", "orm": "default", "timeout": 60, "retry": 120},
-        "LOGGING_CONFIG": None,  # how a program logs is its own matter
+        "LOGGING_CONFIG": None,  # the program configures its logging
     }
 
 
@@ -151,7 +151,7 @@ def _check_file(file: Path) -> None:
 
 
 def _check_path(persistence_path: str | Path | None) -> None:
-    """A second agent may leave the path out; it may not name another file."""
+    """Check that a further agent names no other file. It may leave the path out."""
     if persistence_path is None:
         return
     wanted = Path(persistence_path).expanduser().absolute()
@@ -213,7 +213,7 @@ def _check_settings() -> None:
 
 
 def _throw_away(directory: Path, maker: int) -> None:
-    if os.getpid() != maker:  # a process that it has forked
+    if os.getpid() != maker:  # a fork of the process
         return
     connections.close_all()
     remove_tree(directory)

@@ -1,4 +1,4 @@
-"""An empty database that is kept for the next program: migrating a new one takes a second."""
+"""A stored empty database for the next program: migrating a new one takes a second."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.apps import apps
 
 
 def begin_with_template(file: Path) -> bool:
-    """Copy the kept database to `file`, which is not there yet. False where none is kept."""
+    """Copy the stored database to `file`, which must not exist. Return False if there is none."""
     template = _place()
     if template is None or not _is_ours(template):
         return False
@@ -22,16 +22,16 @@ def begin_with_template(file: Path) -> bool:
         descriptor = os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         with os.fdopen(descriptor, "wb") as target, template.open("rb") as source:
             shutil.copyfileobj(source, target)
-        os.link(fresh, file)  # whole, or not at all
+        os.link(fresh, file)  # atomic: complete, or not at all
     except FileExistsError:
-        pass  # another process has begun with it in the same moment
+        pass  # another process has created the file in the same moment
     finally:
         fresh.unlink(missing_ok=True)
     return True
 
 
 def keep_as_template(file: Path) -> None:
-    """Keep a copy of a database that was just made. Where nothing can be kept, nothing is."""
+    """Store a copy of a database that was just created. Errors are ignored."""
     template = _place()
     if template is None:
         return
@@ -48,7 +48,7 @@ def keep_as_template(file: Path) -> None:
 
 
 def _place() -> Path | None:
-    """Named after all that the migrations say; None without a home."""
+    """Return the path, which depends on the migrations' content; None without a home."""
     digest = hashlib.sha256(django.__version__.encode())
     for config in sorted(apps.get_app_configs(), key=lambda one: one.label):
         for file in sorted((Path(config.path) / "migrations").glob("[0-9]*.py")):
@@ -61,7 +61,7 @@ def _place() -> Path | None:
 
 
 def _is_ours(template: Path) -> bool:
-    """Whether it is there, and nobody else could have written it."""
+    """Return whether it exists and other users could not have written it."""
     try:
         status = template.lstat()
         above = template.parent.stat()

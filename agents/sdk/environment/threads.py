@@ -1,4 +1,4 @@
-"""Blocking work off the event loop, on a thread that is gone afterwards."""
+"""Run blocking work outside the event loop, in a temporary thread."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ T = TypeVar("T")
 
 
 def begin_in_thread(function: Callable[..., T], *arguments: object) -> Future[T]:
-    """Call it on a new thread, whose database connections are closed at its end."""
+    """Call a function in a new thread, and close the thread's database connections at its end."""
     future: Future[T] = Future()
 
-    # From now on nobody's going away can cancel it: the work is done whatever happens.
+    # From now on it cannot be cancelled: the work is done even if the caller is cancelled.
     future.set_running_or_notify_cancel()
 
     def work() -> None:
         try:
             value = function(*arguments)
-        except BaseException as error:  # noqa: BLE001  # goes to the caller
+        except BaseException as error:  # noqa: BLE001  # raised in the caller
             future.set_exception(error)
         else:
             future.set_result(value)

@@ -18,7 +18,7 @@ DEFAULT_OUTPUTS = "./outputs"
 
 
 def file_rules(config: DeepAgentConfig) -> FileRules:
-    """What of the directory the agent may change. Raises `SetupError`."""
+    """Return which files of the directory the agent may change. Raises `SetupError`."""
     try:
         return FileRules(tuple(config.sandbox_allow_write), tuple(config.sandbox_protect))
     except SandboxSetupError as error:
@@ -26,8 +26,10 @@ def file_rules(config: DeepAgentConfig) -> FileRules:
 
 
 def outputs_directory(given: str | Path | None) -> Path | None:
-    """The absolute path of the directory for the files that agents leave; it is made when there are
-    some. None: they stay where they are. Raises `SetupError`."""
+    """Return the absolute path of the directory for agents' files, or None for no copies.
+
+    It is created when there are files. Raises `SetupError`.
+    """
     if given is None:
         if not is_own():
             return None
@@ -39,11 +41,11 @@ def outputs_directory(given: str | Path | None) -> Path | None:
 
 
 def workspace_directory(given: str | Path) -> Path:
-    """The absolute path of the directory, which must exist. Raises `SetupError`.
+    """Return the absolute path of the directory, which must exist. Raises `SetupError`.
 
-    Only the default directory is made. If root makes it, it belongs to an account without rights,
-    since commands never run as root. A directory in which commands cannot or must not work is
-    refused here, before a model is asked.
+    Only the default directory is created. If root creates it, it belongs to an account without
+    rights, since commands never run as root. A directory in which commands cannot or must not work
+    is refused here, before a model is called.
     """
     place = Path(given).expanduser().resolve()
     try:

@@ -1,4 +1,4 @@
-"""The row behind a program's agent: its owner's own, saved with each run as the program says."""
+"""The row of a program's agent: it belongs to its owner, and is saved with each run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MEMORY = frozenset({"write_memory", "read_memory", "list_memory"})
 
 @dataclass(frozen=True)
 class Definition:
-    """A config that has been checked. URLs of databases are encrypted in it."""
+    """A checked config. URLs of databases are encrypted in it."""
 
     config: DeepAgentConfig
     choice: ModelChoice
@@ -52,7 +52,7 @@ class Definition:
     def of(
         cls, config: DeepAgentConfig, toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]
     ) -> Definition:
-        """Raises `SetupError` for what no run could use."""
+        """Check a config. Raises `SetupError` if a run could not use it."""
         check_names(toolkit, subagents)
         known = known_tool_names() | {tool.name for tool in toolkit.all_tools}
         if unknown := sorted(set(config.interrupt_on) - known):
@@ -101,12 +101,12 @@ class Definition:
     def values(self) -> dict[str, Any]:
         """Return the options of the agent that the program decides about.
 
-        Others of every agent stay as they are; those of features have their defaults.
+        The other options of each agent do not change; those of features have their defaults.
         """
         config, choice = self.config, self.choice
         of_features = [kind for kind in option_classes() if kind not in OPTIONS]
         return {
-            # What has the same name in both.
+            # Fields with the same name in both.
             **{name: getattr(config, name) for name in option_fields() if hasattr(config, name)},
             **{name: option_default(name) for kind in of_features for name in kind.model_fields},
             **self.options,
@@ -144,12 +144,12 @@ class Definition:
         agent.toolkit = self.toolkit.fingerprint
         agent.everyone, agent.is_active = False, True
         if agent._state.adding and self.databases:
-            agent.save()  # they refer to it; its first version comes with them, right below
+            agent.save()  # the databases refer to it; `save_agent` makes its version
         rows = [self._row(agent, item) for item in self.subagents]
         return save_agent(agent, by_id=owner.pk, subagents=rows, related=self._related(agent))
 
     def _related(self, agent: Agent) -> dict[str, list[Any]]:
-        """The agent's own rows of features. It has those of its last start no more."""
+        """Return the agent's own rows of features, which replace those of its last start."""
         related: dict[str, list[Any]] = {relation.name: [] for relation in relations()}
         if self.databases:
             relation = _databases()
@@ -178,7 +178,7 @@ class Definition:
 
 
 def check_names(toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]) -> None:
-    """Every tool once, and none by the name of one of Vel's."""
+    """Check that names of tools are unique, and are not those of Vel's tools."""
     seen: set[str] = set()
     for tool in toolkit.main_tools:
         if tool.name in known_tool_names():
@@ -196,7 +196,7 @@ def check_names(toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]) -> None
 
 
 def _check_model(item: SubagentConfig) -> None:
-    """Raise `SetupError` for what a subagent's model cannot have of its own."""
+    """Raise `SetupError` for options that a subagent's model cannot override."""
     given = item.model
     if given is None or isinstance(given, str):
         return
@@ -223,11 +223,11 @@ _ARGUMENTS = {
     "command_timeout": "sandbox_timeout",
     "max_turns": "max_steps",
 }
-"""The options that an argument of another name decides."""
+"""Options with an argument of another name."""
 
 
 def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that are no argument. Raises `SetupError`."""
+    """Return the options without an argument. Raises `SetupError`."""
     arguments = {field.name: field.name for field in fields(DeepAgentConfig)} | _ARGUMENTS
     for name in options:
         if name in arguments:
@@ -247,12 +247,12 @@ def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _own_rules(toolkit: Toolkit) -> dict[str, bool]:
-    """The developer has decided that these may be called, unless the tool says otherwise."""
+    """Return rules that allow the developer's tools, unless a tool requires approval."""
     return {tool.name: bool(tool.requires_approval) for tool in toolkit.all_tools}
 
 
 def _databases() -> AgentRelation:
-    """Raises `SetupError` if the feature is not installed."""
+    """Return the relation. Raises `SetupError` if the feature is not installed."""
     relation = relation_named("databases")
     if relation is None:
         raise SetupError("databases: the feature `databases` is not installed here.")
@@ -271,7 +271,7 @@ def _sealed(databases: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _from_here(url: str) -> str:
-    """A file's relative path as an absolute one: a run can be resumed from elsewhere."""
+    """Return a URL with an absolute path, since a run can be resumed from another directory."""
     for kind in ("sqlite", "duckdb"):
         path = url.removeprefix(f"{kind}:///")
         if path != url and path and not path.startswith(("/", ":")):

@@ -1,4 +1,4 @@
-"""A run with its subagents, for whoever drives it in this process."""
+"""A run with its subagents, for the driver in this process."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from agents.states import ApprovalStatus
 
 
 class Family:
-    """Looked up anew at each question: others change it meanwhile."""
+    """A run and its subagents.
+
+    Each method queries them again, since other processes change them.
+    """
 
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
 
     def members(self) -> list[Run]:
-        """The run itself, then what is below it."""
+        """Return the run itself, then its descendants."""
         return [Run.objects.get(pk=self.run_id), *descendants_of(self.run_id)]
 
     def pending_requests(self) -> list[ApprovalRequest]:
-        """What people have to decide, the longest waiting first."""
+        """Return the pending requests, the oldest first."""
         found = ApprovalRequest.objects.filter(
             run__in=[member.pk for member in self.members()], status=ApprovalStatus.PENDING
         )
@@ -33,13 +36,13 @@ class Family:
         )
 
     def is_stuck(self) -> bool:
-        """Whether it goes on only when somebody else does something."""
+        """Return whether it continues only after an action outside of this process."""
         run, *below = self.members()
         if run.has_ended:
             return False
         return not goes_on_alone([run, *(member for member in below if not member.has_ended)])
 
     def positions(self) -> dict[str, int]:
-        """The last event of each, for whoever wants to see only what comes."""
+        """Return the last seq of each run, to read only later events."""
         clocks = RunClock.objects.filter(run__in=[member.pk for member in self.members()])
         return dict(clocks.values_list("run_id", "seq"))

@@ -1,4 +1,4 @@
-"""The rows of a program's sessions: beginning runs, finding them again, deciding.
+"""The rows of a program's sessions: start runs, find them again, decide.
 
 All of this runs on the engine's database thread.
 """
@@ -37,14 +37,14 @@ SOURCE = "python"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a run is: `seen` are the last events of it and its subagents."""
+    """A run and its position: `seen` are the last events of it and its subagents."""
 
     run_id: str
     thread_id: str
     status: str
     seen: Mapping[str, int]
     tools: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """The names of calls that were told of before, by run and call."""
+    """The names of earlier open calls, by run and call."""
 
 
 def begin(
@@ -54,9 +54,9 @@ def begin(
     executor: str,
     loaded: Mapping[str, Any],
 ) -> Place:
-    """Store the agent as it is now and a run of it, bound to the agent's own tools.
+    """Store the present agent and a run of it, bound to the agent's own tools.
 
-    A session that begins is given the state `loaded`.
+    A new session gets the state `loaded`.
     """
     agent = definition.save(owner)
     run = create_run(
@@ -75,7 +75,7 @@ def _bind(definition: Definition, thread_id: str) -> None:
 
 
 def last_run(definition: Definition, owner: Any, session_id: str) -> Run:
-    """The newest run of a session. Raises `NotFound`."""
+    """Return the newest run of a session. Raises `NotFound`, and `Conflict` for another agent's."""
     runs = Run.objects.filter(thread__owner=owner, thread__key=session_id, parent=None)
     run = runs.select_related("thread__agent", "agent_version").order_by("-number").first()
     if run is None:
@@ -105,7 +105,7 @@ def check_directory(place: Place, named: str) -> None:
 
 
 def pending(owner: Any, run_id: str) -> list[ApprovalRequest]:
-    """What of a run and its subagents waits, and may be seen by its owner."""
+    """Return the pending requests of a run and its subagents that its owner may see."""
     ids = [request.pk for request in Family(run_id).pending_requests()]
     return list(approvals_for(owner).filter(pk__in=ids).order_by("pk"))
 
@@ -115,9 +115,9 @@ def is_pending(approval_id: str) -> bool:
 
 
 def decide(owner: Any, run_id: str, displayed: Collection[str], value: Any) -> tuple[int, int]:
-    """Decide what waits, as the `value` that a program passes to `resume` says: see `answers_to`.
+    """Decide pending requests by the `value` that a program passes to `resume`: see `answers_to`.
 
-    Return the number of decisions and the number of requests that wait still.
+    Return the number of decisions and the number of requests that are still pending.
     """
     must_have_tools(Run.objects.select_related("thread", "agent_version").get(pk=run_id))
     answers = answers_to(pending(owner, run_id), displayed, value)
@@ -126,7 +126,7 @@ def decide(owner: Any, run_id: str, displayed: Collection[str], value: Any) -> t
 
 
 def reject(owner: Any, run_id: str, reason: str) -> None:
-    """Reject what waits, then cancel the run: the reason is kept with both."""
+    """Reject the pending requests, then cancel the run: the reason is stored with both."""
     for request in pending(owner, run_id):
         if "reject" in request.allowed_decisions:
             answer = DecisionRequest("reject", request.digest, reason=reason)
@@ -141,13 +141,15 @@ def cancel(owner: Any, run_id: str, reason: str) -> None:
 
 
 def go_on(run_id: str, executor: str) -> bool:
-    """Make the run this process's, so that it goes on here. False while a lost process's lease
-    still runs: try again. Raises `Conflict`."""
+    """Assign the run to this process, so that it continues here. Raises `Conflict`.
+
+    Return False while the lease of a lost process is still valid: try again.
+    """
     run = Run.objects.get(pk=run_id)
     if run.executor == executor and run.status != RunStatus.FAILED:
         return True
     if run.status == RunStatus.WAITING and run.wait_reason != WaitReason.CHILDREN:
-        return True  # more has to be decided first
+        return True  # other requests must be decided first
     try:
         resume_orphaned_family(run_id, executor=executor)
     except Conflict as error:
@@ -158,7 +160,7 @@ def go_on(run_id: str, executor: str) -> bool:
 
 
 def _is_orphan(run: Run) -> bool:
-    """Whether its process, of this machine, is gone."""
+    """Return whether its process, on this machine, has ended."""
     machine, _, rest = run.executor.partition(":")
     if machine != socket.gethostname()[:40]:
         return False
@@ -172,7 +174,7 @@ def _is_orphan(run: Run) -> bool:
 
 
 def outcome(run_id: str) -> tuple[str, str, str, str]:
-    """(status, answer, code, message) of a run."""
+    """Return (status, answer, code, message) of a run."""
     run = Run.objects.select_related("clock").get(pk=run_id)
     if run.status == RunStatus.COMPLETED and run.structured_output is not None:
         return run.status, dump(run.structured_output), "", ""
@@ -182,7 +184,7 @@ def outcome(run_id: str) -> tuple[str, str, str, str]:
 
 
 def require_sandbox() -> None:
-    """Raise `SetupError` where this machine cannot sandbox: nothing ever runs without."""
+    """Raise `SetupError` if this machine has no sandbox: commands never run without one."""
     report = check_host()
     if not report.usable:
         raise SetupError(

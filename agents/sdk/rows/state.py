@@ -1,4 +1,4 @@
-"""A session's state as JSON: what a program may keep and give back."""
+"""A session's state as JSON, which a program can store and restore."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEYS = frozenset({"session_id", "planning", "filesystem", "middleware"})
 
 
 def check_state(state: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy, if it is what `read_session` tells. Raises `SetupError`."""
+    """Return a copy of a state from `read_session`. Raises `SetupError` for other keys."""
     if unknown := sorted(set(state) - KEYS):
         raise SetupError(f"load_state: {unknown[0]!r} is no part of a state from get_state.")
     return dict(json.loads(json.dumps(dict(state))))
@@ -38,7 +38,7 @@ def thread_of(owner: Any, session_id: str) -> Thread | None:
 
 
 def read_session(definition: Definition, owner: Any, session_id: str) -> dict[str, Any]:
-    """`session_id`, `planning`, `middleware` and, of an agent without a sandbox, `filesystem`."""
+    """Return `session_id`, `planning`, `middleware`, and `filesystem` without a sandbox."""
     thread = thread_of(owner, session_id)
     if thread is None:
         return {"session_id": session_id}
@@ -58,7 +58,7 @@ def read_session(definition: Definition, owner: Any, session_id: str) -> dict[st
 def write_session(
     definition: Definition, owner: Any, session_id: str, state: Mapping[str, Any]
 ) -> bool:
-    """Give a session what `read_session` has told. False where there is no such session yet."""
+    """Restore a result of `read_session`. Return False if the session does not exist yet."""
     thread = thread_of(owner, session_id)
     if thread is None:
         return False
@@ -69,7 +69,7 @@ def write_session(
 
 
 def give(definition: Definition, thread: Thread, state: Mapping[str, Any]) -> None:
-    """Write a state into a thread that nobody drives."""
+    """Write a state into a thread without an active run."""
     if "planning" in state:
         drafts = [
             TodoDraft(item["content"], item["status"], item["active_form"], item["note"])

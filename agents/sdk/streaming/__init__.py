@@ -1,1 +1,1 @@
-"""Runs as a program sees them: events, modes and output files."""
+"""Runs for a program: events, modes and output files."""

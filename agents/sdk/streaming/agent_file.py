@@ -10,10 +10,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class AgentFile:
-    """`path` is the agent's name for the file, and `size` is in bytes.
+    """A file. `path` is the agent's name for it, and `size` is in bytes.
 
-    `host_path` is where the file is on this machine. None: there is no such copy, and `problem`
-    has the reason.
+    `host_path` is where the file is on this machine. None: there is no such copy, and `problem` has
+    the reason.
     """
 
     path: str

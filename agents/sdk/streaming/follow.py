@@ -1,4 +1,4 @@
-"""Following a run from a program's own event loop until it ends or waits for a person."""
+"""Follow a run from a program's own event loop until it ends or waits for a person."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _STOPS = (RunSuspended.type, *RUN_ENDS)
 async def follow(
     engine: Engine, run_id: str, seen: Mapping[str, int], *, waits: bool = True
 ) -> AsyncGenerator[LogEvent, None]:
-    """The events of a run and its subagents after those in `seen` (the last seq, by run).
+    """Yield the events of a run and its subagents after those in `seen` (the last seq, by run).
 
-    Ends after the run's last event, or when it goes on only if somebody decides something; without
-    `waits`, after what is stored now. Close it when you leave it early.
+    Ends after the run's last event, or when it needs an action outside of this process; without
+    `waits`, after the stored events. Close it when you leave it early.
     """
     known = dict(seen)
     if not waits or await engine.call(_is_stuck, run_id):
@@ -45,8 +45,8 @@ async def follow(
             if await engine.call(_is_stuck, run_id):
                 break
             if asked:
-                return  # somebody has answered already, and follows what comes of it
-    # Others of the family may have written since: what they ask belongs to this pause.
+                return  # the requests were decided already, and that caller follows the run
+    # Other runs of the family may have new events: their requests belong to this pause.
     for event in await engine.call(_rest, run_id, known):
         yield event
 

@@ -1,4 +1,4 @@
-"""The forms in which a run is told: one function for each `StreamMode`."""
+"""The forms of a stream, by `StreamMode`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PAUSES = frozenset({RunSuspended.type, *RUN_ENDS})
 
 
 class Teller:
-    """Tells one run in one mode. `tell` gives what a row of the log comes to, often nothing."""
+    """Converts one run's events to one mode. `tell` can yield any number of items for a row."""
 
     def __init__(self, engine: Engine, mode: StreamMode, place: Place, session_id: str) -> None:
         self._engine = engine
@@ -34,7 +34,7 @@ class Teller:
         self._parts = UiStream(place.run_id, Version5(), open_calls)
 
     async def tell(self, event: LogEvent, read: list[StreamEvent]) -> AsyncIterator[Any]:
-        """`read` is what the reader has made of `event`."""
+        """Yield the items for `event`; `read` are the reader's stream events for it."""
         if self._mode is StreamMode.DEBUG:
             yield event
         elif self._mode is StreamMode.UI_PARTS:
@@ -59,7 +59,7 @@ class Teller:
                     yield made
 
     def finish(self) -> list[Any]:
-        """Return what comes after the last row."""
+        """Return the items after the last row."""
         return self._parts.end() if self._mode is StreamMode.UI_PARTS else []
 
     async def _values(self, event: LogEvent) -> AsyncIterator[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Copies of the files in /sandbox/outputs, in a directory of the program.
 
 The agent is not trusted. Reading and writing never leave one directory each, links are not copied,
-names are made harmless, and all sizes are bounded.
+names are made harmless, and all sizes are limited.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 OUTPUTS = "/sandbox/outputs"
 MAX_FILES = 1_000
 MAX_BYTES = 1024**3
-"""Of all copies of one session."""
+"""Limit for all copies of one session."""
 _BLOCK = 1024**2
 _GIT_NAMES = frozenset({GIT, "head"})
 """Names that make a directory a git repository: `.git`, or `HEAD` in a bare one."""
@@ -44,7 +44,7 @@ Known = dict[str, tuple[str, AgentFile]]
 
 @dataclass(frozen=True, slots=True)
 class FilesPlace:
-    """Where a session's outputs are on this machine, without the database."""
+    """The location of a session's outputs on this machine, for use without the database."""
 
     thread_id: str
     source: Path
@@ -54,14 +54,14 @@ class FilesPlace:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """`new` are those of `files` that are new or have changed since they were last collected."""
+    """The files of a session. `new` are those that are new or changed since the last collection."""
 
     files: list[AgentFile]
     new: list[AgentFile]
 
 
 def place_of_outputs(thread_id: str) -> FilesPlace | None:
-    """Where the outputs of a session are; None for one without a sandbox, which has none."""
+    """Return the location of a session's outputs, or None without a sandbox."""
     thread = Thread.objects.get(pk=thread_id)
     if not has_workspace(thread):
         return None
@@ -71,7 +71,7 @@ def place_of_outputs(thread_id: str) -> FilesPlace | None:
 
 
 def files_in_rows(thread_id: str) -> list[AgentFile]:
-    """The files of a session without a sandbox: they are in the database."""
+    """Return the files of a session without a sandbox, which are in the database."""
     thread = Thread.objects.get(pk=thread_id)
     backend = readable_files(thread, in_workspace=False)
     problem = "It is in the database: get_state() has its content."
@@ -79,7 +79,7 @@ def files_in_rows(thread_id: str) -> list[AgentFile]:
 
 
 def collect(place: FilesPlace, destination: Path | None, known: Known) -> Collected:
-    """The files in /sandbox/outputs, copied below `destination`; None: where they are.
+    """Return the files in /sandbox/outputs, copied to `destination`, or with None not copied.
 
     Blocks. The directory of a session has the id of its thread as its name, so that no session
     replaces the files of another one. `known` is updated.
@@ -115,7 +115,8 @@ class _Copies:
         self._below = ""
         guard = None
         for parent in (destination, *destination.parents):
-            # The agent can replace what is in its own directory by links: start above all of it.
+            # The agent can replace parts of its own directory by links: start with the whole
+            # directory.
             if own is not None and parent.resolve().is_relative_to(own):
                 self._root, inside = own, parent.resolve().relative_to(own)
                 self._below = str(inside / destination.relative_to(parent))
@@ -129,7 +130,7 @@ class _Copies:
         for part in relative.split("/"):
             if why := _why_left_out(part):
                 raise FileError(f"the name {part!r} is protected: {why}.", path)
-        # `shown` again: on the host the escapes are letters of the name, and nothing unseen is.
+        # `shown` again: on the host its escapes are part of the name, without invisible characters.
         target = f"/{shown(self._directory)}/{shown(relative)}"
         if self._guard is None:
             self._root.mkdir(parents=True, exist_ok=True)
@@ -162,14 +163,14 @@ def _file(
 
 
 def _why_left_out(name: str) -> str | None:
-    """Why a program of the user's could run or obey a file of this name; None for other names."""
+    """Return why programs could execute or obey a file of this name; None for other names."""
     if fold(name) in _GIT_NAMES:
         return "git would take the directory for a repository and obey its settings"
     return why_protected(name)
 
 
 def _walk(backend: FileBackend) -> Iterator[Entry]:
-    """The regular files, no links, at most `MAX_FILES`."""
+    """Yield the regular files, without links, at most `MAX_FILES`."""
     count = 0
     walk_limit = WalkLimit(FileLimits())
     for entry in backend.walk("/", walk_limit):
@@ -185,7 +186,7 @@ def _walk(backend: FileBackend) -> Iterator[Entry]:
 
 
 def _blocks(stream: BufferedIOBase, size: int, path: str) -> Iterator[bytes]:
-    """The content. It must not grow while it is read: the size was checked."""
+    """Yield the content. It must not grow while it is read, since the size was checked."""
     while block := stream.read(min(_BLOCK, size + 1)):
         size -= len(block)
         if size < 0:

@@ -1,4 +1,4 @@
-"""What a program sees of a run: events, and what is made of them in each mode."""
+"""Stream events of a run, and the modes of streams."""
 
 from __future__ import annotations
 
@@ -36,33 +36,32 @@ LogEvent = dict[str, Any]
 
 
 class StreamMode(StrEnum):
-    """In which form `run_stream` tells what happens."""
+    """The form of the items that `run_stream` yields."""
 
     EVENTS = "events"
-    """`StreamEvent`s: text as it comes, calls and their results, questions, the end."""
+    """`StreamEvent`s: text as it arrives, calls and their results, requests, the end."""
     VALUES = "values"
     """After each step the whole state: `messages`, `todos`, `status`, `response`, `interrupts`."""
     UPDATES = "updates"
-    """What each step changed, by who did it: `{"agent": …}`, `{"tools": …}`, …"""
+    """Changes of each step, by their source: `{"agent": …}`, `{"tools": …}`, …"""
     MESSAGES = "messages"
-    """`(text, metadata)` pairs of the model's words."""
+    """`(text, metadata)` pairs of the model's text."""
     UI_PARTS = "ui_parts"
     """The parts of the Vercel AI SDK's UI message stream, version 5."""
     DEBUG = "debug"
-    """The rows of the event log as they are, those of subagents among them."""
+    """The rows of the event log, with those of subagents."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """One thing that happened.
+    """One event of a stream.
 
     `type` is start, token, reasoning, step, reset, tool_call, tool_progress, tool_result,
     interrupt, decision, todos, artifact, subagent_start, subagent_end, runs_outside, end, error or
-    cancelled.
-    `content` is its text. `node_id` is "agent", or the name of the subagent. `metadata` holds, by
-    type, tool_name, tool_call_id, input, is_error; approval_id, session_id, kind,
-    allowed_decisions, digest; changes, count, incomplete (docs/own-directory.md); usage,
-    cost, structured_output; code.
+    cancelled. `content` is its text. `node_id` is "agent", or the name of the subagent. `metadata`
+    has, by type, tool_name, tool_call_id, input, is_error; approval_id, session_id, kind,
+    allowed_decisions, digest; changes, count, incomplete (docs/own-directory.md); usage, cost,
+    structured_output; code.
     """
 
     type: str
@@ -80,15 +79,15 @@ class StreamEvent:
 
 
 class EventReader:
-    """Makes stream events of one run's log and of its subagents', in their order.
+    """Makes stream events of the log of a run and of its subagents, in their order.
 
-    Of subagents only their beginning, their end and what they ask is told.
+    For subagents there are only their start, their end and their requests.
     """
 
     def __init__(
         self, run_id: str, session_id: str, tools: Mapping[tuple[str, str], str] | None = None
     ) -> None:
-        """`tools` are the names of calls that were told of before, by run and call."""
+        """Create a reader. `tools` are the names of earlier open calls, by run and call."""
         self._run_id = run_id
         self._session_id = session_id
         self._tools = dict(tools or {})
@@ -110,7 +109,7 @@ class EventReader:
         elif kind == ApprovalRequested.type:
             yield self._interrupt(run_id, data)
         elif kind in _CALLS:
-            if kind == ToolRejected.type:  # such a call has no other event
+            if kind == ToolRejected.type:  # a rejected call has no other event
                 yield self._call(ToolCalled.type, run_id, data)
             yield self._call(kind, run_id, data)
         elif kind in (SubagentStarted.type, SubagentFinished.type):
@@ -121,7 +120,7 @@ class EventReader:
     def _text(self, kind: str, data: dict[str, Any]) -> Iterator[StreamEvent]:
         part = data["part_id"]
         if kind == TextCompleted.type and part in self._told_parts:
-            return  # it has come in pieces
+            return  # the pieces contained it
         self._told_parts.add(part)
         if data.get("text"):
             yield StreamEvent("token", data["text"], {"part_id": part})

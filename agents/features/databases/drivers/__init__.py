@@ -1,1 +1,1 @@
-"""Drivers: which databases may be reached, and statements with their limits. No rows of Vel."""
+"""Drivers: allowed databases, and statements with their limits. They do not use Vel's models."""

@@ -1,7 +1,7 @@
-"""Which databases may be connected to: what a URL may say, and what it must never reach.
+"""Addresses of databases: the allowed parts of a URL, and the databases that it must not reach.
 
-Looked at when a connection is defined and again when it is used, since what lies at a path can
-have changed. Only the path of files is looked at on this host; nothing is connected to.
+An address is checked when a connection is defined and again when it is used, since the file at a
+path can change. Only files are accessed; no connection is made.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from agents.kernel.lazy_modules import lazy_modules
 from agents.settings import DataSettings
 
 with lazy_modules:
-    # 0.2 s, which commands without such a database should not wait for.
+    # Takes 0.2 s, which commands without such a database should not pay.
     from sqlalchemy import exc
     from sqlalchemy.engine import url as engine_url
 
@@ -35,7 +35,7 @@ POSTGRESQL = "postgresql+psycopg"
 DUCKDB = "duckdb"
 MYSQL, MARIADB = "mysql+pymysql", "mariadb+pymysql"
 _FILES = (SQLITE, DUCKDB)
-"""Those whose URL is the path of a file on this host."""
+"""Dialects with the path of a file on this host as their URL."""
 _DRIVERS = {
     "sqlite": SQLITE,
     "sqlite+pysqlite": SQLITE,
@@ -48,7 +48,7 @@ _DRIVERS = {
     "mariadb+pymysql": MARIADB,
 }
 _MYSQL_PARAMETERS = {
-    # None that goes on without TLS where the server has none.
+    # Only modes that never fall back to a connection without TLS.
     "sslmode": re.compile("disable|require|verify-ca|verify-full"),
     "connect_timeout": re.compile("[1-9]|[1-5][0-9]|60"),
 }
@@ -57,8 +57,11 @@ _PARAMETERS = {
     "connect_timeout": _MYSQL_PARAMETERS["connect_timeout"],
     "application_name": re.compile(r"[A-Za-z0-9 _.:-]{1,63}"),
 }
-"""All that may stand behind the question mark. Others could undo the read-only session
-(`options`), name another server (`host`, `service`) or read files of this host (`passfile`)."""
+"""The allowed parameters of a URL.
+
+Others could disable the read-only session (`options`), change the server (`host`, `service`) or
+read files of this host (`passfile`).
+"""
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,252})|[0-9A-Fa-f:.]{2,45}")
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f/\\=?#'\"]{1,63}")
 _USER = re.compile(r"[^\x00-\x1f\x7f]{1,63}")
@@ -67,12 +70,15 @@ _MYSQL_PORT = 3306
 
 
 class AddressRefused(Exception):
-    """Vel does not connect to it. The message says why, and holds no part of the URL's secrets."""
+    """Vel does not connect to the address.
+
+    The message has the reason, but no secrets of the URL.
+    """
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a connection leads, without its password. `port` is 0 for a file."""
+    """The address of a connection, without its password. `port` is 0 for a file."""
 
     dialect: str
     host: str
@@ -90,7 +96,7 @@ class Address:
 
 @sensitive_variables()
 def address_of(url: str) -> Address:
-    """Where a stored URL leads. Raises `AddressRefused` if it cannot be read."""
+    """Return the address of a stored URL. Raises `AddressRefused` if it cannot be read."""
     parts = _parsed(url)
     default = _MYSQL_PORT if parts.drivername in (MYSQL, MARIADB) else _DEFAULT_PORT
     port = 0 if parts.drivername in _FILES else parts.port or default
@@ -100,10 +106,10 @@ def address_of(url: str) -> Address:
 
 @sensitive_variables()
 def checked_url(url: str, *, resolve: bool = False) -> str:
-    """The URL as it is stored: driver named, path without links. Raises `AddressRefused`.
+    """Return the URL for storage: with its driver, and a path without links.
 
-    With `resolve` the host's addresses are looked up too (which can take seconds) to find Vel's own
-    PostgreSQL server under another name.
+    With `resolve`, the host is also looked up (which can take seconds) to detect other names of
+    Vel's own PostgreSQL server. Raises `AddressRefused`.
     """
     parts = _parsed(url)
     if parts.drivername in _FILES:
@@ -113,7 +119,7 @@ def checked_url(url: str, *, resolve: bool = False) -> str:
         raise AddressRefused(MYSQL_DRIVER_MISSING)
     _check_parameters(parts.query, _MYSQL_PARAMETERS if is_mysql else _PARAMETERS)
     _check_server(parts)
-    if not is_mysql:  # Vel's own database is never one
+    if not is_mysql:  # Vel's own database is never MySQL
         _refuse_own_server(parts, resolve=resolve)
     return parts.render_as_string(hide_password=False)
 
@@ -125,7 +131,7 @@ def _parsed(url: str) -> engine_url.URL:
     try:
         parts = engine_url.make_url(url)
     except (exc.ArgumentError, ValueError):
-        # Their messages can hold the password, as when it has an unquoted @ or : in it.
+        # Their messages can contain the password, for example if it has an unquoted @ or : in it.
         raise AddressRefused(
             "It is no URL of a database: write postgresql://user:password@host:port/name or "
             "sqlite:////absolute/path (a character such as @ in a password is %40)."
@@ -181,7 +187,7 @@ def _checked_file(parts: engine_url.URL) -> str:
     try:
         place = Path(parts.database).resolve(strict=True)
         found = place.stat()
-    except (OSError, RuntimeError):  # RuntimeError: a circle of links
+    except (OSError, RuntimeError):  # RuntimeError: a loop of links
         raise AddressRefused(
             "There is no such file on this host, or this account may not look at it."
         ) from None
@@ -193,14 +199,14 @@ def _checked_file(parts: engine_url.URL) -> str:
 
 
 def _is_own_file(place: Path) -> bool:
-    """Whether it is a file of Vel's own database, under whatever name."""
+    """Return whether the path is a file of Vel's own database, also under another name."""
     for own in _own("sqlite3"):
         for name in (own["NAME"], *(f"{own['NAME']}{end}" for end in ("-wal", "-shm", "-journal"))):
             try:
                 if os.path.samefile(place, name):
                     return True
             except OSError:
-                continue  # it is not there
+                continue  # it does not exist
     return False
 
 
@@ -210,13 +216,13 @@ def _refuse_own_server(parts: engine_url.URL, *, resolve: bool) -> None:
         if str(own["NAME"]) != parts.database or int(own["PORT"] or _DEFAULT_PORT) != port:
             continue
         there = str(own["HOST"] or "localhost").lower().rstrip(".")
-        there = "localhost" if there.startswith("/") else there  # a socket of this host
+        there = "localhost" if there.startswith("/") else there  # a socket on this host
         if _same_host(host, there, resolve=resolve):
             raise AddressRefused("This is Vel's own database.")
 
 
 def _same_host(one: str, other: str, *, resolve: bool) -> bool:
-    """Names that only a look-up tells apart are the same only with `resolve`."""
+    """Return whether two names mean the same host. Only `resolve` looks them up."""
     if one == other or (is_local(one) and is_local(other)):
         return True
     return resolve and bool(_addresses(one) & _addresses(other))

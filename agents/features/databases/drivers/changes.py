@@ -1,6 +1,6 @@
-"""What a statement that writes changes: the rows of each table before and after, and their digest.
+"""The changes of a statement that writes: each table's rows before and after, and their digest.
 
-Rows are kept whole, within the target's limits, so that what is compared is all that changes.
+Rows are complete, within the target's limits, so that comparisons cover all changes.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ SET_LATER = "⟨set when it runs⟩"
 
 Row = tuple[Cell, ...]
 Unstable = frozenset[tuple[str, str]]
-"""(table, column) whose new values are other ones each time, as those of now() and random()."""
+"""(table, column) whose new values differ each time, such as those of now() and random()."""
 
 
 @dataclass
 class TableChanges:
-    """One table. `before` are rows that go or change, `after` those that come or have changed.
+    """Changes of one table. `before` are removed or changed rows, `after` new or changed rows.
 
-    `note` says why there are no rows where there are none.
+    `note` has the reason if there are no rows.
     """
 
     table: str
@@ -48,9 +48,9 @@ class TableChanges:
 
 @dataclass
 class Changes:
-    """All that one statement did, cascades and triggers included.
+    """All changes of one statement, including those by cascades and triggers.
 
-    `returned` is what RETURNING gave.
+    `returned` has the rows of RETURNING.
     """
 
     tables: Sequence[TableChanges]
@@ -58,17 +58,17 @@ class Changes:
 
     @property
     def row_count(self) -> int:
-        """Rows that came, went or changed, over all tables."""
+        """Return the number of inserted, updated and deleted rows of all tables."""
         return sum(sum(table.counts) for table in self.tables)
 
     def check(self, target: DatabaseTarget) -> None:
-        """QueryFailed where more changes than the connection allows at once."""
+        """Raise QueryFailed for more changes than the connection allows in one statement."""
         if self.row_count > target.max_rows:
             raise too_many(target)
 
 
 class ChangeLimit:
-    """Rows and bytes of a target that what is kept in memory may take."""
+    """The target's limits of rows and bytes for changes in memory."""
 
     def __init__(self, target: DatabaseTarget) -> None:
         self._target = target
@@ -76,7 +76,7 @@ class ChangeLimit:
         self._bytes = target.max_bytes
 
     def spend(self, row: Row) -> Row:
-        """The same row. QueryFailed when it is one too many."""
+        """Count a row and return it. Raises QueryFailed if it exceeds the limits."""
         self._rows -= 1
         self._bytes -= size_of(row)
         if self._rows < 0:
@@ -99,9 +99,9 @@ def too_many(target: DatabaseTarget) -> QueryFailed:
 
 
 def unstable_columns(one: Changes, other: Changes) -> Unstable:
-    """The columns in which two trials of one statement differ, in the rows that they make.
+    """Return the columns whose new values differ between two trials of one statement.
 
-    QueryFailed when anything else differs: nobody can be shown what such a statement does.
+    Raises QueryFailed if the trials differ in any other way, since no preview would be correct.
     """
     if digest_of(one, None) != digest_of(other, None):
         raise QueryFailed(
@@ -122,9 +122,10 @@ def _column(rows: Sequence[Row], at: int) -> list[str]:
 
 
 def digest_of(changes: Changes, unstable: Unstable | None) -> str:
-    """The same for the same changes, in whatever order the rows come.
+    """Return a digest of changes that does not depend on the order of rows.
 
-    Of the rows that are made the `unstable` columns do not count; with None no column does.
+    It ignores the values of `unstable` columns in new rows, and with None the values of all
+    columns.
     """
     told: list[Any] = []
     for table in changes.tables:
@@ -140,7 +141,7 @@ def digest_of(changes: Changes, unstable: Unstable | None) -> str:
 
 
 def summary(changes: Changes, unstable: Unstable) -> dict[str, Any]:
-    """What a person is shown, as JSON: counts of all tables, and some rows of each."""
+    """Return a preview for a person, as JSON: counts of all tables, and some rows of each."""
     return {
         "rows_changed": changes.row_count,
         "tables": [_table(table, unstable) for table in changes.tables[:SAMPLE_TABLES]],
@@ -150,12 +151,12 @@ def summary(changes: Changes, unstable: Unstable) -> dict[str, Any]:
 
 
 def unstable_of(preview: Mapping[str, Any]) -> Unstable:
-    """Those that a summary names."""
+    """Return the unstable columns of a summary."""
     return frozenset((str(table), str(column)) for table, column in preview["unstable"])
 
 
 def _table(table: TableChanges, unstable: Unstable) -> dict[str, Any]:
-    """A value that will be another one is said to be so: showing it would promise it."""
+    """Return a table's preview. Unstable values are marked, since the real ones will differ."""
     new = [(table.table, name) in unstable for name in table.columns]
     return {
         "table": table.table,
@@ -176,9 +177,9 @@ def _table(table: TableChanges, unstable: Unstable) -> dict[str, Any]:
 
 
 def _cells(row: Row) -> list[str]:
-    """Long ones cut; a NULL is told from the text 'NULL'."""
+    """Return the cells of a row. Long ones are cut; NULL differs from the text 'NULL'."""
     return [
-        # Quotes within are doubled, so that no value can pass for two.
+        # Quotes inside are doubled, so that each value is unambiguous.
         shown(value).replace("'", "''").join("''") if isinstance(value, str) else shown(value)
         for value in row[:SAMPLE_COLUMNS]
     ]

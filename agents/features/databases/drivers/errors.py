@@ -1,4 +1,4 @@
-"""Why a statement has no result, in words that may be shown to the agent."""
+"""Errors of statements, with messages that may be shown to the agent."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ MYSQL_DRIVER_MISSING = "MySQL's driver is not installed: pip install 'vel[mysql]
 
 
 class QueryFailed(Exception):
-    """The message never holds a URL's secrets. `code` is a short name for events and programs."""
+    """A statement without a result. The message has no secrets of the URL.
+
+    `code` is a short name for events and programs.
+    """
 
     def __init__(self, message: str, code: str = "database") -> None:
         super().__init__(message)
@@ -14,7 +17,7 @@ class QueryFailed(Exception):
 
 
 class OutcomeUnknown(QueryFailed):
-    """A statement that writes was to be kept, and nobody can say whether it was."""
+    """A statement that writes was to be committed, and it is unknown whether it was."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, "outcome_unknown")

@@ -1,4 +1,4 @@
-"""The door of this package for statements that read."""
+"""The entry point of this package for statements that read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def execute_sql(
     own: OwnDatabase,
     cancel: Cancellation,
 ) -> QueryResult:
-    """Run one statement that reads. Blocks; QueryFailed says why there is no result.
+    """Run one statement that reads. Blocks. Raises QueryFailed if there is no result.
 
     `params` are values for `:name` in the statement. Lists are arrays for PostgreSQL, lists for
     DuckDB, and JSON text for SQLite and MySQL, where `json_each(:name)` and `JSON_TABLE` read them.
@@ -33,13 +33,13 @@ def execute_sql(
 
 
 def refuse_nul(query: str) -> None:
-    """Drivers would cut the statement there."""
+    """Refuse a NUL character, at which drivers would cut the statement."""
     if "\0" in query:
         raise QueryFailed("A statement has no NUL characters.", "invalid")
 
 
 def with_json_text(params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Values for databases without lists and objects, which are JSON text there."""
+    """Return values with lists and objects as JSON text, for databases without these types."""
     return {
         name: json.dumps(value) if isinstance(value, dict | list) else value
         for name, value in (params or {}).items()

@@ -1,6 +1,6 @@
 """Patterns for columns that agents may not read: `column`, `table.column`, `schema.table.column`.
 
-`*` stands for anything within one part. Names are compared without regard to case.
+`*` matches any characters within one part. Names are compared without regard to case.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from agents.features.databases.drivers.target import DatabaseTarget
 
 
 def is_hidden(target: DatabaseTarget, schema: str, table: str, column: str) -> bool:
-    """Whether one of the target's patterns fits this column."""
+    """Return whether one of the target's patterns matches this column."""
     full = (schema.casefold(), table.casefold(), column.casefold())
     for pattern in target.hidden_columns:
         parts = tuple(_literal(part) for part in pattern.strip().casefold().split("."))
@@ -22,5 +22,5 @@ def is_hidden(target: DatabaseTarget, schema: str, table: str, column: str) -> b
 
 
 def _literal(part: str) -> str:
-    """Only `*` is special: `fnmatch` also knows `?` and `[`."""
+    """Escape a part of a pattern except `*`: `fnmatch` also interprets `?` and `[`."""
     return part.replace("[", "[[]").replace("?", "[?]")

@@ -1,4 +1,4 @@
-"""Tables, columns and keys of a database, as far as the role and the target allow."""
+"""Tables, columns and keys of a database that the role and the target allow."""
 
 from __future__ import annotations
 
@@ -10,19 +10,25 @@ from sandbox.cancellation import Cancellation
 
 
 def list_tables(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> QueryResult:
-    """table_schema, table_name, table_type: BASE TABLE or VIEW. Blocks; Raises QueryFailed."""
+    """Return table_schema, table_name, table_type (BASE TABLE or VIEW). Blocks.
+
+    Raises QueryFailed.
+    """
     return _ask(target, "list_tables", "", own, cancel)
 
 
 def get_schema(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> QueryResult:
-    """A row for each column: table_schema, table_name, column_name, data_type, is_nullable, key."""
+    """Return table_schema, table_name, column_name, data_type, is_nullable, key of each column."""
     return _ask(target, "get_schema", "", own, cancel)
 
 
 def describe_table(
     target: DatabaseTarget, table: str, own: OwnDatabase, cancel: Cancellation
 ) -> QueryResult:
-    """column_name, data_type, is_nullable, column_default, key. `table` may be `schema.table`."""
+    """Return column_name, data_type, is_nullable, column_default, key of each column.
+
+    `table` may be `schema.table`.
+    """
     return _ask(target, "describe_table", table, own, cancel)
 
 

@@ -1,4 +1,4 @@
-"""Which names and addresses mean this machine. Nothing is looked up."""
+"""Names and addresses of this machine, without look-ups."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ _LOCAL = "this machine"
 
 
 def is_local(host: str) -> bool:
-    """Whether it means this machine without being looked up."""
+    """Return whether a name or address means this machine, without a look-up."""
     return host == "localhost" or _LOCAL in canonical(host)
 
 
 def canonical(address: str) -> set[str]:
-    """The address in one form, the same for all that lead to this machine; empty for a name."""
+    """Return addresses in one form, the same for all of this machine; empty for a name."""
     try:
         found = ip_address(address)
     except ValueError:

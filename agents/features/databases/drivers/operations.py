@@ -17,7 +17,7 @@ from agents.features.databases.drivers.url import dialect_of
 from agents.kernel.lazy_modules import lazy_modules
 
 with lazy_modules:
-    # A driver costs 30 to 200 ms, and a process serves one kind of database.
+    # Importing a driver takes 30 to 200 ms, and a process serves one kind of database.
     from agents.features.databases.drivers import reflection
     from agents.features.databases.drivers.duckdb import inspect as inspect_duckdb
     from agents.features.databases.drivers.duckdb import read as read_duckdb
@@ -32,10 +32,10 @@ with lazy_modules:
 
 _DRIVERS = "agents.features.databases.drivers"
 _LOADED = {"sqlite": "sqlite.write", "mysql": "mysql.read", "postgresql": "postgresql.write"}
-"""What `load` imports for each dialect; DuckDB's driver may be missing."""
+"""The module that `load` imports for each dialect; DuckDB's driver may be missing."""
 
 LIBRARIES = ("sqlite", "duckdb")
-"""Databases that run within the helper, which is killed to end a statement."""
+"""Dialects whose database runs in the helper, which is killed to end a statement."""
 
 Params = Mapping[str, Any] | None
 

@@ -1,4 +1,4 @@
-"""Which database is Vel's own: agents never query it."""
+"""The identity of Vel's own database, which agents must never query."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _OF_DATABASE = "SELECT oid::bigint FROM pg_catalog.pg_database WHERE datname = c
 
 @dataclass(frozen=True, slots=True)
 class OwnDatabase:
-    """`path` of a SQLite file, or `server` and `database`, PostgreSQL's own names for itself."""
+    """The `path` of a SQLite file, or PostgreSQL's own ids of the `server` and the `database`."""
 
     path: str = ""
     server: str = ""
     database: int = 0
 
     def is_file(self, path: str) -> bool:
-        """Whether `path` is this database's file, or one that belongs to it, by any name."""
+        """Return whether `path` is a file of this database, also under another name."""
         if not self.path:
             return False
         for suffix in ("", "-wal", "-shm", "-journal"):
@@ -37,7 +37,7 @@ class OwnDatabase:
 
 
 def own_database() -> OwnDatabase:
-    """Asks Vel's database who it is. Within `ToolContext.in_database` only."""
+    """Query the identity of Vel's database. Only within `ToolContext.in_database`."""
     connection = db.connection
     if connection.vendor != "postgresql":
         return OwnDatabase(path=str(connection.settings_dict["NAME"]))

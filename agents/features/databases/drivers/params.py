@@ -1,4 +1,4 @@
-"""Named parameters: `:name` in the statement, as SQLite has them, for every database."""
+"""Named parameters for every database: `:name` in the statement, as in SQLite."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-# What a colon may stand in without being a parameter comes first. Only convenience hangs on this:
-# values always travel apart from the statement.
+# Alternatives in which a colon is no parameter come first. An error here is no security problem:
+# values are never part of the statement.
 _PARTS = re.compile(
     r"""
     '(?:[^']|'')*' | "(?:[^"]|"")*"
@@ -20,7 +20,7 @@ _PARTS = re.compile(
 
 
 def numbered(query: str, params: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    """The statement with `$1`, `$2` … for the names in `params`, and their values in order."""
+    """Return the statement with `$1`, `$2` … for the names in `params`, and the ordered values."""
     places: dict[str, int] = {}
 
     def place(found: re.Match[str]) -> str:
@@ -44,7 +44,7 @@ _MYSQL_PARTS = re.compile(
 
 
 def marked(query: str, params: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    """The statement with `?` for each use of a name in `params`, and a value for each of them."""
+    """Return the statement with `?` for each use of a name in `params`, and the values in order."""
     values: list[Any] = []
 
     def place(found: re.Match[str]) -> str:

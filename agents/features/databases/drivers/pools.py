@@ -1,4 +1,4 @@
-"""Pools of connections and processes: few for each target, reused when clean, closed when idle."""
+"""Pools of connections and processes: a few for each target, reused if clean, closed if idle."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from agents.features.databases.drivers.errors import QueryFailed
 from sandbox.cancellation import Cancellation
 
 MAX_CONNECTIONS = 4
-"""Of one target, in one process."""
+"""Limit for one target in one process."""
 IDLE_SECONDS = 60.0
 _LOOK_EVERY = 5.0
 
 
 class Session(Protocol):
-    """What a pool needs to know of a connection."""
+    """The interface of a connection for a pool."""
 
     @property
     def closed(self) -> bool: ...
@@ -32,7 +32,7 @@ S = TypeVar("S", bound=Session)
 
 
 class Pool(Generic[S]):
-    """At most `size` connections; one that is not handed back clean is closed."""
+    """A pool of at most `size` connections. A connection that is not clean is closed."""
 
     def __init__(
         self, connect: Callable[[], S], reset: Callable[[S], None],
@@ -48,7 +48,7 @@ class Pool(Generic[S]):
 
     @contextmanager
     def connection(self, wait_seconds: float, cancel: Cancellation) -> Iterator[S]:
-        """A clean connection. QueryFailed when none is free in time."""
+        """Yield a clean connection. Raises QueryFailed if none is free in time."""
         connection = self._take(wait_seconds, cancel)
         clean = False
         try:
@@ -59,7 +59,8 @@ class Pool(Generic[S]):
                 self._reset(connection)
                 clean = True
         finally:
-            # Where anything went wrong a late cancellation could still arrive: never reused.
+            # After an error, a late cancellation could still arrive, so the connection is not
+            # reused.
             with self._free:
                 self._taken -= 1
                 kept = clean and connection is not None and not self._retired
@@ -97,7 +98,7 @@ class Pool(Generic[S]):
             forget()
 
     def close_idle(self, older_than: float) -> bool:
-        """Close what has been idle for so many seconds; True when nothing is left at all."""
+        """Close connections idle for this many seconds. Return True if the pool is empty then."""
         before = time.monotonic() - older_than
         with self._free:
             old = [connection for since, connection in self._idle if since <= before]
@@ -109,7 +110,7 @@ class Pool(Generic[S]):
 
 
 def _has_something_to_say(connection: Session) -> bool:
-    """Whether the server sent an idle session anything: mostly that it has ended it."""
+    """Return whether an idle session has unread data: usually the server has closed it."""
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     return bool(poll.poll(0))
@@ -121,7 +122,7 @@ _closer: threading.Thread | None = None
 
 
 def pool_for(key: tuple[str, ...], make: Callable[[], Pool[S]]) -> Pool[S]:
-    """The pool of a target, made at first use. The key holds its URL, so the kind is the same."""
+    """Return the pool of a target, created at first use. The key contains the URL."""
     global _closer
     with _lock:
         pool = _pools.get(key)
@@ -134,7 +135,7 @@ def pool_for(key: tuple[str, ...], make: Callable[[], Pool[S]]) -> Pool[S]:
 
 
 def close_idle(older_than: float = IDLE_SECONDS) -> None:
-    """Close what is idle, and forget pools that hold nothing."""
+    """Close idle connections and remove empty pools."""
     with _lock:
         for key, pool in list(_pools.items()):
             if pool.close_idle(older_than):
@@ -142,7 +143,7 @@ def close_idle(older_than: float = IDLE_SECONDS) -> None:
 
 
 def _close_idle_pools() -> None:
-    """The thread ends when there is nothing left to close; the next statement starts another."""
+    """Close idle connections until all pools are empty. The next statement starts a new thread."""
     global _closer
     while True:
         time.sleep(_LOOK_EVERY)
@@ -154,7 +155,7 @@ def _close_idle_pools() -> None:
 
 
 def _forget_after_fork() -> None:
-    """Connections and threads are the parent's: a child must not touch them."""
+    """Drop the pools in a child process: connections and threads belong to the parent."""
     global _closer, _lock
     _lock = threading.Lock()
     _kept_open.extend(_pools.values())
@@ -163,6 +164,6 @@ def _forget_after_fork() -> None:
 
 
 _kept_open: list[Pool[Any]] = []
-"""Never used: only so that a child does not end the parent's connections by collecting them."""
+"""Not used. References keep a child's garbage collector from closing the parent's connections."""
 
 os.register_at_fork(after_in_child=_forget_after_fork)

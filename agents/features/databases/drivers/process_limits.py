@@ -20,7 +20,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with(worker: int) -> None:
-    """Have the kernel kill this process when its worker ends, however that ends, and only then.
+    """Make the kernel kill this process when its worker ends, for any reason, but not before.
 
     Signals for the worker's process group are ignored: a worker that drains needs its helpers.
     """
@@ -43,7 +43,7 @@ def bound_resources() -> None:
 
 
 def bound_files(size: int) -> None:
-    """Bound the length of every file that is written from now on."""
+    """Limit the length of every file that is written from now on."""
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     resource.setrlimit(resource.RLIMIT_FSIZE, (_lower(size, hard), hard))
 
@@ -59,7 +59,7 @@ def _lower(value: int, hard: int) -> int:
 
 
 def end_after(seconds: float) -> None:
-    """Have the kernel end this process after so many seconds; 0 cancels that.
+    """Make the kernel end this process after this many seconds; 0 cancels the timer.
 
     It works while a library function runs, and while the worker is frozen.
     """

@@ -1,4 +1,4 @@
-"""What a SQLite or PostgreSQL database holds, as SQLAlchemy reads it. Runs in a helper process."""
+"""The schema of a SQLite or PostgreSQL database, read by SQLAlchemy in a helper process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agents.features.databases.drivers.url import dialect_of
 from agents.kernel.lazy_modules import lazy_modules
 
 with lazy_modules:
-    # psycopg costs 50 ms, for nothing on SQLite.
+    # psycopg takes 50 ms, which SQLite does not need.
     from agents.features.databases.drivers.postgresql import errors, read
 
 
@@ -42,7 +42,7 @@ WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'm', 'f', 
 
 
 class _Schema:
-    """An inspector, and which columns may be seen: None for all of them."""
+    """An inspector and the visible columns: None for all of them."""
 
     def __init__(
         self, target: DatabaseTarget, inspector: Inspector, schemas: list[str],
@@ -87,7 +87,7 @@ def _schema(
 
 @contextmanager
 def _inspector(url: str, connection: Any) -> Iterator[Inspector]:
-    """SQLAlchemy's inspector on a connection that stays ours to close."""
+    """Yield SQLAlchemy's inspector on a connection that the caller closes."""
     engine = create_engine(
         url, creator=lambda: connection, poolclass=StaticPool, pool_reset_on_return=None
     )
@@ -108,14 +108,14 @@ def _told(target: DatabaseTarget, work: Callable[[], QueryResult]) -> QueryResul
                 raise problem.orig from None
             raise
         except SQLAlchemyError as problem:
-            # Such as a view whose table is gone, or a type that is no more.
+            # For example a view on a removed table, or a removed type.
             raise QueryFailed(f"The schema cannot be read: {problem}") from None
 
 
 def list_tables(
     target: DatabaseTarget, _table: str, own: OwnDatabase, cancel: Cancellation | None
 ) -> QueryResult:
-    """As `agents.features.databases.drivers.inspect.list_tables`."""
+    """Return tables as `agents.features.databases.drivers.inspect.list_tables`."""
 
     def work() -> QueryResult:
         with _schema(target, own, cancel) as known:
@@ -139,7 +139,7 @@ def list_tables(
 def get_schema(
     target: DatabaseTarget, _table: str, own: OwnDatabase, cancel: Cancellation | None
 ) -> QueryResult:
-    """As `agents.features.databases.drivers.inspect.get_schema`."""
+    """Return columns as `agents.features.databases.drivers.inspect.get_schema`."""
 
     def work() -> QueryResult:
         with _schema(target, own, cancel) as known:
@@ -153,7 +153,7 @@ def get_schema(
 def describe_table(
     target: DatabaseTarget, table: str, own: OwnDatabase, cancel: Cancellation | None
 ) -> QueryResult:
-    """As `agents.features.databases.drivers.inspect.describe_table`."""
+    """Return columns as `agents.features.databases.drivers.inspect.describe_table`."""
 
     def work() -> QueryResult:
         with _schema(target, own, cancel) as known:
@@ -194,7 +194,7 @@ def _columns(known: _Schema, schema: str, only: str | None) -> list[tuple[Any, .
 
 
 def _type_name(known: _Schema, kind: TypeEngine[Any]) -> str:
-    """As the database writes it; empty where SQLite was told none."""
+    """Return the type in the database's spelling; empty for a SQLite column without a type."""
     return "" if isinstance(kind, NullType) else kind.compile(dialect=known.inspector.dialect)
 
 

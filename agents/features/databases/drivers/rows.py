@@ -1,4 +1,4 @@
-"""Keeping rows until a limit of the target is reached."""
+"""Keep rows up to a limit of the target."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class RowsWithin:
         self._note = ""
 
     def add(self, row: tuple[Cell, ...]) -> bool:
-        """Keep a row; False when it was one too many, and no more are wanted.
+        """Keep a row. Return False if it exceeds a limit, so that reading can stop.
 
-        Raises `QueryFailed` if already the first row is too long: a result without rows would say
-        that there are none.
+        Raises `QueryFailed` if the first row is already too long, since a result without rows would
+        be wrong.
         """
         if len(self._rows) >= self._target.max_rows:
             self._note = f"Only the first {self._target.max_rows:,} rows were read."

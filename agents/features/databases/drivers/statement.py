@@ -1,7 +1,7 @@
-"""Whether a statement looks like one that writes.
+"""Detect statements that look like writes.
 
-Only convenience hangs on this. What looks like reading meets a database that can only be read, and
-what looks like writing is tried, shown, and waits for a person.
+A wrong result is no security problem. Statements that look like reads run in a read-only session,
+and those that look like writes are tried, shown and require approval.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from itertools import chain
 
-# Possessive, and unclosed parts reach to the end: an agent can write a million of them.
+# Possessive, and open comments or quotes match to the end: an agent can write a million of them.
 _TOKEN = re.compile(
     r"""
     '[^']*+(?:''[^']*+)*+' | "[^"]*+(?:""[^"]*+)*+" | `[^`]*+`
@@ -23,7 +23,10 @@ _WRITES = frozenset({"insert", "update", "delete", "merge", "replace"})
 
 
 def looks_like_writing(query: str) -> bool:
-    """Its first word is INSERT, UPDATE, DELETE, MERGE or REPLACE; or it is WITH and has one."""
+    """Return whether the first word is INSERT, UPDATE, DELETE, MERGE or REPLACE.
+
+    For WITH, a later word counts.
+    """
     words = (found["word"].lower() for found in _TOKEN.finditer(query) if found["word"])
     first = next(words, "")
     if first == "(":
@@ -31,7 +34,7 @@ def looks_like_writing(query: str) -> bool:
         first = next(words, "")
     if first != "with":
         return first in _WRITES
-    # Behind a parenthesis, a closing one or AS: `replace(x)` and `FOR UPDATE` are none.
+    # Only after a parenthesis or AS, since `replace(x)` and `FOR UPDATE` do not write.
     before, word = first, next(words, "")
     for after in chain(words, ("",)):
         if word in _WRITES and before != "for" and after != "(":

@@ -1,4 +1,4 @@
-"""Ending a statement on a server when its call is cancelled or its time is over."""
+"""Stop a statement on a server when its call is cancelled or its time is over."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from agents.features.databases.drivers.target import DatabaseTarget
 from sandbox.cancellation import Cancellation
 
 CANCEL_SECONDS = 5.0
-"""What the server is given to do as it was asked to, before the connection is cut."""
+"""Seconds for the server to stop the statement, before the connection is shut down."""
 _LATER = 1.0
-"""Seconds that the server's own time-out is given before Vel cancels."""
+"""Seconds for the server's own timeout, before Vel cancels."""
 
 
 @contextmanager
 def ended_in_time(
     target: DatabaseTarget, cancel: Cancellation, ask: Callable[[], None], cut: Callable[[], None]
 ) -> Iterator[None]:
-    """Have what runs within it ended when the call is cancelled or the time is over.
+    """Stop the statement inside when the call is cancelled or the time is over.
 
-    `ask` tells the server so, from aside, and may take a while; if that does not help, `cut` ends
-    the connection. Raises QueryFailed if the time was over.
+    `ask` requests it from the server and may take a while; if that fails, `cut` shuts down the
+    connection. Raises QueryFailed if the time was over.
     """
     ended, late = threading.Event(), threading.Event()
     using = threading.Lock()
@@ -36,7 +36,7 @@ def ended_in_time(
                     cut()
 
     def stop_aside() -> None:
-        # Cancelling talks to the server: not in the engine's loop, which calls this.
+        # In a thread, since cancelling makes network requests and the engine's loop calls this.
         threading.Thread(target=stop, name="vel-cancel", daemon=True).start()
 
     def time_is_over() -> None:
@@ -57,7 +57,7 @@ def ended_in_time(
         raise
     except Exception as problem:
         if late.is_set():
-            # Such as a connection that was cut.
+            # For example a connection that was shut down.
             raise QueryFailed(f"The statement was stopped: {problem}", "timeout") from None
         raise
     finally:

@@ -1,4 +1,4 @@
-"""What a statement gave, and how it is shown: as data, as a Markdown table, as CSV."""
+"""The result of a statement as data, as a Markdown table and as CSV."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 CELL_CHARACTERS = 200
-"""What a Markdown table shows of one cell."""
+"""Characters of a cell in a Markdown table."""
 
 Cell = str | int | float | bool | None
 
 
 @dataclass(frozen=True)
 class QueryResult:
-    """Rows as far as the limits allowed; `truncated` when the statement gives more.
+    """The rows of a statement, within the limits; `truncated` if there are more rows.
 
     `columns` are unique: a second `id` is `id_2`. `values` are the rows, in their order. Numbers
     and truth values are Python's; everything else is the database's own text, so that dates,
@@ -61,7 +61,7 @@ class QueryResult:
         return "\n".join(lines)
 
     def to_csv(self) -> bytes:
-        """UTF-8 with a header. NULL is an empty field, an empty text is `""`."""
+        """Return UTF-8 with a header. NULL is an empty field, an empty text is `""`."""
         text = io.StringIO()
         plain = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
         plain.writerow(self.columns)
@@ -71,7 +71,7 @@ class QueryResult:
 
 
 def unique_names(names: Sequence[str]) -> tuple[str, ...]:
-    """The names of columns, with a number where one comes again."""
+    """Return the columns' names, with a number for repeated ones."""
     taken: set[str] = set()
     unique = []
     for name in names:
@@ -84,14 +84,14 @@ def unique_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def size_of(row: Sequence[Cell]) -> int:
-    """Bytes that the row takes as text, separators included."""
+    """Return the length of the row as text in bytes, with separators."""
     return sum(
         len(value.encode(errors="replace")) if isinstance(value, str) else 8 for value in row
     ) + len(row)
 
 
 def shown(value: Cell) -> str:
-    """A cell of a Markdown table: one line, cut with a note when it is long."""
+    """Return a cell of a Markdown table: one line, cut with a note if it is long."""
     if value is None:
         return "NULL"
     text = str(value)

@@ -1,4 +1,4 @@
-"""What is needed to reach one database, and what may be asked of it."""
+"""The connection data and the limits of one database."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class DatabaseTarget:
     hidden_columns: tuple[str, ...] = ()
     """Columns that queries may not read."""
     allow_privileged: bool = False
-    """Also with a role that could read the server's files or rule it."""
+    """Also with a role that can read the server's files or administer it."""
     allow_writes: bool = False
-    """Statements that write can be tried, and run once a person has approved what they change."""
+    """Whether writes can be tried, and carried out after approval of their changes."""
     allow_routines: bool = False
-    """Also such that run functions and triggers of the database, which a trial runs too."""
+    """Also writes that call the database's functions and triggers, which a trial runs too."""
     parts: UrlParts | None = field(default=None, repr=False)
     """The URL, parsed. Only in a helper process, which then need not load a parser."""

@@ -1,4 +1,4 @@
-"""A target's URL: which kind of database it is, and what of it must never be shown."""
+"""A target's URL: the kind of its database, and its secrets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agents.features.databases.drivers.target import DatabaseTarget, UrlParts
 from agents.kernel.lazy_modules import lazy_modules
 
 with lazy_modules:
-    # 0.2 s, which processes without databases need not wait for.
+    # Takes 0.2 s, which processes without databases should not pay.
     from sqlalchemy import exc
     from sqlalchemy.engine import url as engine_url
 
@@ -44,7 +44,7 @@ def parsed(target: DatabaseTarget) -> UrlParts:
 
 
 def dialect_of(target: DatabaseTarget) -> str:
-    """`sqlite`, `postgresql`, `duckdb` or `mysql` (MariaDB too); QueryFailed for any other."""
+    """Return `sqlite`, `postgresql`, `duckdb` or `mysql` (MariaDB too), else raise QueryFailed."""
     driver = parsed(target).drivername
     if driver not in _DIALECTS:
         raise QueryFailed(
@@ -56,7 +56,7 @@ def dialect_of(target: DatabaseTarget) -> str:
 
 
 def without_secrets(text: str, target: DatabaseTarget) -> str:
-    """`text` without the URL, its password, and the passwords among its options."""
+    """Return `text` without the URL, its password, and the passwords among its options."""
     url = parsed(target)
     secrets = {target.url, url.password or ""}
     for option in _SECRET_OPTIONS:

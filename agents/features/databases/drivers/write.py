@@ -1,8 +1,8 @@
-"""The door for statements that write: tried, then made if they still do what was shown.
+"""The entry point for statements that write: tried, then committed if the changes are as shown.
 
 A trial runs the statement twice: on copies of a SQLite database, and in transactions that are
-rolled back on PostgreSQL. So values that differ each time (of now(), of a sequence) are known as
-such. It changes no row. On PostgreSQL it leaves a gap in a sequence, and holds locks while it runs.
+rolled back on PostgreSQL. This detects values that differ each time (of now(), of a sequence). It
+changes no row. On PostgreSQL it leaves a gap in a sequence, and holds locks while it runs.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from agents.features.databases.drivers.url import dialect_of
 from sandbox.cancellation import Cancellation
 
 Preview = dict[str, Any]
-"""`drivers.changes.summary` with the `database` and the `digest` of all that changes."""
+"""A `drivers.changes.summary` with the `database` and the `digest` of all changes."""
 _LONGEST_PAUSE = 0.1
-"""Seconds between two attempts of a statement."""
+"""Longest pause in seconds between two attempts of a statement."""
 
 
 class NotAsShown(QueryFailed):
-    """The statement would do something else now. Nothing was written."""
+    """The statement would make other changes now. No data was written."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -54,7 +54,7 @@ def try_sql(
     own: OwnDatabase,
     cancel: Cancellation,
 ) -> Preview:
-    """What one statement would change. Blocks; QueryFailed says why it cannot be shown."""
+    """Return a preview of one statement's changes. Blocks. Raises QueryFailed."""
     given = _checked(target, query, params)
     first = ask_to_try(target, own, cancel, query, given)
     second = ask_to_try(target, own, cancel, query, given)
@@ -76,10 +76,10 @@ def write_sql(
     cancel: Cancellation,
     approved: Preview,
 ) -> Changes:
-    """Make what a person has approved. Blocks.
+    """Make the approved changes. Blocks.
 
-    Raises `NotAsShown` if it would do anything else, QueryFailed, and `OutcomeUnknown`, the only
-    one after which it may have been made.
+    Raises `NotAsShown` if the changes would differ, QueryFailed, and `OutcomeUnknown`. Only after
+    the last one the changes may have been made.
     """
     unstable = unstable_of(approved)
 
@@ -99,7 +99,7 @@ def write_now(
     own: OwnDatabase,
     cancel: Cancellation,
 ) -> Changes:
-    """Run and commit one statement that nobody has to approve. Blocks.
+    """Run and commit one statement that needs no approval. Blocks.
 
     A statement that conflicts with another transaction runs again, for at most
     `target.statement_seconds`. Raises QueryFailed, and `OutcomeUnknown` as `write_sql` does.
@@ -112,13 +112,13 @@ def write_now(
         except QueryFailed as problem:
             if problem.code != "conflict" or cancel.cancelled or time.monotonic() > end:
                 raise
-        time.sleep(random.uniform(0, _LONGEST_PAUSE))  # noqa: S311  # so that two do not meet again
+        time.sleep(random.uniform(0, _LONGEST_PAUSE))  # noqa: S311  # avoids a new conflict
 
 
 def _checked(
     target: DatabaseTarget, query: str, params: Mapping[str, Any] | None
 ) -> Mapping[str, Any] | None:
-    """The parameters as the database takes them. QueryFailed where nothing can be written."""
+    """Return the parameters in the database's form. Raises QueryFailed if it is read-only."""
     if not target.allow_writes:
         raise QueryFailed(f"{target.name} can only be read.", "read_only")
     if dialect_of(target) == "duckdb":
@@ -130,7 +130,7 @@ def _checked(
 
 
 def _bound(target: DatabaseTarget, digest: str) -> str:
-    """The digest, and the connection that it was taken over."""
-    # With a key: else the password in the URL could be guessed from what is shown.
+    """Return an HMAC of the digest and its connection."""
+    # With a key, since the shown value could otherwise be used to guess the URL's password.
     told_of = json.dumps([target.name, target.url, digest])
     return salted_hmac("vel.database.write", told_of, algorithm="sha256").hexdigest()

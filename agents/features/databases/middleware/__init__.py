@@ -22,13 +22,13 @@ from agents.spec import AgentSpec
 
 _NAMED = 30
 _SECONDS = 120.0
-"""The connection's own limit holds as well, and is usually shorter."""
+"""The connection's own limit applies as well, and is usually shorter."""
 _QUERY = "Run one SELECT. params: values for :name in the query."
 _QUERY_OR_WRITE = "Run one SELECT, or a write. params: values for :name in the query."
 
 
 class DatabaseMiddleware(Middleware):
-    """The four tools, for agents to which a connection is assigned."""
+    """A middleware with the four tools, for agents with an assigned connection."""
 
     name = "database"
 
@@ -97,14 +97,14 @@ class DatabaseMiddleware(Middleware):
 
 
 def _dialects(spec: AgentSpec) -> list[str]:
-    """Their names, in the order of the databases; empty where one is not known."""
+    """Return the dialects' names, in the order of the databases; empty if one is unknown."""
     names = spec.option(DatabaseNames)
     known = dict(zip(names.databases, names.database_dialects, strict=False))
     return [DIALECTS.get(known.get(name, ""), "") for name in names.databases]
 
 
 def _named(spec: AgentSpec) -> str:
-    """The databases; with one dialect it is said once."""
+    """Return the databases as text. A common dialect is named once."""
     databases = spec.option(DatabaseNames).databases
     dialects, more = _dialects(spec), ", …" if len(databases) > _NAMED else ""
     names = databases[:_NAMED]

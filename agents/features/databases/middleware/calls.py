@@ -1,4 +1,4 @@
-"""What the database tools take, and the calls that read."""
+"""The inputs of the database tools, and the calls that read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from agents.middleware.context import ToolContext
 from sandbox.cancellation import Cancellation
 
 with lazy_modules:
-    # The drivers, 8 MiB, for agents with databases.
+    # The drivers take 8 MiB, which only agents with databases need.
     from agents.features.databases.drivers import execute, inspect
 
 
@@ -49,12 +49,12 @@ class DescribeTableInput(BaseModel):
 
 
 def meant_name(names: Sequence[str], name: str) -> str:
-    """The only database is also the default."""
+    """Return the database's name. The only database is also the default."""
     return names[0] if name == "default" and name not in names and len(names) == 1 else name
 
 
 async def target_of(context: ToolContext, name: str) -> DatabaseTarget:
-    """The database that a model means, as the agent has it now."""
+    """Return the target of the model's database, by the agent's present connections."""
     names = context.spec.option(DatabaseNames).databases
     name = meant_name(names, name)
     if name == "default" and name not in names:
@@ -66,14 +66,14 @@ async def target_of(context: ToolContext, name: str) -> DatabaseTarget:
 
 
 async def targets_of_agent(context: ToolContext) -> Mapping[str, DatabaseTarget]:
-    """The databases of the version that the agent still has, by name.
+    """Return the agent's present databases among those of the version, by name.
 
-    They hold passwords: nothing of a target's URL belongs in a result, an event or a log. Raises
-    `DatabaseUnavailable`, whose message is for the model, if the version names some and none can be
-    used; `targets[name]` raises it for one of several.
+    Targets contain passwords: no part of a URL may be in a result, an event or a log. Raises
+    `DatabaseUnavailable`, with a message for the model, if the version names databases but none can
+    be used; `targets[name]` raises it for one of several.
     """
     names = context.spec.option(DatabaseNames).databases
-    # Read anew at each call: what was taken away meanwhile is not used once more.
+    # Read again for each call, so that a removed connection is not used again.
     rows = await context.in_database(connections_of_run, context.agent_id, context.owner_id, names)
     return await context.in_thread(targets_of, rows, names)
 
@@ -84,7 +84,7 @@ async def answer(
     ask: _Ask,
     show: Callable[[DatabaseTarget, QueryResult], Any],
 ) -> ToolResult:
-    """Ask on a thread; a cancelled call cancels the statement on the server and waits for it."""
+    """Call `ask` in a thread. A cancelled call cancels its statement on the server and waits."""
     cancel = Cancellation()
     try:
         target = await target_of(context, database)

@@ -1,4 +1,4 @@
-"""Results of databases as the model reads them: few rows, the rest as a file."""
+"""Results of databases as text for the model: few rows inline, all rows in a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sandbox.errors import SandboxError
 from sandbox.paths import WORKING_DIR
 
 _INLINE_ROWS = 50
-"""More rows than these come as a file, of which the first are shown."""
+"""Limit of rows in a result. Longer results are a file, with the first rows inline."""
 _FIRST_ROWS = 20
 _TABLE_CHARACTERS = 8_000
 _SCHEMA_CHARACTERS = 16_000
@@ -28,7 +28,7 @@ DIALECTS = {
 
 
 def shown_rows(context: ToolContext, result: QueryResult) -> dict[str, Any]:
-    """The rows as a table; of a long result the first ones, and a file that has them all."""
+    """Return the rows as a table; for a long result, the first rows and a file with all rows."""
     content: dict[str, Any] = {
         "success": True,
         "row_count": result.row_count,
@@ -65,7 +65,7 @@ def _first_rows(result: QueryResult) -> str:
 
 
 def _file_of(context: ToolContext) -> str:
-    """The same for a call that runs again, another for every other call of the thread."""
+    """Return a path that is constant for a call, and differs for other calls of the thread."""
     name = hashlib.sha256(f"{context.run_id}:{context.call_id}".encode()).hexdigest()[:12]
     base = WORKING_DIR if context.spec.sandbox else ""
     return f"{base}/query-results/{name}.csv"
@@ -80,7 +80,7 @@ def shown_tables(target: DatabaseTarget, result: QueryResult) -> str:
 
 
 def shown_schema(target: DatabaseTarget, result: QueryResult) -> str:
-    """A line for each table, which costs a third of a table with a row for each column."""
+    """Return a line for each table: a third of the length of a table with a row for each column."""
     tables: dict[str, list[str]] = {}
     for schema, table, column, kind, nullable, key in result.values:
         parts = [str(column), str(kind), str(key)]

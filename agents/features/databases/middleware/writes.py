@@ -1,4 +1,4 @@
-"""Calls of execute_sql that write: tried and shown, approved by a person, made once."""
+"""Calls of execute_sql that write: tried and shown, approved, and carried out once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agents.spec import AgentSpec
 from sandbox.cancellation import Cancellation
 
 with lazy_modules:
-    from agents.features.databases.drivers import write  # psycopg and what writes cost 70 ms
+    from agents.features.databases.drivers import write  # takes 70 ms with psycopg
 
 
 _SECONDS = 120.0
@@ -31,17 +31,17 @@ _Do = Callable[[DatabaseTarget, OwnDatabase, Cancellation], Any]
 
 
 def writable(spec: AgentSpec) -> tuple[str, ...]:
-    """The databases to which the agent may ask to write; none for one that only reads."""
+    """Return the databases that the agent may request to write; none for a read-only agent."""
     return () if spec.read_only else spec.option(DatabaseNames).writable_databases
 
 
 def writing_variant(spec: AgentSpec) -> Callable[[ExecuteSqlInput], Tool[ExecuteSqlInput] | None]:
-    """Of the agent's execute_sql: which calls write."""
+    """Return a function that selects the writing variant of execute_sql."""
     names = writable(spec)
     databases = spec.option(DatabaseNames).databases
 
     def variant(given: ExecuteSqlInput) -> Tool[ExecuteSqlInput] | None:
-        # What only looks like reading meets a session that can only read.
+        # A write that looks like a read runs in a read-only session and fails.
         is_write = meant_name(databases, given.database) in names
         return WRITE_SQL if is_write and looks_like_writing(given.query) else None
 
@@ -49,7 +49,7 @@ def writing_variant(spec: AgentSpec) -> Callable[[ExecuteSqlInput], Tool[Execute
 
 
 async def try_write(context: ToolContext, given: ExecuteSqlInput) -> Preview | ToolResult:
-    """What the statement would change."""
+    """Return the preview of the statement's changes."""
 
     def work(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> Preview:
         return write.try_sql(target, given.query, given.params, own, cancel)
@@ -59,7 +59,7 @@ async def try_write(context: ToolContext, given: ExecuteSqlInput) -> Preview | T
 
 
 async def run_write(context: ToolContext, given: ExecuteSqlInput) -> ToolResult:
-    """Make what was approved. However the call ends, its result says whether it was made."""
+    """Make the approved changes. The result is correct even if the call is cancelled."""
     approved = context.approved
     if approved is None:
         return error("Nobody has approved what this statement does; nothing was written.", "denied")
@@ -72,7 +72,7 @@ async def run_write(context: ToolContext, given: ExecuteSqlInput) -> ToolResult:
 
 
 async def _do(context: ToolContext, given: ExecuteSqlInput, work: _Do) -> Any:
-    """Do it on a thread; QueryFailed becomes a result that says so."""
+    """Call `work` in a thread. QueryFailed becomes an error result."""
     cancel = Cancellation()
     ended: list[Any] = []
     try:
@@ -90,7 +90,7 @@ async def _do(context: ToolContext, given: ExecuteSqlInput, work: _Do) -> Any:
     try:
         await context.in_thread(blocking, on_cancel=cancel.cancel)
     except asyncio.CancelledError:
-        # The thread has ended: what it came to is known, and truer than "stopped half-way".
+        # The thread has ended, so its result is known and more exact than a cancellation.
         if not ended:
             raise
     return ended[0]
@@ -122,4 +122,4 @@ WRITE_SQL = Tool(
     time_limit=_SECONDS,
     trial=try_write,
 )
-"""Not offered by itself: what execute_sql is for a call that writes."""
+"""Not offered as a tool: the variant of execute_sql for calls that write."""

@@ -1,1 +1,1 @@
-"""Google's web services, as far as agents use them: tokens, Gmail, Calendar."""
+"""Clients of the Google services that agents use: tokens, Gmail, Calendar."""

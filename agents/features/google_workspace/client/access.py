@@ -1,4 +1,4 @@
-"""What a credential may do: Google's scopes, and which of them are enough for what."""
+"""Permissions of a credential: Google's scopes, and the scopes that each task needs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CALENDAR_ALL = f"{_AUTH}calendar"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One thing that a person can allow; `scope` is the narrowest that is enough."""
+    """A permission that a person can grant; `scope` is the narrowest scope for it."""
 
     name: str
     label: str
@@ -36,7 +36,7 @@ OFFERED = (
 SCOPES = {access.name: access.scope for access in OFFERED}
 KNOWN = frozenset({*SCOPES.values(), GMAIL_ALL, CALENDAR_ALL})
 
-# Of each the narrowest comes first: it is what an error asks for.
+# The narrowest scope comes first: error messages name it.
 READ_MAIL = (GMAIL_READ, GMAIL_MODIFY, GMAIL_ALL)
 SEND_MAIL = (GMAIL_SEND, GMAIL_COMPOSE, GMAIL_MODIFY, GMAIL_ALL)
 WRITE_DRAFTS = (GMAIL_COMPOSE, GMAIL_MODIFY, GMAIL_ALL)
@@ -49,5 +49,5 @@ CHANGE_EVENTS = (CALENDAR_EVENTS, CALENDAR_ALL)
 
 
 def short(scopes: frozenset[str]) -> str:
-    """Scopes as people read them: gmail.readonly, calendar.events."""
+    """Return the scopes' short names: gmail.readonly, calendar.events."""
     return ", ".join(sorted(scope.removeprefix(_AUTH) for scope in scopes & KNOWN))

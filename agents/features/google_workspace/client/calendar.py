@@ -15,21 +15,27 @@ from agents.features.google_workspace.client.session import GoogleSession
 from agents.features.google_workspace.settings import GoogleSettings
 
 PRIMARY = "primary"
-"""Of every account: the calendar of its own."""
+"""The id of each account's own calendar."""
 PAGE = 250
 MAX_PAGES = 8
 _SAME = 5
-"""So often the very same event may be made and deleted in one run."""
+"""Number of times that the same event may be created and deleted in one run."""
 
 
 def _address(*parts: str) -> str:
-    """Of the API. Each part is quoted: an id of the model's must not lead elsewhere."""
+    """Return a URL of the API.
+
+    The parts are quoted, so that an id from the model cannot change the path.
+    """
     root = GoogleSettings.now().CALENDAR_URL.rstrip("/")
     return f"{root}/" + "/".join(quote(part, safe="") for part in parts)
 
 
 def event_id(run_id: str, calendar_id: str, event: Mapping[str, Any], number: int) -> str:
-    """The same for the same event of the same run: Google takes it once. Letters a to v, digits."""
+    """Return a constant id of an event of a run, so that Google creates it only once.
+
+    It consists of letters a to v and digits.
+    """
     whole = f"{run_id}\n{calendar_id}\n{json.dumps(event, sort_keys=True)}\n{number}".encode(
         "utf-8", "surrogatepass"
     )
@@ -47,12 +53,12 @@ class Calendars:
         self._session = session
 
     def owner(self) -> str:
-        """The address of whose they are."""
+        """Return the address of the account."""
         place = _address("calendars", "primary")
         return str(self._session.ask("GET", place, access.READ_CALENDARS)["id"])
 
     def every(self) -> list[dict[str, Any]]:
-        """id, name, time_zone, access (owner, writer, reader, freeBusyReader), primary."""
+        """Return id, name, time_zone, access (owner, writer, reader, freeBusyReader), primary."""
         found: list[dict[str, Any]] = []
         page = None
         for _ in range(MAX_PAGES):
@@ -78,7 +84,7 @@ class Calendars:
         return found
 
     def events(self, calendar_id: str, query: Mapping[str, Any]) -> dict[str, Any]:
-        """events in their order, time_zone, next_page. `query` is the API's."""
+        """Return events in their order, time_zone and next_page. `query` is the API's."""
         listed = self._session.ask(
             "GET",
             _address("calendars", calendar_id, "events"),
@@ -97,7 +103,7 @@ class Calendars:
         return event_of(self._event(calendar_id, event))
 
     def busy(self, calendars: Sequence[str], start: str, end: str) -> dict[str, Any]:
-        """Of each calendar the times that are taken, or why they are not known."""
+        """Return each calendar's busy times, or the reason why they are unknown."""
         said = self._session.ask(
             "POST",
             _address("freeBusy"),
@@ -113,7 +119,7 @@ class Calendars:
     def create(
         self, run_id: str, calendar_id: str, event: Mapping[str, Any], notify: bool
     ) -> dict[str, Any]:
-        """Make it, unless this run has made the very same: then that one is told."""
+        """Create an event, or return the existing one if this run has created the same one."""
         for number in range(_SAME):
             made = event_id(run_id, calendar_id, event, number)
             try:
@@ -130,7 +136,7 @@ class Calendars:
                     raise
                 there = self._event(calendar_id, made)
                 if there.get("status") == "cancelled":
-                    continue  # it was deleted since: this is another one
+                    continue  # it was deleted since, so create another one
                 return {"created": False, "note": "It is there already.", **event_of(there)}
             return {"created": True, **event_of(said)}
         raise GoogleFailed(
@@ -140,7 +146,7 @@ class Calendars:
     def update(
         self, calendar_id: str, event: str, etag: str, changes: Mapping[str, Any], notify: bool
     ) -> dict[str, Any]:
-        """Change what is given, if it still is as `etag` says."""
+        """Change the given fields, if the event still has this `etag`."""
         said = self._session.ask(
             "PATCH",
             _address("calendars", calendar_id, "events", event),
@@ -153,7 +159,7 @@ class Calendars:
         return event_of(said)
 
     def guests(self, calendar_id: str, event: str, wanted: Sequence[str]) -> list[dict[str, Any]]:
-        """`wanted` as the API takes them: who is invited already keeps the own answer."""
+        """Return `wanted` in the API's format. Invited guests keep their answers."""
         there = {
             str(one.get("email", "")).lower(): one
             for one in self._event(calendar_id, event).get("attendees") or ()
@@ -161,7 +167,7 @@ class Calendars:
         return [there.get(address.lower(), {"email": address}) for address in wanted]
 
     def delete(self, calendar_id: str, event: str, etag: str, notify: bool) -> dict[str, Any]:
-        """Delete it, if it still is as `etag` says. One that is gone is no failure."""
+        """Delete the event, if it still has this `etag`. A deleted event is not an error."""
         try:
             self._session.ask(
                 "DELETE",
@@ -178,7 +184,7 @@ class Calendars:
         return {"deleted": True}
 
     def respond(self, calendar_id: str, event: str, answer: str, comment: str) -> dict[str, Any]:
-        """Answer an invitation: accepted, declined or tentative. The organiser is told."""
+        """Answer an invitation (accepted, declined or tentative). Google notifies the organiser."""
         there = self._event(calendar_id, event)
         own = next((one for one in there.get("attendees") or () if one.get("self")), None)
         if own is None:
@@ -186,7 +192,7 @@ class Calendars:
         said = {"email": own["email"], "responseStatus": answer}
         if comment:
             said["comment"] = comment
-        # So the answers of the others stay, whatever has become of them meanwhile.
+        # So the answers of the other guests do not change.
         changes = {"attendeesOmitted": True, "attendees": [said]}
         return self.update(calendar_id, event, str(there.get("etag", "*")), changes, True)
 

@@ -1,4 +1,4 @@
-"""Writing a message: one that says no more than a person was shown, and can be found again."""
+"""Compose a message. It has only content that the approver has seen, and can be found again."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from email.policy import SMTP
 from agents.hidden_text import visible
 
 MARK_HEADER = "X-Vel-Message"
-"""Gmail may give a message another Message-ID than it was sent with: this header stays."""
+"""A header that Gmail keeps. It may replace the Message-ID."""
 MAX_ATTACHED = 18_000_000
-"""Bytes of all files: 25 MB, Gmail's limit, as they are sent."""
+"""Limit of all files together, in bytes as they are sent: Gmail's 25 MB."""
 _MESSAGE_ID = re.compile(r"<[\x21-\x3b\x3d\x3f-\x7e]{1,250}>")
 _REFERENCES = 20
 
@@ -29,7 +29,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """What is sent. Addresses are plain ones, checked by the tool's input."""
+    """A message to be sent. Its addresses are plain ones; the tool's input checks them."""
 
     to: Sequence[str]
     subject: str
@@ -38,18 +38,18 @@ class Letter:
     bcc: Sequence[str] = ()
     files: Sequence[File] = ()
     in_reply_to: str = ""
-    """The Message-ID that is answered."""
+    """The Message-ID of the answered message."""
     references: str = ""
 
 
 def mark_of(run_id: str, tool_input: object) -> str:
-    """The same for the same letter of the same run, and for no other."""
+    """Return a letter's mark, which is unique and the same for each attempt in a run."""
     whole = f"{run_id}\n{json.dumps(tool_input, sort_keys=True)}"
     return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:40]
 
 
 def composed(letter: Letter, mark: str) -> bytes:
-    """The message as bytes (RFC 5322). Raises `ValueError` for a header that would be two."""
+    """Return the message as bytes (RFC 5322). Raises `ValueError` for a line break in a header."""
     message = EmailMessage(policy=SMTP)
     for name, several in (("To", letter.to), ("Cc", letter.cc), ("Bcc", letter.bcc)):
         if several:
@@ -63,12 +63,12 @@ def composed(letter: Letter, mark: str) -> bytes:
         message["References"] = " ".join([*earlier[-_REFERENCES:], *replied])
     message.set_content(letter.text)
     for file in letter.files:
-        # A file of the workspace may have any name, line breaks and all.
+        # File names in a workspace can have any characters, also line breaks.
         name = visible(file.name).replace("\n", "_")
         kind, packed = mimetypes.guess_type(name)
         main, _, sub = (kind if kind and not packed else "application/octet-stream").partition("/")
         if main in ("message", "multipart"):
-            # As bytes: a file is not to be read as parts of this message.
+            # As bytes, so that a file is not parsed as parts of this message.
             main, sub = "application", "octet-stream"
         message.add_attachment(file.data, maintype=main, subtype=sub, filename=name)
     return message.as_bytes()

@@ -1,4 +1,4 @@
-"""Asking a person's consent at Google: OAuth's authorisation code with PKCE (RFC 7636)."""
+"""Request a person's consent at Google: OAuth's authorisation code with PKCE (RFC 7636)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ SECONDS = 15.0
 
 
 def can_ask() -> bool:
-    """Whether the operator has named an OAuth client."""
+    """Return whether the operator has configured an OAuth client."""
     return bool(GoogleSettings.now().GOOGLE_CLIENT_ID and GoogleSettings.now().GOOGLE_CLIENT_SECRET)
 
 
 def consent_address(scopes: Iterable[str], state: str, verifier: str, back: str) -> str:
-    """Where a person is sent to. `back` is the address that Google sends them to afterwards."""
+    """Return the address of the consent page. Google redirects people to `back` afterwards."""
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest())
     asked = {
         "client_id": GoogleSettings.now().GOOGLE_CLIENT_ID,
@@ -34,7 +34,7 @@ def consent_address(scopes: Iterable[str], state: str, verifier: str, back: str)
         "state": state,
         "code_challenge": challenge.rstrip(b"=").decode(),
         "code_challenge_method": "S256",
-        # For a refresh token, also where one was given before.
+        # For a refresh token, also if one was granted before.
         "access_type": "offline",
         "prompt": "consent",
     }
@@ -43,7 +43,7 @@ def consent_address(scopes: Iterable[str], state: str, verifier: str, back: str)
 
 @sensitive_variables()
 def granted_key(code: str, verifier: str, back: str) -> str:
-    """The grant behind a code, as a JSON key (`keys`). Raises `GoogleFailed`."""
+    """Return the grant for a code, as a JSON key (`keys`). Raises `GoogleFailed`."""
     client = {
         "client_id": GoogleSettings.now().GOOGLE_CLIENT_ID,
         "client_secret": GoogleSettings.now().GOOGLE_CLIENT_SECRET,

@@ -1,4 +1,4 @@
-"""What Google refused, or why it could not be asked, in words for the model and for people."""
+"""Errors of requests to Google, with messages for the model and for people."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ UNKNOWN = " Whether it was done is not known: look there first."
 
 
 class GoogleFailed(Exception):
-    """Google refused, or could not be asked. The message holds no part of a credential.
+    """Google refused a request or could not be reached. The message has no part of a credential.
 
-    `sent` is None where it is not known whether Google did what it was asked. `status` is that of
-    HTTP, 0 without an answer.
+    `sent` is None if Google may have carried out the request. `status` is that of HTTP, or 0
+    without an answer.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class GoogleFailed(Exception):
 
 
 class KeyProblem(Exception):
-    """What was pasted is no credential that can be used. The message holds no part of it."""
+    """The pasted text is not a usable credential. The message has no part of it."""
 
 
 def missing_scope(scopes: tuple[str, ...]) -> GoogleFailed:
@@ -51,7 +51,7 @@ def missing_scope(scopes: tuple[str, ...]) -> GoogleFailed:
 
 
 def unreachable(error: BaseException, *, unknown: bool) -> GoogleFailed:
-    """A connection that was not made, or broke. Nothing of the error but its kind is told."""
+    """Return the error for a failed connection. It names only the kind of the cause."""
     if unknown:
         return GoogleFailed(
             "The connection to Google broke." + UNKNOWN, "outcome_unknown", sent=None
@@ -63,7 +63,7 @@ def unreachable(error: BaseException, *, unknown: bool) -> GoogleFailed:
 def refusal(
     status: int, body: bytes, retry_after: str, needs: tuple[str, ...], *, writes: bool
 ) -> GoogleFailed:
-    """An answer that is no success, of Gmail's or Calendar's API."""
+    """Return the error for an unsuccessful answer of Gmail's or Calendar's API."""
     said, reasons = _said(body)
     quoted = f": {said}" if said else "."
     if status == 429 or (status == 403 and reasons & RATE_REASONS):
@@ -87,7 +87,7 @@ def refusal(
     elif status == 410:
         text, code = "It was deleted.", "gone"
     elif status >= 500:
-        # A server's fault may come after it has done its work.
+        # A server error can come after the change was made.
         text, code = f"Google has a fault ({status}): try again later.", "connection"
         if writes:
             text, code = f"Google has a fault ({status}).{UNKNOWN}", "outcome_unknown"
@@ -98,7 +98,7 @@ def refusal(
 
 
 def _said(body: bytes) -> tuple[str, frozenset[str]]:
-    """Google's own sentence, shortened, and the reasons that it names."""
+    """Return Google's error message, shortened, and its reasons."""
     try:
         error: Any = json.loads(body)["error"]
         message = error.get("message", "")
@@ -111,7 +111,7 @@ def _said(body: bytes) -> tuple[str, frozenset[str]]:
 
 
 def _wait(retry_after: str) -> str:
-    """The header in seconds, which may be a date; a minute where it says nothing."""
+    """Return the pause of a `Retry-After` header (seconds or a date), by default a minute."""
     try:
         if retry_after.strip().isascii() and retry_after.strip().isdigit():
             seconds = int(retry_after.strip()[:9])

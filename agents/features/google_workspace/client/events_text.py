@@ -1,4 +1,4 @@
-"""An event as Google Calendar's API gives it, as a model should read it."""
+"""Events of the Google Calendar API in a format for models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MOST_ATTENDEES = 200
 
 
 def summary(event: dict[str, Any]) -> dict[str, Any]:
-    """What a list shows of an event."""
+    """Return an event's fields for a list."""
     found = {
         "id": str(event.get("id", "")),
         "summary": _line(event.get("summary")),
@@ -30,7 +30,7 @@ def summary(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def event_of(event: dict[str, Any]) -> dict[str, Any]:
-    """The whole of it. `etag` names it as it is now."""
+    """Return all of an event. `etag` identifies its present version."""
     found: dict[str, Any] = {**summary(event), "etag": str(event.get("etag", ""))}
     if event.get("description"):
         description = from_html(str(event["description"]).replace("\n", "<br>"))
@@ -63,7 +63,7 @@ def _line(value: Any) -> str:
 
 
 def _time(value: Any) -> str:
-    """A date, or a moment with its offset, with the zone in brackets where there is one."""
+    """Return a date, or a moment with its offset and its zone, if known, in brackets."""
     given = value if isinstance(value, dict) else {}
     text = str(given.get("dateTime") or given.get("date") or "")
     return f"{text} [{given['timeZone']}]" if given.get("timeZone") else text

@@ -15,7 +15,7 @@ from agents.features.google_workspace.settings import GoogleSettings
 
 T = TypeVar("T")
 AT_ONCE = 5
-"""Requests side by side: a list gives ids only, and each message is one more."""
+"""Number of parallel requests: a list contains ids only, and each message needs a request."""
 THREAD_MESSAGES = 50
 
 SYSTEM_LABELS = frozenset(
@@ -24,7 +24,10 @@ SYSTEM_LABELS = frozenset(
 
 
 def address(*parts: str, upload: bool = False) -> str:
-    """Of the API. Each part is quoted: an id of the model's must not lead elsewhere."""
+    """Return a URL of the API.
+
+    The parts are quoted, so that an id from the model cannot change the path.
+    """
     root = GoogleSettings.now().GMAIL_URL.rstrip("/")
     before = "/upload" if upload else ""
     path = "/".join(quote(part, safe="") for part in parts)
@@ -38,13 +41,13 @@ class Mailbox:
         self.session = session
 
     def owner(self) -> str:
-        """Its address."""
+        """Return the mailbox's address."""
         return str(self.session.ask("GET", address("profile"), access.PROFILE)["emailAddress"])
 
     def search(
         self, query: str, labels: Sequence[str], limit: int, page: str, *, trash: bool
     ) -> dict[str, Any]:
-        """messages (newest first) and next_page."""
+        """Return messages (newest first) and next_page."""
         listed = self.session.ask(
             "GET",
             address("messages"),
@@ -64,11 +67,11 @@ class Mailbox:
         return found
 
     def read(self, message_id: str) -> dict[str, Any]:
-        """One message with its text."""
+        """Return one message with its text."""
         return self._whole(self.message(message_id))
 
     def read_thread(self, thread_id: str) -> dict[str, Any]:
-        """The messages of a conversation, the last ones of a long one."""
+        """Return the messages of a conversation; of a long one, the last messages."""
         thread = self.session.ask(
             "GET", address("threads", thread_id), access.READ_MAIL, query={"format": "full"}
         )
@@ -83,7 +86,7 @@ class Mailbox:
         return found
 
     def message(self, message_id: str, names: Sequence[str] = ()) -> dict[str, Any]:
-        """As the API gives it: whole, or with these headers only."""
+        """Return a message in the API's format: whole, or with these headers only."""
         query: dict[str, Any] = {"format": "full"}
         if names:
             query = {"format": "metadata", "metadataHeaders": list(names)}
@@ -92,7 +95,7 @@ class Mailbox:
         )
 
     def attachment(self, message_id: str, part: str, most: int) -> tuple[mail.Attached, bytes]:
-        """The bytes of a part, `most` of them."""
+        """Return a file's description and bytes. Raises `GoogleFailed` above `most` bytes."""
         files = mail.attachments(self.message(message_id))
         found = next((item for item in files if item.part == part), None)
         if found is None:
@@ -105,7 +108,7 @@ class Mailbox:
         return found, mail.decoded_bytes(found.data or self._data(message_id, found.attachment_id))
 
     def labels(self) -> list[dict[str, str]]:
-        """id, name and type (system or user)."""
+        """Return id, name and type (system or user) of each label."""
         listed = self.session.ask("GET", address("labels"), access.READ_LABELS)
         return [
             {name: str(label.get(name, "")) for name in ("id", "name", "type")}
@@ -130,7 +133,7 @@ class Mailbox:
         return {"changed": list(ids)}
 
     def trash(self, ids: Sequence[str]) -> dict[str, Any]:
-        """Move messages to the trash, one after the other; what was done before a fault is told."""
+        """Move messages to the trash in order. A failure's error names those that were moved."""
         done: list[str] = []
         for message_id in ids:
             try:
@@ -177,7 +180,7 @@ class Mailbox:
         return str(self.session.ask("GET", place, access.READ_MAIL).get("data", ""))
 
     def _label_id(self, label: str) -> str:
-        """Of an id or a name. The system's labels have the same for both."""
+        """Return the label's id for an id or a name. System labels have the same id and name."""
         if label in SYSTEM_LABELS or label.startswith(("CATEGORY_", "Label_")):
             return label
         found = [item for item in self.labels() if label in (item["id"], item["name"])]

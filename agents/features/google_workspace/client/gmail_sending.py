@@ -1,4 +1,4 @@
-"""Sending mail and making drafts, and finding out whether something was sent."""
+"""Send mail, create drafts, and check whether a message was sent."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from agents.features.google_workspace.client.gmail import Mailbox, address
 from agents.features.google_workspace.client.session import GoogleSession
 
 LOOKED_AT = 100
-"""The newest sent messages among which one is looked for."""
+"""Number of newest sent messages that are searched."""
 MOST_AS_JSON = 3_000_000
 """Bytes; larger messages are uploaded."""
 _MINUTE_MS = 60_000
 
 
 def send(session: GoogleSession, letter: Letter, mark: str, thread_id: str = "") -> dict[str, Any]:
-    """Send once: id, thread_id. Raises `GoogleFailed`, of which `sent` says what is known."""
+    """Send once: id, thread_id. Raises `GoogleFailed`, whose `sent` has the known result."""
     said = _deliver(
         session, ("messages", "send"), access.SEND_MAIL, composed(letter, mark), thread_id
     )
@@ -30,7 +30,7 @@ def send(session: GoogleSession, letter: Letter, mark: str, thread_id: str = "")
 def save_draft(
     session: GoogleSession, letter: Letter, mark: str, thread_id: str = ""
 ) -> dict[str, Any]:
-    """Put a draft into the mailbox: draft_id. Raises `GoogleFailed`."""
+    """Store a draft in the mailbox: draft_id. Raises `GoogleFailed`."""
     said = _deliver(
         session,
         ("drafts",),
@@ -43,17 +43,17 @@ def save_draft(
 
 
 def replied_to(mailbox: Mailbox, message_id: str) -> tuple[str, str, str]:
-    """Of a message: its thread, its Message-ID and its References."""
+    """Return a message's thread, its Message-ID and its References."""
     found = mailbox.message(message_id, ("Message-ID", "References"))
     names = ("Message-ID", "References")
     return (str(found.get("threadId", "")), *(mail.header(found, name) for name in names))  # type: ignore[return-value]
 
 
 def find_sent(mailbox: Mailbox, mark: str, since_ms: int) -> dict[str, Any] | None:
-    """The sent message with this mark, if it is there: id, thread_id.
+    """Return the sent message with this mark, or None: id, thread_id.
 
-    Looked for in the list of what was sent since `since_ms` (Unix time): the search by Message-ID
-    finds nothing where Gmail has given it another.
+    It reads the list of messages sent since `since_ms` (Unix time). A search by Message-ID would
+    fail if Gmail has replaced it.
     """
     listed = mailbox.session.ask(
         "GET",
@@ -79,7 +79,7 @@ def _deliver(
     *,
     inside: str = "",
 ) -> dict[str, Any]:
-    """As JSON, or as an upload in two parts where that would be too long for Google."""
+    """Send JSON, or a multipart upload if JSON would be too long for Google."""
     thread = {"threadId": thread_id} if thread_id else {}
     if len(raw) <= MOST_AS_JSON:
         message = {**thread, "raw": base64.urlsafe_b64encode(raw).decode()}

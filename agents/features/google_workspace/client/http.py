@@ -1,4 +1,4 @@
-"""One request to Google over HTTPS: bounded in time and size, following no redirect."""
+"""One request to Google over HTTPS, with limits of time and size and without redirects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from django.views.decorators.debug import sensitive_variables
 from agents.features.google_workspace.client.errors import GoogleFailed, unreachable
 
 MAX_ANSWER = 40 * 1024**2
-"""Bytes. An attachment of 25 MB, Gmail's largest, is 34 MB as it is sent."""
+"""Bytes. An attachment of 25 MB, Gmail's largest, is 34 MB when encoded."""
 _CHUNK = 64 * 1024
 
 
@@ -30,7 +30,7 @@ class Answer:
     retry_after: str = ""
 
     def json(self) -> dict[str, Any]:
-        """The body as an object. Raises `GoogleFailed`."""
+        """Return the body as an object. Raises `GoogleFailed`."""
         try:
             value = json.loads(self.body) if self.body else {}
         except (ValueError, RecursionError):
@@ -45,7 +45,7 @@ class Answer:
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """A redirect would take the token to whoever it names."""
+    """A handler that refuses redirects, which would send the token to another server."""
 
     def redirect_request(self, *arguments: Any, **named: Any) -> None:
         return None
@@ -66,9 +66,9 @@ def ask(
     until: float,
     writes: bool = False,
 ) -> Answer:
-    """Whatever Google answers. `until` is by `time.monotonic`; with `writes` it may change things.
+    """Send a request and return any answer. With `writes` the request may change data.
 
-    Raises `GoogleFailed` without an answer.
+    `until` is by `time.monotonic`. Raises `GoogleFailed` without an answer.
     """
     seconds = until - time.monotonic()
     if seconds <= 0:
@@ -79,7 +79,7 @@ def ask(
     except HTTPError as error:
         response = error
     except (URLError, HTTPException, OSError, ValueError) as error:
-        # Without its cause: a traceback of it could show the request's headers.
+        # Raised without its cause, whose traceback could show the request's headers.
         raise unreachable(error, unknown=writes and not _never_sent(error)) from None
     try:
         with response:
@@ -99,7 +99,7 @@ def _read(response: HTTPResponse, until: float) -> bytes:
             raise ValueError("too large")
         if time.monotonic() > until:
             raise TimeoutError
-    if response.length:  # it closed the connection before its end
+    if response.length:  # the connection was closed before the end
         raise ConnectionError
     return b"".join(parts)
 

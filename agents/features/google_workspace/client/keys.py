@@ -1,10 +1,11 @@
-"""The two credentials that are taken, as Google's own JSON files have them.
+"""The two accepted kinds of credentials, in the format of Google's JSON files.
 
 `service_account`: the key of a service account, which acts as a person of its domain (domain-wide
 delegation). `authorized_user`: client_id, client_secret and refresh_token of an OAuth grant.
 
-What else such a file names is not used, its addresses above all: tokens are asked for where the
-operator says, or a pasted file could send them, and this server, anywhere.
+Other values of the file are ignored, above all its addresses: tokens are requested from the
+operator's address only. Otherwise a pasted file could direct this server, and the secrets, to any
+address.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from agents.kernel.lazy_modules import lazy_modules
 from agents.secret_text import SecretText, SecretUnreadable
 
 with lazy_modules:
-    # cryptography costs 35 ms: see there.
+    # Importing cryptography takes 35 ms.
     from agents.features.google_workspace.client import signing
 
 
 MAX_KEY = 10_000
-"""Characters of what is pasted."""
+"""Limit of the pasted text in characters."""
 ADDRESS = re.compile(
     r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})+"
 )
@@ -36,13 +37,13 @@ _TEXT = re.compile(r"[\x21-\x7e]{1,2000}")
 
 @dataclass(frozen=True)
 class GoogleKey:
-    """What a token is asked for with. `scopes` are those to ask for, or that were granted."""
+    """A credential for requesting tokens. `scopes` are those to request, or those granted."""
 
     kind: Literal["service_account", "authorized_user"]
     identity: str
     """The service account's address, or the client's id."""
     subject: str
-    """Whom a service account acts as."""
+    """The person that a service account acts as."""
     secret: str = field(repr=False)
     """A private key (PEM), or the client's secret."""
     refresh_token: str = field(default="", repr=False)
@@ -57,7 +58,7 @@ class GoogleKey:
 
 @sensitive_variables()
 def opened(secret: SecretText) -> GoogleKey:
-    """What `GoogleKey.sealed` stored. Raises `SecretUnreadable`."""
+    """Return the key stored by `GoogleKey.sealed`. Raises `SecretUnreadable`."""
     text = secret.reveal()
     try:
         fields = json.loads(text)
@@ -68,9 +69,9 @@ def opened(secret: SecretText) -> GoogleKey:
 
 @sensitive_variables()
 def read_key(text: str, *, subject: str = "", scopes: tuple[str, ...] = ()) -> GoogleKey:
-    """The credential in a pasted JSON file. Raises `KeyProblem`.
+    """Return the credential in a pasted JSON file. Raises `KeyProblem`.
 
-    `subject` and `scopes` are needed for a service account; a grant brings its own.
+    A service account needs `subject` and `scopes`; a grant has its own.
     """
     given = _object(text)
     kind = given.get("type")

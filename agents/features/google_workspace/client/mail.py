@@ -1,4 +1,4 @@
-"""A message as Gmail's API gives it, read: headers, text, and what is attached."""
+"""Read a message of Gmail's API: headers, text and attachments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHARSET = re.compile(r'charset="?([A-Za-z0-9._:-]{1,40})', re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """`attachment_id` is empty where the bytes came with the message."""
+    """An attachment. `attachment_id` is empty if the message contains the bytes."""
 
     part: str
     name: str
@@ -31,7 +31,7 @@ class Attached:
 
 
 def header(message: dict[str, Any], name: str) -> str:
-    """The first header of this name, decoded, in one line without invisible characters."""
+    """Return the first header of this name: decoded, one line, without invisible characters."""
     for item in _headers(message.get("payload")):
         if str(item.get("name", "")).lower() == name.lower():
             return _decoded(str(item.get("value", "")))
@@ -39,7 +39,7 @@ def header(message: dict[str, Any], name: str) -> str:
 
 
 def summary(message: dict[str, Any]) -> dict[str, Any]:
-    """What a list shows of a message."""
+    """Return a message's fields for a list."""
     found = {
         "id": str(message.get("id", "")),
         "thread_id": str(message.get("threadId", "")),
@@ -54,7 +54,7 @@ def summary(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def whole(message: dict[str, Any], text: PlainText) -> dict[str, Any]:
-    """A message with its text, which the caller has got."""
+    """Return a message with its text, which the caller has loaded."""
     read = {**summary(message), "text": text.text}
     read.pop("snippet", None)
     if reply_to := header(message, "Reply-To"):
@@ -71,7 +71,7 @@ def whole(message: dict[str, Any], text: PlainText) -> dict[str, Any]:
 
 
 def text_part(message: dict[str, Any]) -> dict[str, Any] | None:
-    """The part with the text: plain where there is one, else HTML."""
+    """Return the part with the text: plain if there is one, else HTML."""
     found: dict[str, dict[str, Any]] = {}
     for part in _parts(message):
         kind = str(part.get("mimeType", "")).lower()
@@ -81,7 +81,7 @@ def text_part(message: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def text_of(part: dict[str, Any], data: str) -> PlainText:
-    """The text in a part's bytes, which are base64url."""
+    """Return the text in a part's bytes, which are base64url."""
     raw = decoded_bytes(data)
     declared = ""
     for item in _headers(part):
@@ -93,7 +93,7 @@ def text_of(part: dict[str, Any], data: str) -> PlainText:
 
 
 def attachments(message: dict[str, Any]) -> list[Attached]:
-    """Every part that has a file's name, or is no text and no container."""
+    """Return every part with a file name, and parts that are neither text nor containers."""
     found = []
     for part in _parts(message):
         kind = str(part.get("mimeType", "")).lower()
@@ -115,7 +115,7 @@ def attachments(message: dict[str, Any]) -> list[Attached]:
 
 
 def decoded_bytes(data: str) -> bytes:
-    """base64url, with or without its padding; what is none of it is empty."""
+    """Decode base64url, with or without padding. Return no bytes if it is invalid."""
     try:
         return base64.b64decode(data + "=" * (-len(data) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
@@ -123,7 +123,7 @@ def decoded_bytes(data: str) -> bytes:
 
 
 def _parts(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """All parts in their order. A mail may nest as deeply as it likes: this does not recurse."""
+    """Yield all parts in their order. Not recursive, since mails can nest to any depth."""
     rest = [message.get("payload")]
     for _ in range(MAX_PARTS):
         if not rest:
@@ -143,12 +143,12 @@ def _headers(part: Any) -> list[dict[str, Any]]:
 
 
 def _decoded(value: str) -> str:
-    """Encoded words (RFC 2047) as text, in one line."""
+    """Decode encoded words (RFC 2047), and return one line."""
     if "=?" in value:
         try:
             value = str(make_header(decode_header(value))) or value
         except (HeaderParseError, LookupError, ValueError):
-            pass  # it stays as it was sent
+            pass  # keep the text as it was sent
     return " ".join(plain(value).text.split())[:2_000]
 
 

@@ -1,7 +1,7 @@
-"""HTML of mails in pieces: tags and text, in linear time whatever it holds.
+"""Split HTML of mails into tags and text, in linear time for any input.
 
-Python's own parser takes quadratic time for tags and comments that never end, and whoever can send
-a mail can send such ones.
+Python's own parser takes quadratic time for tags and comments that never end, and any sender of a
+mail can exploit this.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html import unescape
 
-# All with possessive quantifiers over classes that do not overlap: nothing is tried twice.
+# Possessive quantifiers over disjoint classes, so that no pattern backtracks.
 _NAME = re.compile(r"/?[a-zA-Z][^\s/>]*+")
 _BLANK = re.compile(r"[\s/]*+")
 _ATTRIBUTE = re.compile(r"([^\s/>=][^\s/>=]*+)\s*+(=?)\s*+")
 _BARE = re.compile(r"[^\s>]*+")
 _RAW = frozenset({"script", "style", "title", "textarea", "xmp", "iframe", "noembed", "noframes"})
-"""What is in these is text, tags and all."""
+"""Elements with raw text: their content has no tags."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """`name` in lower case, of an end with a slash. The first of two attributes counts."""
+    """A tag. `name` is in lower case; end tags have a slash. The first of two attributes counts."""
 
     name: str
     attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 def pieces(markup: str) -> Iterator[Tag | str]:
-    """Tags, and text between them. What never ends ends the document, as in browsers."""
+    """Yield tags and the text between them. Markup without an end takes the rest of the text."""
     lower = markup.lower() if len(markup.lower()) == len(markup) else markup
     at = 0
     while at < len(markup):
@@ -62,11 +62,11 @@ def unescaped(text: str) -> str:
     try:
         return unescape(text)
     except ValueError:
-        return text  # a number of thousands of digits
+        return text  # a number with thousands of digits
 
 
 def _after_other(markup: str, at: int) -> int:
-    """The place after a comment or a declaration that begins at `at`; `at` if none does."""
+    """Return the place after a comment or a declaration at `at`, or `at` if there is none."""
     if markup.startswith("<!--", at):
         return _after(markup, "-->", at + 2)
     if markup.startswith(("<!", "<?", "</"), at):
@@ -80,7 +80,7 @@ def _after(markup: str, end: str, at: int) -> int:
 
 
 def _tag(markup: str, name: str, at: int) -> tuple[Tag | None, int]:
-    """The tag whose name ends at `at`, and where it ends; None where it never does."""
+    """Return the tag whose name ends at `at`, and its end. The tag is None if it never ends."""
     attributes: dict[str, str] = {}
     while True:
         blank = _BLANK.match(markup, at)
@@ -90,7 +90,7 @@ def _tag(markup: str, name: str, at: int) -> tuple[Tag | None, int]:
         if markup[at] == ">":
             return Tag(name, attributes), at + 1
         found = _ATTRIBUTE.match(markup, at)
-        if found is None:  # a stray sign of equality
+        if found is None:  # a stray equals sign
             at += 1
             continue
         at, value = found.end(), ""

@@ -1,7 +1,7 @@
-"""Text of mails and invitations as a model should read it: what a person would see, no more.
+"""Text of mails and invitations for a model: only text that is visible to a person.
 
-Whoever can send a mail can write to the agent. So what no reader would see is left out and
-counted: invisible characters, and elements of HTML that are hidden.
+Any sender of a mail can write to the agent. So invisible text is removed and counted: invisible
+characters, and hidden elements of HTML.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from agents.features.google_workspace.client.markup import Tag, pieces
 from agents.hidden_text import HIDDEN_RANGES
 
 MAX_HTML = 2_000_000
-"""Characters of HTML that are read; the rest of a longer text is left out, and said to be."""
+"""Characters of HTML that are read; the text says if more was left out."""
 _HIDDEN = re.compile(
     "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in HIDDEN_RANGES) + "]"
 )
@@ -35,18 +35,18 @@ _BLOCKS |= {"h1", "h2", "h3", "h4", "h5", "h6", "section", "article"}
 class PlainText:
     text: str
     left_out: int
-    """Characters that no reader would see."""
+    """The number of characters that a reader cannot see."""
 
 
 def plain(text: str) -> PlainText:
-    """`text` without invisible characters; line ends are line feeds."""
+    """Return `text` without invisible characters; line ends are line feeds."""
     whole = text.replace("\r\n", "\n").replace("\r", "\n")
     shown, count = _HIDDEN.subn("", whole)
     return PlainText(shown, count)
 
 
 def from_html(markup: str) -> PlainText:
-    """The text of HTML, with the addresses of its links."""
+    """Return the text of HTML, with the addresses of its links."""
     reader = _Reader()
     for piece in pieces(markup[:MAX_HTML]):
         reader.read(piece)
@@ -59,15 +59,15 @@ def from_html(markup: str) -> PlainText:
 
 
 class _Reader:
-    """What is seen of the pieces, and how much is not."""
+    """A reader of pieces that collects visible text and counts invisible text."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
         self.left_out = 0
         self._open: list[tuple[str, bool]] = []
-        """Names of the elements around, and whether what is in them is unseen."""
+        """Names of the open elements, and whether their content is invisible."""
         self._names: Counter[str] = Counter()
-        """How many of each are open: an end that ends nothing costs nothing."""
+        """The number of open elements of each name, so that a stray end tag is cheap."""
         self._links: list[str] = []
 
     def read(self, piece: Tag | str) -> None:
@@ -100,7 +100,7 @@ class _Reader:
             address = self._links.pop()
             if not self._unseen and address.startswith(("http://", "https://", "mailto:")):
                 self.parts.append(f" <{address}>")
-        while self._names[name]:  # with it ends what was left open in it
+        while self._names[name]:  # elements that are open inside it end too
             ended, _ = self._open.pop()
             self._names[ended] -= 1
             if ended == name:

@@ -1,4 +1,4 @@
-"""A stored credential in use: requests with its token, which is renewed once when it is refused."""
+"""Requests with a stored credential. A rejected access token is renewed once."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from agents.features.google_workspace.client.tokens import AccessToken, access_t
 
 
 class GoogleSession:
-    """Requests of one tool call. Nothing that changes something is tried twice.
+    """The requests of one tool call. Requests that change data are not repeated.
 
-    `name` is of the stored credential as it is now: another one must never find its token.
+    `name` identifies the present version of the stored credential, so that no other credential gets
+    its token.
     """
 
     def __init__(self, key: GoogleKey, name: Hashable, *, seconds: float) -> None:
@@ -29,7 +30,7 @@ class GoogleSession:
 
     @sensitive_variables()
     def scopes(self) -> frozenset[str]:
-        """What Google grants it. Raises `GoogleFailed`."""
+        """Return the granted scopes. Raises `GoogleFailed`."""
         return access_token(self._key, self._name, self._until).scopes
 
     @property
@@ -49,7 +50,7 @@ class GoogleSession:
         headers: Mapping[str, str] | None = None,
         writes: bool = False,
     ) -> dict[str, Any]:
-        """The answer's object. `needs`: one of these scopes, without which Google is not asked.
+        """Return the answer's object. Without one of the scopes in `needs`, no request is made.
 
         `body` is sent as JSON, `content` as (type, bytes). Raises `GoogleFailed`.
         """
@@ -66,7 +67,7 @@ class GoogleSession:
             answer = self._once(method, url, token, sent, headers or {}, writes)
             if answer.status != 401:
                 break
-            # Nothing was done: the token has ended before its time.
+            # The request was not carried out: the token has expired early.
             forget(self._name)
         if 200 <= answer.status < 300:
             return answer.json()

@@ -1,4 +1,4 @@
-"""RSA keys of service accounts. Imported late: cryptography costs 0.05 s, and few agents use it."""
+"""RSA keys of service accounts. Imported late: cryptography takes 0.05 s, and few agents use it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from django.views.decorators.debug import sensitive_variables
 
 SMALLEST = 2048
-"""Bits."""
+"""Smallest allowed size of a key in bits."""
 
 
 @sensitive_variables()

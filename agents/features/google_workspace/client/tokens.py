@@ -1,4 +1,4 @@
-"""Access tokens: asked for with a stored credential, kept in this process until they expire."""
+"""Access tokens: requested with a stored credential, and kept in this process until they expire."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from agents.features.google_workspace.settings import GoogleSettings
 from agents.kernel.lazy_modules import lazy_modules
 
 with lazy_modules:
-    # cryptography costs 35 ms: see there.
+    # Importing cryptography takes 35 ms.
     from agents.features.google_workspace.client import signing
 
 
 AUDIENCE = "https://oauth2.googleapis.com/token"
-"""Whom an assertion is for, wherever it is sent through."""
+"""The audience of an assertion, also if another server forwards it."""
 JWT_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 EARLY = 60.0
-"""Seconds before its end at which a token is no longer used."""
+"""Seconds before its expiry at which a token is no longer used."""
 MOST_KEPT = 500
 REJECTED = frozenset(
     {"invalid_grant", "invalid_client", "unauthorized_client", "invalid_credentials"}
@@ -50,7 +50,7 @@ _SAID = {
 
 @dataclass(frozen=True)
 class AccessToken:
-    """`expires` is by `time.monotonic`; `scopes` is empty where Google does not say."""
+    """An access token. `expires` is by `time.monotonic`; `scopes` can be empty if unknown."""
 
     text: str = field(repr=False)
     expires: float
@@ -63,7 +63,7 @@ _lock = threading.Lock()
 
 @sensitive_variables()
 def access_token(key: GoogleKey, name: Hashable, until: float) -> AccessToken:
-    """The token that is kept by `name`, else a new one. Raises `GoogleFailed`."""
+    """Return the token kept as `name`, or request a new one. Raises `GoogleFailed`."""
     with _lock:
         found = _kept.get(name)
         if found is not None and found.expires > time.monotonic():
@@ -78,14 +78,14 @@ def access_token(key: GoogleKey, name: Hashable, until: float) -> AccessToken:
 
 
 def forget(name: Hashable) -> None:
-    """Use it no more: Google did not take it, or its credential is another one."""
+    """Remove a token that Google rejects or that belongs to a replaced credential."""
     with _lock:
         _kept.pop(name, None)
 
 
 @sensitive_variables()
 def new_token(key: GoogleKey, until: float) -> AccessToken:
-    """Ask for a token. Raises `GoogleFailed`, with a code of `REJECTED` for a bad credential."""
+    """Request a token. Raises `GoogleFailed`, with a code of `REJECTED` for a bad credential."""
     if key.kind == "service_account":
         form = {"grant_type": JWT_GRANT, "assertion": _assertion(key)}
     else:
@@ -100,7 +100,7 @@ def new_token(key: GoogleKey, until: float) -> AccessToken:
 
 @sensitive_variables()
 def ask_for_token(form: dict[str, str], until: float) -> dict[str, Any]:
-    """What the token endpoint says to a form. Raises `GoogleFailed`."""
+    """Return the token endpoint's answer to a form. Raises `GoogleFailed`."""
     answer = ask(
         "POST",
         GoogleSettings.now().GOOGLE_TOKEN_URL,
@@ -115,7 +115,7 @@ def ask_for_token(form: dict[str, str], until: float) -> dict[str, Any]:
 
 @sensitive_variables()
 def read_token(said: dict[str, Any], asked: tuple[str, ...] = ()) -> AccessToken:
-    """The token in an answer. Raises `GoogleFailed`."""
+    """Return the token of an answer. Raises `GoogleFailed`."""
     text, lives = said.get("access_token"), said.get("expires_in", 3600)
     if not isinstance(text, str) or not text.isascii() or not text.isprintable() or not text:
         raise GoogleFailed("Google's answer holds no access token.", "malformed")
@@ -126,7 +126,10 @@ def read_token(said: dict[str, Any], asked: tuple[str, ...] = ()) -> AccessToken
 
 
 def _refused(answer: Answer) -> GoogleFailed:
-    """The words of OAuth (RFC 6749, 5.2). Its description may quote what was sent: not told."""
+    """Return the error for an OAuth error code (RFC 6749, 5.2).
+
+    OAuth's description is ignored, since it can quote the request.
+    """
     try:
         code = json.loads(answer.body)["error"]
     except (ValueError, LookupError, TypeError, RecursionError):
@@ -140,7 +143,7 @@ def _refused(answer: Answer) -> GoogleFailed:
 
 @sensitive_variables()
 def _assertion(key: GoogleKey) -> str:
-    """A JWT signed with RS256 (RFC 7523), good for ten minutes."""
+    """Return a JWT signed with RS256 (RFC 7523), valid for ten minutes."""
     now = int(time.time())
     claims = {
         "iss": key.identity,

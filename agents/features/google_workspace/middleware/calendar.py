@@ -1,6 +1,6 @@
-"""Google Calendar: calendars, events, free and busy times; making, changing and answering.
+"""Google Calendar tools: read calendars, events and busy times; create, change and answer events.
 
-Reading asks nobody; whatever changes a calendar waits for a person.
+Tools that read need no approval; tools that change a calendar require it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class BusyInput(GoogleInput):
 
 
 class CalendarMiddleware(Middleware):
-    """The tools, for agents with the integration."""
+    """A middleware with the tools, for agents with the integration."""
 
     name = "calendar"
 

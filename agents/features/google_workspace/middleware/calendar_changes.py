@@ -1,8 +1,8 @@
-"""Making, changing, deleting and answering events. Each waits for a person.
+"""Create, change, delete and answer events. All require approval.
 
-An event is made under an id that comes of the run and of what a person was shown: made again, it
-is the same one. A change names the event as it was read (`etag`), and is refused when it is
-another by now.
+An event's id is made of the run and of the approved content, so creating it again has no effect. A
+change names the version of the event that was read (`etag`), and is refused if the event has
+changed since.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ async def _respond(context: ToolContext, given: RespondInput) -> ToolResult:
 
 
 def _changes(given: UpdateEventInput) -> dict[str, Any]:
-    """What is given, as the API takes it."""
+    """Return the given fields in the API's format."""
     found: dict[str, Any] = {
         name: value
         for name in ("summary", "description", "location", "attendees")

@@ -1,4 +1,4 @@
-"""Times of events, without guessing: a day, or a moment whose zone is said."""
+"""Times of events without ambiguity: a day, or a moment with its zone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _moment(text: str) -> str:
 
 
 def parsed(text: str) -> date:
-    """A date, or a `datetime`, which is one too. Raises `ValueError`."""
+    """Return a date, or a `datetime` (also a `date`). Raises `ValueError`."""
     try:
         if len(text) == 10:
             return date.fromisoformat(text)
@@ -51,7 +51,7 @@ Moment = Annotated[str, AfterValidator(_moment)]
 
 
 def problem_of(start: str, end: str, zone: str) -> str:
-    """What is wrong with the two ends of an event; empty when nothing is."""
+    """Return the problem of an event's start and end, or an empty text."""
     first, last = parsed(start), parsed(end)
     if isinstance(first, datetime) != isinstance(last, datetime):
         return "start and end must both be dates, or both times."
@@ -65,7 +65,7 @@ def problem_of(start: str, end: str, zone: str) -> str:
 
 
 def as_google(text: str, zone: str) -> dict[str, str]:
-    """One end of an event as the API takes it."""
+    """Return the start or end of an event in the API's format."""
     found = parsed(text)
     if not isinstance(found, datetime):
         return {"date": text}

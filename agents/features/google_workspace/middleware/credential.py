@@ -1,4 +1,4 @@
-"""What the tools of Gmail and Calendar share: the credential of who runs the agent."""
+"""Common parts of the Gmail and Calendar tools: the credential of the run's owner."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def google_tool(name: str, description: str, model: Any, run: Any, effect: Effec
 
 
 async def with_google(context: ToolContext, use: Callable[[GoogleSession], Any]) -> ToolResult:
-    """Ask on a thread, with the credential as it is now: what was removed is not used once more."""
+    """Call Google in a thread, with the current credential: a removed one must not be used."""
     try:
         found = await context.in_database(_key, context.owner_id)
     except SecretUnreadable:

@@ -1,6 +1,6 @@
-"""Gmail: searching, reading, drafts, sending, labels and trash.
+"""Gmail tools: search, read, drafts, sending, labels and trash.
 
-Reading asks nobody; whatever changes a mailbox or leaves it waits for a person.
+Tools that read need no approval; tools that send mail or change a mailbox require it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class TrashInput(GoogleInput):
 
 
 class GmailMiddleware(Middleware):
-    """The tools, for agents with the integration."""
+    """A middleware with the tools, for agents with the integration."""
 
     name = "gmail"
 

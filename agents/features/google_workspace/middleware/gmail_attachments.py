@@ -1,4 +1,4 @@
-"""Files of mails, on their way into the workspace and out of it."""
+"""Copy attachments between mails and the workspace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sandbox.backends.protocol import ABSENT, FileBackend
 from sandbox.errors import FileError, SandboxError
 
 MAX_SAVED = 25 * 1024**2
-"""Bytes; Gmail takes no larger ones."""
+"""Bytes, Gmail's own limit."""
 
 
 class SaveAttachmentInput(GoogleInput):
@@ -32,7 +32,7 @@ class NotSaved:
 
 
 async def save_attachment(context: ToolContext, given: SaveAttachmentInput) -> ToolResult:
-    """A new file, never one in place of another; its path is the call's, not the mail's."""
+    """Write a new file and replace none. Its path comes from the call, not from the mail."""
 
     def save(session: GoogleSession) -> object:
         found, data = Mailbox(session).attachment(given.message_id, given.part, MAX_SAVED)
@@ -49,7 +49,7 @@ async def save_attachment(context: ToolContext, given: SaveAttachmentInput) -> T
 
 
 def read_files(backend: FileBackend, paths: Sequence[str]) -> list[File] | str:
-    """The files to attach, or what is wrong with one of them."""
+    """Return the files to attach, or the problem of one of them."""
     found: list[File] = []
     left = MAX_ATTACHED
     for path in paths:

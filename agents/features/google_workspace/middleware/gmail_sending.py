@@ -1,8 +1,8 @@
-"""Sending a mail once, and making a draft.
+"""Send a mail once, or create a draft.
 
-Gmail has no key by which it would take a message once. So each has a mark, made of the run and
-what a person was shown; before a message goes out that may have gone out already, what was sent is
-looked through for that mark. Vel itself never sends again: it is the model that may ask to.
+Gmail has no idempotency keys. So each message has a mark, made of the run and of the approved
+content. If an earlier call may have sent the same message, the sent messages are searched for the
+mark first. Vel never sends again automatically; only the model can request it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class LetterInput(GoogleInput):
 
 @dataclass(frozen=True, slots=True)
 class Unsure:
-    """An earlier call for the same message of which nobody knows what became."""
+    """An earlier call for the same message with an unknown result."""
 
     mark: str
     since_ms: int
@@ -109,19 +109,19 @@ def _look_up(session: GoogleSession, unsure: Unsure) -> dict[str, Any] | None:
 
 
 def _earlier(run_id: str, call_id: str, given: LetterInput) -> list[Unsure] | None:
-    """The calls for the same message that may have sent it; None if this run surely has."""
+    """Return calls that may have sent the same message; None if this run has certainly sent it."""
     unsure: list[Unsure] = []
     for call in earlier_calls(run_id, call_id, SEND):
         try:
             meant = LetterInput.model_validate(call.effective_input)
         except ValueError:
-            continue  # of another release
+            continue  # the input of another release
         if meant != given:
             continue
         if call.status == ToolCallStatus.SUCCEEDED:
             if call.run_id == run_id:
                 return None
-            continue  # another request of the user's
+            continue  # another request by the user
         since = call.started_at or timezone.now()
         unsure.append(Unsure(_mark(call.run_id, meant), int(since.timestamp() * 1000)))
     return unsure
@@ -132,7 +132,7 @@ def _mark(run_id: str, given: LetterInput) -> str:
 
 
 def _letter(context: ToolContext, given: LetterInput, session: GoogleSession) -> tuple[Letter, str]:
-    """What is sent, and the conversation that it belongs to."""
+    """Return the message to send, and its conversation."""
     files = read_files(context.files(), given.attachments) if given.attachments else []
     if isinstance(files, str):
         raise GoogleFailed(f"Nothing was sent: {files}", "file_error")

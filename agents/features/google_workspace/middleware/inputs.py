@@ -1,4 +1,4 @@
-"""Texts that go into requests to Google. Checked here, so that no pattern costs a prompt bytes."""
+"""Types of texts in requests to Google. Checked here, since schema patterns would cost tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agents.hidden_text import visible
 
 
 class GoogleInput(BaseModel):
-    """Built when it is used first: most processes have no agent with these tools."""
+    """The base of inputs. Built at first use, since most processes do not need these tools."""
 
     model_config = ConfigDict(defer_build=True)
 
@@ -31,7 +31,7 @@ def _checked(fits: Callable[[str], object], problem: str) -> AfterValidator:
 
 
 def line(most: int, least: int = 0) -> AfterValidator:
-    """One line in which everything can be seen: what a person approves is what is sent."""
+    """Return a validator of one line without hidden characters: the approver must see all of it."""
     return _checked(
         lambda text: least <= len(text) <= most and "\n" not in text and visible(text) == text,
         f"must be one line of {least} to {most:,} characters, none of them invisible",
@@ -43,7 +43,7 @@ def text(most: int) -> AfterValidator:
 
 
 def at_most(most: int, least: int = 0) -> AfterValidator:
-    """Of lists."""
+    """Limit the length of a list."""
 
     def check(items: list[str]) -> list[str]:
         if not least <= len(items) <= most:
@@ -58,9 +58,9 @@ Address = Annotated[
     str,
     _checked(ADDRESS.fullmatch, "must be one plain address, as ann@example.com, without a name"),
 ]
-"""So a person sees where a message goes."""
+"""Checked, so that the approver can see the receivers."""
 CalendarId = Annotated[
     str, _checked(lambda text: not text or _ID.fullmatch(text), "is no id: take one from a list")
 ]
-"""Empty: the calendar of the account itself."""
+"""Empty means the account's own calendar."""
 PageToken = Annotated[str, line(2_000)]

@@ -1,4 +1,4 @@
-"""One connection to one server, on a thread and an event loop of its own.
+"""One connection to one server, in a separate thread and event loop.
 
 A server that floods or stalls blocks this thread, not the engine's loop. Requests of the server to
 its client, for example to call a model or to ask the user, are refused.
@@ -72,7 +72,10 @@ class Connection:
         return self._submit(self._list)
 
     def call(self, tool: str, arguments: dict[str, Any], seconds: float) -> Future[dict[str, Any]]:
-        """The result as the protocol has it: `content`, `structuredContent`, `isError`."""
+        """Call a tool.
+
+        The result has the protocol's format: `content`, `structuredContent`, `isError`.
+        """
         return self._submit(lambda: self._call(tool, arguments, seconds))
 
     def close(self) -> None:
@@ -91,7 +94,7 @@ class Connection:
         if self._thread.ident is not None:
             self._thread.join(CLOSE_SECONDS * 5)
 
-    # On the own thread ------------------------------------------------------------------------
+    # In the connection's thread ----------------------------------------------------------------
 
     def _run(self) -> None:
         try:
@@ -117,7 +120,7 @@ class Connection:
                     client = Client(
                         self._transport.open(), mode="auto", cache=None, client_info=_ABOUT
                     )
-                    # Of a failed handshake the transport is left with its own failure.
+                    # After a failed handshake, the transport's own error is kept.
                     await stack.enter_async_context(client)
             except TimeoutError:
                 raise McpError(
@@ -150,7 +153,7 @@ class Connection:
             return await job()
         except McpError:
             raise
-        except Exception as error:  # noqa: BLE001  # a server may cause any, and each is its failure
+        except Exception as error:  # noqa: BLE001  # any error is the server's failure
             raise self._as_mcp_error(error) from None
 
     async def _list(self) -> Listing:

@@ -101,7 +101,7 @@ def read_listing(server: str, listed: Iterable[Mapping[str, Any]]) -> Listing:
 
 
 def _read(raw: Mapping[str, Any]) -> Definition:
-    """Raises `ValueError` with the reason why a tool is refused."""
+    """Read a tool. Raises `ValueError` with the reason why it is refused."""
     name, title = raw.get("name"), raw.get("title") or ""
     description = raw.get("description") or ""
     schema, annotations = raw.get("inputSchema"), raw.get("annotations") or {}
@@ -138,12 +138,12 @@ def _short_name(raw: Mapping[str, Any]) -> str:
 
 
 def _canonical(value: Any) -> str:
-    """ASCII, in one order. Raises `ValueError` for what is no JSON."""
+    """Return ASCII text in a fixed order. Raises `ValueError` if it is not JSON."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def _has_surrogate(canonical: str) -> bool:
-    """Half of a pair: JSON may spell it, no database takes it."""
+    """Return whether it contains a lone surrogate, which JSON allows and databases refuse."""
     try:
         json.dumps(json.loads(canonical), ensure_ascii=False).encode()
     except UnicodeEncodeError:

@@ -1,10 +1,10 @@
-"""What goes wrong with a server. Messages are for the model and for operators, without secrets."""
+"""Errors of servers. Messages are for the model and for operators, without secrets."""
 
 from __future__ import annotations
 
 
 class McpError(Exception):
-    """`code` is a stable word. `unsure`: the call may have been carried out."""
+    """A request failed. `code` is a stable word. `unsure`: it may have been carried out."""
 
     def __init__(self, message: str, code: str, *, unsure: bool = False) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""A server over streamable HTTP, through the check that sandboxes' connections go through.
+"""A server over streamable HTTP, with the checks of sandboxes' connections.
 
 A name is resolved once for each connection, and each of its addresses is checked before the
 connection is made to one of them. Only one origin gets requests, answers have a limit, and no
@@ -29,7 +29,10 @@ MOST_ADDRESSES = 4
 
 
 class HttpTransport:
-    """What is refused on the way is in `problem`, too: the package reports less."""
+    """The transport.
+
+    `problem` also has the reason of a refusal, which the package does not report.
+    """
 
     def __init__(self, target: HttpTarget) -> None:
         self.inbound = Inbound()
@@ -98,7 +101,8 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
             self._refused("it leads to another place, which is not followed")
             raise httpx2.ConnectError("another origin", request=request)
         if request.method == "GET":
-            # The stream for unsolicited messages, and for resuming a broken answer.
+            # Requests for the stream of unsolicited messages, and for resuming an interrupted
+            # answer.
             return httpx2.Response(405, request=request)
         sent = httpcore2.Request(
             method=request.method,
@@ -149,7 +153,7 @@ class CheckedBackend(httpcore2.AsyncNetworkBackend):
         self,
         host: str,
         port: int,
-        timeout: float | None = None,  # noqa: ASYNC109  # the interface's
+        timeout: float | None = None,  # noqa: ASYNC109  # as in the interface
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
@@ -194,7 +198,7 @@ def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
 
 
 async def checked_addresses(endpoint: Endpoint, world: Destinations) -> list[Address]:
-    """The addresses that may be connected to. Raises `OSError` if one of them may not."""
+    """Return the allowed addresses. Raises `OSError` if one of them is not allowed."""
     if endpoint.address is not None:
         addresses = [endpoint.address]
     else:

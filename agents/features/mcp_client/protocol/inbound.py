@@ -1,6 +1,6 @@
-"""What of a server's messages is handed on: answers, and requests that are then refused.
+"""Filter the messages of a server: pass on answers, and requests, which are then refused.
 
-Notifications end here. A server that sends more than anybody can want is cut off.
+Notifications are dropped. A server that sends too many messages is disconnected.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ LIST_CHANGED = "notifications/tools/list_changed"
 
 
 class Flood(Exception):
-    """The server sends without end."""
+    """The server sends too many messages."""
 
 
 @dataclass
 class Inbound:
-    """Counts and sorts. Used on one connection's loop only."""
+    """Counts and filters messages. Used on one connection's loop only."""
 
     list_changed: bool = False
     unreadable: int = 0
     _count: int = field(default=0)
 
     def begin(self) -> None:
-        """A request goes out: its answer may come with some messages beside it."""
+        """Reset the count for a request, since other messages may come with its answer."""
         self._count = 0
 
     def wanted(self, message: Any) -> bool:
-        """Whether `message`, of `mcp_types`, goes on. Raises `Flood`."""
+        """Return whether to pass on `message`, of `mcp_types`. Raises `Flood`."""
         self.count()
         if hasattr(message, "method") and not hasattr(message, "id"):
             self.list_changed = self.list_changed or message.method == LIST_CHANGED

@@ -1,7 +1,7 @@
 """The input of a server's tool: its JSON Schema for models, and the check of their input.
 
-Schemas come from outside. References are written out with a bound, patterns are RE2's, and words
-that are not known are left out: the server checks its input again, so a looser form loses nothing.
+Schemas are untrusted. References are resolved within a limit, patterns use RE2, and unknown
+keywords are removed: the server checks its input again, so a looser schema is harmless.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from agents.structured_output.validation import problems_in
 
 MAX_DEPTH = 12
 MAX_PARTS = 500
-"""With all references written out."""
+"""Limit with all references resolved."""
 
 _TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
 _COUNTS = frozenset(
@@ -30,12 +30,14 @@ _SEVERAL = ("anyOf", "oneOf", "allOf")
 
 
 class SchemaUnusable(ValueError):
-    """The message says why, for a person."""
+    """A schema cannot be used. The message has the reason, for a person."""
 
 
 def usable_schema(raw: object) -> dict[str, Any]:
-    """`raw` as a schema of an object, with bounds on all that it can cost. Raises
-    `SchemaUnusable`."""
+    """Return `raw` as a schema of an object, with limits of its cost.
+
+    Raises `SchemaUnusable`.
+    """
     if not isinstance(raw, dict) or raw.get("type", "object") != "object":
         raise SchemaUnusable("its input is no JSON Schema of an object")
     read = _Reader(raw).read(raw, (), 0)
@@ -45,7 +47,7 @@ def usable_schema(raw: object) -> dict[str, Any]:
 
 @lru_cache(maxsize=1024)
 def input_model(name: str, schema_text: str) -> type[BaseModel]:
-    """A model that shows the schema, which `usable_schema` made, and checks inputs by it."""
+    """Return a model with a schema from `usable_schema`, which checks inputs by it."""
     schema: dict[str, Any] = json.loads(schema_text)
 
     class _Given(BaseModel):

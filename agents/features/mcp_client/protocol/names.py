@@ -1,4 +1,4 @@
-"""What a model calls the tool of a server: `mcp__SERVER__TOOL`, as models and people know it."""
+"""Names of servers' tools for models and people: `mcp__SERVER__TOOL`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import re
 
 PREFIX = "mcp__"
 LONGEST = 64
-"""What model servers take."""
+"""The limit of model servers."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 _OTHER = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def offered_name(server: str, tool: str) -> str:
-    """The same for the same tool always. What does not fit is changed, and ends in a digest."""
+    """Return the constant name of a tool. An invalid name is changed, and ends in a digest."""
     whole = f"{PREFIX}{server}__{tool}"
     if _PLAIN.fullmatch(tool) and len(whole) <= LONGEST:
         return whole

@@ -1,4 +1,4 @@
-"""What a server answered, in parts: texts, pictures that were made anew, and files."""
+"""Parts of a server's answer: texts, pictures that were encoded again, and files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """Bytes that are no text; `kind` is for people, `ending` one that is known."""
+    """Bytes that are not text; `kind` is for people, `ending` is a known one."""
 
     kind: str
     ending: str
@@ -45,8 +45,10 @@ class Answer:
 
 
 def read_answer(result: Mapping[str, Any], *, pictures: bool) -> Answer:
-    """`result` as the protocol has it, which the package has checked. Without `pictures` the model
-    cannot look at any: they become files."""
+    """Return the parts of `result`, which the package has checked.
+
+    Without `pictures`, the model cannot accept any: they become files.
+    """
     answer = Answer(is_error=bool(result.get("isError")))
     content = result.get("content") or []
     for block in content[:MAX_PARTS]:
@@ -94,7 +96,7 @@ def _bytes(encoded: Any, mime: Any, kind: str, pictures: bool) -> Part:
 
 
 def _is_in_text(structured: Any, parts: list[Part]) -> bool:
-    """Servers repeat it as text, for clients that do not know it; a lone data as itself."""
+    """Return whether the text already contains the data: servers repeat it for older clients."""
     for part in parts:
         if not isinstance(part, str):
             continue

@@ -41,7 +41,7 @@ class Start(Protocol):
 
 
 class StdioTransport:
-    """`start` is called on the thread that then watches the process."""
+    """The transport of a program. `start` is called in the thread that then watches the process."""
 
     def __init__(self, start: Start) -> None:
         self.inbound = Inbound()
@@ -80,11 +80,11 @@ class StdioTransport:
             self._cancel.cancel()
             # The watcher ends soon, and this loop has no other work.
             await asyncio.shield(asyncio.to_thread(watcher.join, CLOSE_SECONDS * 4))
-            if self._last_write is not None:  # which has failed by now: its reader is dead
+            if self._last_write is not None:  # the write has failed by now: its reader has ended
                 await asyncio.wait([self._last_write])
             os.close(self._stdin)
 
-    # On the thread of the process -------------------------------------------------------------
+    # In the thread of the process --------------------------------------------------------------
 
     def _watch(self, reading: int, started: asyncio.Future[None]) -> None:
         problem: Exception | None = None
@@ -157,7 +157,7 @@ class StdioTransport:
         async with from_session:
             async for sent in from_session:
                 text = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
-                # On a thread: a server that does not read must not block the loop.
+                # In a thread, since a server that does not read must not block the loop.
                 self._last_write = asyncio.ensure_future(
                     asyncio.to_thread(_write_all, self._stdin, f"{text}\n".encode())
                 )

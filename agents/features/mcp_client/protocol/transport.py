@@ -1,4 +1,4 @@
-"""What a connection needs of the way to its server."""
+"""The interface of a connection's transport to its server."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sandbox.linux.egress.destinations import Destinations
 from sandbox.linux.egress.hosts import Endpoint
 
 Streams = tuple[Any, Any]
-"""To read messages from and to write them to, as the sessions of the package `mcp` take them."""
+"""Streams to read messages from and to write them to, as in sessions of the package `mcp`."""
 
 
 @dataclass(frozen=True)
 class HttpTarget:
-    """Where a server is. `world` resolves its name and says which addresses are allowed."""
+    """The address of a server. `world` resolves its name and defines the allowed addresses."""
 
     url: str
     endpoint: Endpoint
@@ -28,13 +28,16 @@ class HttpTarget:
 
 
 class Transport(Protocol):
-    """Opened once. `problem` says why the server is gone; empty while it is there."""
+    """A transport, opened once.
+
+    `problem` has the reason if the server is gone, else it is empty.
+    """
 
     inbound: Inbound
     problem: str
 
     def open(self) -> AbstractAsyncContextManager[Streams]:
-        """On the connection's loop. What it started has ended when the block does."""
+        """Open it on the connection's loop. All of its work has ended when the block ends."""
 
 
 Opened = AsyncIterator[Streams]

@@ -1,4 +1,4 @@
-"""What a DuckDB database holds, from its own catalogue."""
+"""The schema of a DuckDB database, from its own catalogue."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ ORDER BY c.schema_name <> 'main', c.schema_name, c.table_name, c.column_index
 
 
 def list_tables(target: DatabaseTarget, _table: str, own: OwnDatabase) -> QueryResult:
-    """As `agents.features.databases.drivers.inspect.list_tables`."""
+    """Return tables as `agents.features.databases.drivers.inspect.list_tables`."""
     with read_only_duckdb(target, own) as connection:
         rows = connection.execute(_TABLES).fetchall()
     return QueryResult(("table_schema", "table_name", "table_type"), rows)
 
 
 def get_schema(target: DatabaseTarget, _table: str, own: OwnDatabase) -> QueryResult:
-    """As `agents.features.databases.drivers.inspect.get_schema`."""
+    """Return columns as `agents.features.databases.drivers.inspect.get_schema`."""
     names = ("table_schema", "table_name", "column_name", "data_type", "is_nullable", "key")
     return QueryResult(names, [row[:6] for row in _columns(target, "", own)])
 
 
 def describe_table(target: DatabaseTarget, table: str, own: OwnDatabase) -> QueryResult:
-    """As `agents.features.databases.drivers.inspect.describe_table`."""
+    """Return columns as `agents.features.databases.drivers.inspect.describe_table`."""
     rows = _columns(target, table, own)
     if not rows:
         raise QueryFailed(

@@ -1,7 +1,7 @@
-"""DuckDB that can only be read: the file is opened so, with nothing outside of it in reach.
+"""Read-only DuckDB: the file is opened for reading, and nothing outside of it is accessible.
 
 DuckDB is a library: it runs in a helper process, which is killed when a statement takes too long.
-Its memory is bounded, and it spills nothing to disk. Each statement has a connection of its own.
+Its memory is limited, and it writes no temporary files. Each statement has its own connection.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from agents.features.databases.drivers.target import DatabaseTarget
 
 _ROWS = 200
 _CONFIGURATION = {
-    "enable_external_access": "false",  # no file, directory or address but the database's own
+    "enable_external_access": "false",  # no files, directories or addresses outside of the database
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
@@ -31,7 +31,7 @@ _CONFIGURATION = {
     "temp_directory": "",
     "max_temp_directory_size": "0KB",
     "threads": "2",
-    "lock_configuration": "true",  # the last word: no statement changes any of it
+    "lock_configuration": "true",  # last, so that no statement can change these settings
 }
 
 
@@ -41,7 +41,7 @@ def query_duckdb(
     params: Mapping[str, Any] | None,
     own: OwnDatabase,
 ) -> QueryResult:
-    """Run one SELECT. Blocks; QueryFailed says why there is no result."""
+    """Run one SELECT. Blocks. Raises QueryFailed with the reason if there is no result."""
     text, values = numbered(query, params) if params else (query, [])
     with read_only_duckdb(target, own) as connection:
         _check_select(connection, text)
@@ -58,7 +58,7 @@ def query_duckdb(
 
 @contextmanager
 def read_only_duckdb(target: DatabaseTarget, own: OwnDatabase) -> Iterator[Any]:
-    """A connection on which only reading is possible; DuckDB's errors become QueryFailed."""
+    """Yield a read-only connection. DuckDB's errors become QueryFailed."""
     duckdb = _duckdb()
     if target.hidden_columns:
         raise QueryFailed(
@@ -74,17 +74,17 @@ def read_only_duckdb(target: DatabaseTarget, own: OwnDatabase) -> Iterator[Any]:
     try:
         yield connection
     except (duckdb.Error, OverflowError, ValueError) as problem:
-        # A failure in Python has a traceback with the paths of this machine.
+        # Errors from Python contain a traceback with the paths of this machine.
         raise QueryFailed(str(problem).partition("Traceback (most recent")[0].rstrip()) from None
     finally:
         connection.close()
 
 
 def _check_select(connection: Any, text: str) -> None:
-    """One statement, which DuckDB's parser takes for a query.
+    """Check that DuckDB's parser classifies the text as one query.
 
-    What else it runs on a database that can only be read is no use, and some of it tells of the
-    process: temporary tables, PRAGMA, CALL, EXPLAIN ANALYZE, transactions.
+    Other statements are useless on a read-only database, and some reveal data of the process:
+    temporary tables, PRAGMA, CALL, EXPLAIN ANALYZE, transactions.
     """
     duckdb = _duckdb()
     statements = connection.extract_statements(text)
@@ -100,7 +100,7 @@ def load() -> None:
 
 def _duckdb() -> ModuleType:
     try:
-        return import_module("duckdb")  # an extra
+        return import_module("duckdb")  # an optional dependency
     except ImportError:
         raise QueryFailed(
             "DuckDB's driver is not installed: pip install 'vel[duckdb]'.", "configuration"

@@ -23,9 +23,9 @@ from agents.features.databases.drivers.url import dialect_of, without_secrets
 from sandbox.cancellation import Cancellation
 
 COMMIT_SECONDS = 60.0
-"""How long keeping an approved change may take."""
+"""Limit for the commit of an approved change."""
 _SERVER_SECONDS = 20.0
-"""Added to the statement's time for servers: to connect, and to end a cancelled statement."""
+"""Extra time for servers: to connect, and to end a cancelled statement."""
 _FROZEN_SECONDS = 5.0
 """Added to the helper's own timer, which ends it if its worker is frozen."""
 

@@ -1,4 +1,4 @@
-"""What a MySQL account could do beside reading: asked of the server before each statement."""
+"""Privileges of a MySQL account beyond reading, read from the server before each statement."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _QUOTED = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|''|\\.)*'|\"(?:[^\"\\]|\"\"|\\.
 _COLUMNS = re.compile(r"\([^()]*\)")
 _GRANT = re.compile(r"GRANT (?P<what>.+?) ON .*? TO (?P<rest>.*)", re.DOTALL)
 _GIVES_NOTHING = re.compile(r"GRANT (?!.* ON ).* TO .*|SET DEFAULT ROLE .*|REVOKE .*", re.DOTALL)
-"""Roles are switched off in Vel's sessions; MySQL's partial revokes take away."""
+"""Lines without privileges: Vel's sessions disable roles, and partial revokes remove privileges."""
 
 SYSTEM_SCHEMAS = "'mysql', 'information_schema', 'performance_schema', 'sys'"
 _READABLE_ACCOUNTS = """
@@ -33,7 +33,7 @@ WHERE TABLE_SCHEMA NOT IN ({SYSTEM_SCHEMAS}) AND FIND_IN_SET('select', PRIVILEGE
 
 
 def check_account(session: MysqlSession, target: DatabaseTarget) -> None:
-    """QueryFailed unless the session's account may be lent to an agent."""
+    """Raise QueryFailed unless agents may use the session's account."""
     if not target.allow_privileged:
         _check_grants(session, target)
     if target.hidden_columns:
@@ -59,7 +59,7 @@ def _check_grants(session: MysqlSession, target: DatabaseTarget) -> None:
 
 
 def powers(grant: str) -> set[str]:
-    """What a line of SHOW GRANTS allows beside reading. A line that is not understood is one."""
+    """Return the privileges beyond reading in a line of SHOW GRANTS. An unknown line is one."""
     line = _COLUMNS.sub("", _QUOTED.sub("``", grant))
     found = _GRANT.fullmatch(line)
     if found is None:
@@ -71,7 +71,7 @@ def powers(grant: str) -> set[str]:
 
 
 def _check_hidden(session: MysqlSession, target: DatabaseTarget) -> None:
-    """Only the server can keep an account from a column: say so when it does not."""
+    """Raise QueryFailed if the account can read hidden columns: only the server can hide them."""
     readable = sorted(
         f"{schema}.{table}.{column}"
         for schema, table, column in session.execute(READABLE_COLUMNS)

@@ -1,7 +1,7 @@
-"""Connections to MySQL and MariaDB servers, by PyMySQL.
+"""Connections to MySQL and MariaDB servers, with PyMySQL.
 
-Their sockets are Vel's own, so that one can be cut from aside. Files of this host (`my.cnf`, LOCAL
-INFILE) are never read, and the protocol takes one statement at a time.
+Vel creates the sockets, so that another thread can shut them down. Files of this host (`my.cnf`,
+LOCAL INFILE) are never read, and the protocol accepts one statement at a time.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from agents.features.databases.drivers.url import parsed
 
 _DEFAULT_PORT = 3306
 _READ_LATER = 30.0
-"""Seconds after a statement's time at which a silent server is given up."""
+"""Seconds after a statement's time limit before a silent server is given up."""
 _RESET_CONNECTION = 0x1F
 _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
 
 
 def driver() -> ModuleType:
-    """PyMySQL, which is an extra. QueryFailed says how to install it."""
+    """Return PyMySQL, an optional dependency. Raises QueryFailed if it is not installed."""
     try:
-        import_module("pymysql.cursors")  # an extra
+        import_module("pymysql.cursors")  # an optional dependency
         return import_module("pymysql")
     except ImportError:
         raise QueryFailed(MYSQL_DRIVER_MISSING, "configuration") from None
 
 
 class MysqlSession:
-    """A connection of PyMySQL's, with a second handle of its socket."""
+    """A connection of PyMySQL with a duplicate of its socket."""
 
     def __init__(self, raw: Any, aside: socket.socket) -> None:
         self._raw = raw
         self._aside = aside
         self.number = 0
-        """By which the server knows it. Not that of its greeting, which may be a proxy's."""
+        """The server's id of the connection. The greeting can have a proxy's id instead."""
 
     @property
     def closed(self) -> bool:
@@ -58,19 +58,19 @@ class MysqlSession:
         self._aside.close()
 
     def cut(self) -> None:
-        """End it from another thread."""
+        """Shut down the connection from another thread."""
         with suppress(OSError):
             self._aside.shutdown(socket.SHUT_RDWR)
 
     def execute(self, statement: str) -> list[tuple[Any, ...]]:
-        """Run a statement of Vel's own; all of its rows."""
+        """Run a statement of Vel's own and return all of its rows."""
         with self._raw.cursor() as cursor:
             cursor.execute(statement)
             return list(cursor.fetchall())
 
     @contextmanager
     def streamed(self, statement: str) -> Iterator[Any]:
-        """A cursor on the rows as they come. If some are not wanted the session is over."""
+        """Yield a cursor that streams rows. The session is closed if not all rows are read."""
         cursor = driver().cursors.SSCursor(self._raw)
         try:
             cursor.execute(statement)
@@ -78,19 +78,19 @@ class MysqlSession:
         finally:
             rows = cursor._result
             if rows is not None and rows.unbuffered_active:
-                # The protocol has no way to skip the others: PyMySQL would read them all.
+                # The protocol cannot skip the other rows: PyMySQL would read all of them.
                 rows.unbuffered_active = False
                 self._raw._force_close()
 
     def reset(self) -> None:
-        """Transaction, variables, locks, temporary tables, prepared statements: all as at first."""
-        # PyMySQL has the command's parts, but no method for it.
+        """Reset transaction, variables, locks, temporary tables and prepared statements."""
+        # PyMySQL has no method for this command.
         self._raw._execute_command(_RESET_CONNECTION, b"")
         self._raw._read_ok_packet()
 
 
 def connect(target: DatabaseTarget, seconds: float) -> MysqlSession:
-    """A new connection, as the server gives it. Raises QueryFailed, and what PyMySQL raises."""
+    """Return a new connection without settings. Raises QueryFailed and PyMySQL's errors."""
     url = parsed(target)
     if not url.username or not url.host or not url.database:
         raise QueryFailed(
@@ -113,7 +113,7 @@ def connect(target: DatabaseTarget, seconds: float) -> MysqlSession:
         ssl=tls,
         ssl_disabled=tls is None,
         conv=_values(pymysql),
-        # It would send the password as it is, to whoever asks.
+        # The plugin would send the password in clear text to any server that requests it.
         auth_plugin_map={"mysql_clear_password": _Refused},
     )
     sock = socket.create_connection((url.host, url.port or _DEFAULT_PORT), seconds)
@@ -122,7 +122,7 @@ def connect(target: DatabaseTarget, seconds: float) -> MysqlSession:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in _KEEPALIVE.items():
-            if hasattr(socket, name):  # not all are known to macOS
+            if hasattr(socket, name):  # macOS does not have all of them
                 sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
         session = MysqlSession(raw, aside)
         with cut_after(seconds, session):
@@ -136,7 +136,7 @@ def connect(target: DatabaseTarget, seconds: float) -> MysqlSession:
 
 @contextmanager
 def cut_after(seconds: float, session: MysqlSession) -> Iterator[None]:
-    """For a server that takes the connection and says nothing."""
+    """Close the session after some seconds, if the server accepts the connection but is silent."""
     timer = threading.Timer(seconds, session.cut)
     timer.daemon = True
     timer.start()
@@ -155,7 +155,10 @@ class _Refused:
 
 
 def _tls(target: DatabaseTarget) -> ssl.SSLContext | None:
-    """`sslmode`, with PostgreSQL's names. None: no TLS, which is the default on this host only."""
+    """Return the TLS context for `sslmode`, with PostgreSQL's names of modes.
+
+    None means no TLS, the default for this host only.
+    """
     url = parsed(target)
     mode = url.query.get("sslmode", "disable" if is_local(str(url.host)) else "require")
     if mode == "disable":
@@ -169,7 +172,7 @@ def _tls(target: DatabaseTarget) -> ssl.SSLContext | None:
 
 
 def _values(pymysql: ModuleType) -> dict[int, Any]:
-    """Numbers become Python's; everything else stays the server's own text."""
+    """Return the converters: numbers become Python's, other values keep the server's text."""
     kinds = pymysql.constants.FIELD_TYPE
     integers = (kinds.TINY, kinds.SHORT, kinds.INT24, kinds.LONG, kinds.LONGLONG, kinds.YEAR)
     return dict.fromkeys(integers, int) | {kinds.FLOAT: float, kinds.DOUBLE: float}

@@ -1,7 +1,7 @@
-"""What a MySQL or MariaDB database holds, from its own catalogue.
+"""The schema of a MySQL or MariaDB database, from its own catalogue.
 
-SQLAlchemy reads SHOW CREATE TABLE there, which servers refuse to accounts that may read only some
-columns, and for views to those without SHOW VIEW.
+SQLAlchemy would use SHOW CREATE TABLE. Servers refuse it to accounts that may read only some
+columns, and for views to accounts without SHOW VIEW.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agents.features.databases.drivers.table import QueryResult
 from agents.features.databases.drivers.target import DatabaseTarget
 from sandbox.cancellation import Cancellation
 
-# Only what SELECT was granted on: the catalogue also tells of what may be written.
+# Only columns with a SELECT privilege: the catalogue also has those that may only be written.
 _COLUMNS = f"""
 SELECT c.TABLE_SCHEMA, c.TABLE_NAME, c.COLUMN_NAME, c.COLUMN_TYPE, c.IS_NULLABLE, c.COLUMN_DEFAULT,
   c.COLUMN_KEY, t.TABLE_TYPE
@@ -36,20 +36,20 @@ ORDER BY CONSTRAINT_NAME
 
 
 def list_tables(target: DatabaseTarget, _table: str, cancel: Cancellation) -> QueryResult:
-    """As `agents.features.databases.drivers.inspect.list_tables`."""
+    """Return tables as `agents.features.databases.drivers.inspect.list_tables`."""
     found = dict.fromkeys((row[0], row[1], row[7]) for row in _columns(target, cancel))
     return QueryResult(("table_schema", "table_name", "table_type"), list(found))
 
 
 def get_schema(target: DatabaseTarget, _table: str, cancel: Cancellation) -> QueryResult:
-    """As `agents.features.databases.drivers.inspect.get_schema`."""
+    """Return columns as `agents.features.databases.drivers.inspect.get_schema`."""
     names = ("table_schema", "table_name", "column_name", "data_type", "is_nullable", "key")
     rows = [(*row[:5], row[6]) for row in _columns(target, cancel)]
     return QueryResult(names, rows)
 
 
 def describe_table(target: DatabaseTarget, table: str, cancel: Cancellation) -> QueryResult:
-    """As `agents.features.databases.drivers.inspect.describe_table`."""
+    """Return columns as `agents.features.databases.drivers.inspect.describe_table`."""
     rows = [row for row in _columns(target, cancel) if table in (row[1], f"{row[0]}.{row[1]}")]
     if not rows:
         raise QueryFailed(
@@ -61,7 +61,7 @@ def describe_table(target: DatabaseTarget, table: str, cancel: Cancellation) -> 
 
 
 def _columns(target: DatabaseTarget, cancel: Cancellation) -> list[tuple[Any, ...]]:
-    """schema, table, column, type, nullable, default, key, BASE TABLE or VIEW."""
+    """Return schema, table, column, type, nullable, default, key, BASE TABLE or VIEW."""
     with read_only_mysql(target, cancel) as session:
         columns, foreign = session.execute(_COLUMNS), session.execute(_FOREIGN)
     ends: dict[tuple[str, ...], list[str]] = {}

@@ -1,8 +1,8 @@
-"""MySQL and MariaDB that can only be read.
+"""Read-only access to MySQL and MariaDB.
 
-Three things hold, each by the server: the transaction is read-only and always rolled back; the
-statement is one that the server's own grammar takes as a subquery, so SELECT, VALUES, TABLE and
-WITH … SELECT, without INTO; and it is prepared, which takes one statement at a time.
+The server enforces three rules. The transaction is read-only and always rolled back. The statement
+must be valid as a subquery, so only SELECT, VALUES, TABLE and WITH … SELECT, without INTO. And it
+is prepared, which accepts one statement only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _END = re.compile(r"[;\s]+\Z")
 def query_mysql(
     target: DatabaseTarget, query: str, params: Mapping[str, Any] | None, cancel: Cancellation
 ) -> QueryResult:
-    """Run one statement. Blocks; QueryFailed says why there is no result."""
+    """Run one statement. Blocks. Raises QueryFailed if there is no result."""
     text, values = marked(query, params) if params else (query, [])
     with read_only_mysql(target, cancel) as session:
         _prepare(session, _END.sub("", text), values, target.max_rows)
@@ -49,7 +49,7 @@ def query_mysql(
 
 @contextmanager
 def read_only_mysql(target: DatabaseTarget, cancel: Cancellation) -> Iterator[MysqlSession]:
-    """A clean session within a read-only transaction, which is rolled back."""
+    """Yield a clean session in a read-only transaction, which is rolled back."""
     with (
         told_by_mysql(target),
         pool_of(target).connection(target.statement_seconds, cancel) as session,
@@ -59,7 +59,7 @@ def read_only_mysql(target: DatabaseTarget, cancel: Cancellation) -> Iterator[My
         check_account(session, target)
         begun = time.monotonic()
         yield session
-        # Servers may give what they have of a statement that they stopped, as of BENCHMARK().
+        # Servers can return a partial result of a statement that they stopped, as with BENCHMARK().
         if cancel.cancelled:
             raise QueryFailed("The call was cancelled.", "cancelled")
         if time.monotonic() - begun >= target.statement_seconds:
@@ -71,10 +71,10 @@ def read_only_mysql(target: DatabaseTarget, cancel: Cancellation) -> Iterator[My
 
 
 def _prepare(session: MysqlSession, text: str, values: list[Any], max_rows: int) -> None:
-    """Have the server understand the statement, as it is and as a subquery.
+    """Prepare the statement, once as it is and once as a subquery.
 
-    Of both it sees the same words, so nothing is the one and another thing as the other; and what
-    opens or closes a parenthesis too many is understood only as one of them.
+    The same text must be valid in both forms. A text with unbalanced parentheses is valid in one of
+    them at most.
     """
     given = {"vel_text": text, "vel_look": f"SELECT EXISTS ({text}\n)"}
     given |= {f"vel_{number}": value for number, value in enumerate(values)}
@@ -82,12 +82,15 @@ def _prepare(session: MysqlSession, text: str, values: list[Any], max_rows: int)
     session.execute("PREPARE vel_rows FROM @vel_text")
     session.execute("PREPARE vel_look FROM @vel_look")
     session.execute("DEALLOCATE PREPARE vel_look")
-    # One row more than are kept, to know of it.
+    # One row more than the limit, to detect that there are more.
     session.execute(f"SET SESSION sql_select_limit = {max_rows + 1}")
 
 
 def literal(value: Any) -> str:
-    """A value in SQL. Texts are hexadecimal digits, to which no mode or character set matters."""
+    """Return a value as SQL.
+
+    Text is hexadecimal, which does not depend on modes or character sets.
+    """
     if value is None:
         return "NULL"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Sessions with a MySQL or MariaDB server: how they begin, are made clean, and are stopped."""
+"""Sessions with a MySQL or MariaDB server: start, reset and stop."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _SYNTAX = 1064
 
 
 def pool_of(target: DatabaseTarget) -> Pool[MysqlSession]:
-    """The pool of the target. Whoever may use a name may use its URL: both make the key.
+    """Return the target's pool. Its key has the name and the URL, which are used together.
 
-    A session keeps the global privileges that it began with, so one that was privileged is not
-    used where none may be.
+    A session keeps the global privileges of its start, so a privileged session is not used for
+    targets without `allow_privileged`.
     """
     return pool_for(
         (target.name, target.url, str(target.statement_seconds), str(target.allow_privileged)),
@@ -40,9 +40,9 @@ def pool_of(target: DatabaseTarget) -> Pool[MysqlSession]:
 def stoppable(
     session: MysqlSession, target: DatabaseTarget, cancel: Cancellation
 ) -> AbstractContextManager[None]:
-    """End what runs in the session when the call is cancelled or the time is over.
+    """Stop the session's statement when the call is cancelled or its time is over.
 
-    A second connection kills the statement; if that does not help, the session is cut.
+    A second connection kills the statement; if that fails, the session's socket is shut down.
     """
 
     def ask() -> None:
@@ -58,7 +58,7 @@ def stoppable(
 
 @contextmanager
 def told_by_mysql(target: DatabaseTarget) -> Iterator[None]:
-    """What the server or PyMySQL has to say becomes QueryFailed."""
+    """Turn errors of the server or PyMySQL into QueryFailed."""
     errors = driver().err
     try:
         yield
@@ -76,7 +76,7 @@ def told_by_mysql(target: DatabaseTarget) -> Iterator[None]:
             text or "The connection is closed.", "connection" if number in _AWAY else "database"
         ) from None
     except (OSError, RuntimeError) as problem:
-        # RuntimeError is what PyMySQL says of a server that asks for a file of this host.
+        # PyMySQL raises RuntimeError if a server requests a file of this host.
         raise QueryFailed(f"The server cannot be used: {problem}", "connection") from None
 
 
@@ -93,7 +93,7 @@ def _begin(target: DatabaseTarget) -> MysqlSession:
 
 
 def _settle(session: MysqlSession, target: DatabaseTarget) -> None:
-    # A role that is not active lends nothing: what the account itself may do is all there is.
+    # Without active roles, the session has only the account's own privileges.
     session.execute("SET ROLE NONE")
     session.execute("SET NAMES utf8mb4")
     session.execute("SET SESSION TRANSACTION READ ONLY")

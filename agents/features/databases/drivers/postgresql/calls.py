@@ -1,7 +1,7 @@
-"""Which functions a PostgreSQL statement calls, asked of the server before it runs.
+"""The functions that a PostgreSQL statement calls, read from the server before it runs.
 
-`PREPARE` takes SELECT, INSERT, UPDATE, DELETE and MERGE only. The body of a function that is never
-called shows what a statement calls, however it is written: the server has resolved the names.
+`PREPARE` accepts SELECT, INSERT, UPDATE, DELETE and MERGE only. Then the statement becomes the body
+of a function that is never called. The server resolves the names in it, however they are written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KNOWN = frozenset(
         "gen_random_uuid", "uuidv4", "uuidv7", "pg_notify", "txid_current", "pg_current_xact_id",
     }
 )  # fmt: skip
-"""Volatile functions of the server whose effects a rollback takes back, or are numbers used up."""
+"""Volatile built-in functions whose effects are rolled back or only use up numbers."""
 _NAME = re.compile(r'([A-Za-z_][A-Za-z0-9_$]*|"(?:[^"]|"")+")\s*\(')
 _LITERAL = re.compile(r"""[eE]'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*'""", re.DOTALL)
 
@@ -58,7 +58,10 @@ WHERE pronamespace = 'pg_catalog'::regnamespace AND provolatile = 'v' AND prokin
 
 
 def check_calls(connection: Connection, target: DatabaseTarget, text: str) -> bool:
-    """Whether it gives rows. QueryFailed for one that calls what is not to be tried."""
+    """Return whether the statement returns rows.
+
+    Raises QueryFailed for calls that are not allowed.
+    """
     name = f"vel_{secrets.token_hex(8)}"
     cursor = psycopg.RawCursor(connection)
     cursor.execute("SAVEPOINT vel_look")
@@ -98,13 +101,14 @@ def check_calls(connection: Connection, target: DatabaseTarget, text: str) -> bo
         }
         built_in = connection.execute(_BUILT_IN, [sorted(words - _KNOWN)]).fetchall()
         refuse_routines(target, "calls", sorted(called | {row[0] for row in built_in}))
-    # Released too: else what follows would bear the number of a transaction within this one.
+    # Released too, since later statements would otherwise run in a subtransaction with its own
+    # number.
     connection.execute("ROLLBACK TO SAVEPOINT vel_look; RELEASE SAVEPOINT vel_look")
     return gives_rows
 
 
 def refuse_routines(target: DatabaseTarget, what: str, names: list[str]) -> None:
-    """QueryFailed if there are any."""
+    """Raise QueryFailed if there are any names."""
     if names:
         raise QueryFailed(
             f"The statement {what} {', '.join(names[:5])}{', …' if len(names) > 5 else ''}. Trying "

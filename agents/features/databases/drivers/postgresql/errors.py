@@ -1,4 +1,4 @@
-"""Errors of a PostgreSQL server, in words that may be shown to the agent."""
+"""Errors of a PostgreSQL server, with messages that may be shown to the agent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WRITABLE = (
     "tables with a client of the database."
 )
 _CONFLICTS = ("40001", "40P01")
-"""SQLSTATE of a transaction that another one hindered. The server has rolled it back."""
+"""SQLSTATE of transactions that conflicted with another one. The server has rolled them back."""
 
 
 @contextmanager
@@ -47,13 +47,13 @@ def _failed(target: DatabaseTarget, problem: Exception) -> QueryFailed:
         if said.sqlstate in _CONFLICTS:
             return QueryFailed(text, "conflict")
     elif "out of memory" in text:
-        # libpq has no room for a value.
+        # libpq could not allocate memory for a value.
         return QueryFailed("A value is too long to be read: select parts of long values.", "memory")
     return QueryFailed(text, "connection" if _is_away(problem) else "database")
 
 
 def _is_away(problem: psycopg.Error) -> bool:
-    """Whether the server could not be reached, went away, or has no connection to spare."""
+    """Return whether the server is unreachable, has closed the connection or has none free."""
     if not isinstance(problem, psycopg.OperationalError):
         return False
     state = problem.sqlstate or "08"

@@ -1,9 +1,9 @@
-"""Which functions a statement that reads may call on PostgreSQL: all that are not volatile.
+"""Functions that a statement may call when it reads PostgreSQL: all that are not volatile.
 
-A volatile function can have effects that no transaction takes back, also in a read-only one:
-`pg_logical_emit_message` writes to the log of the server. So it must be on a list here, which was
-reviewed. The names come from the text: a function that is called is named there, unless the
-database's owner put it into a view or another function.
+A volatile function can have effects that are not rolled back, even in a read-only transaction:
+`pg_logical_emit_message` writes to the server's log. So it must be on a reviewed list in this
+module. The names are read from the text, which names each called function, except those inside a
+view or another function of the database's owner.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _BUILT_IN = """
     pg_xact_commit_timestamp pg_xact_status txid_status
 """
 BUILT_IN = frozenset(_BUILT_IN.split())
-"""Volatile since what they give changes, or is not known to the planner. They change nothing."""
+"""Functions that are volatile because their results change or are unknown to the planner.
+
+They change no data.
+"""
 _OF_EXTENSIONS = """
     uuid-ossp.uuid_generate_v1 uuid-ossp.uuid_generate_v1mc uuid-ossp.uuid_generate_v4
     pgcrypto.gen_random_bytes pgcrypto.gen_random_uuid pgcrypto.gen_salt tablefunc.normal_rand
@@ -40,12 +43,12 @@ RUNS_TEXT = f"""
     WHERE d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
       AND e.extname IN ('tablefunc', 'xml2')))
 """
-"""In SQL, of a function `p`: of tablefunc and xml2 those that run a statement given as text."""
+"""SQL condition for a function `p` of tablefunc or xml2 that runs a statement given as text."""
 
 _FOLLOWS = r"\s*(?:\(|/\*|--)"
 _PLAIN = re.compile(rf"([^\W\d][\w$]*){_FOLLOWS}")
 _QUOTED = re.compile(rf'(?="((?:[^"]|"")+)"{_FOLLOWS})')
-"""At each mark: which of them begin a name is not known before the text is parsed."""
+"""At each quotation mark, since only parsing would show which of them start a name."""
 _ESCAPED = re.compile(r'[uU]&"')
 _GIVEN_TEXT = re.compile(
     rf"""(?=(?:{_RUNS_TEXT})\s*\(\s*
@@ -74,7 +77,7 @@ _SHOWN = 5
 
 
 def check_reading(connection: Connection, target: DatabaseTarget, text: str) -> None:
-    """QueryFailed where a statement that reads calls a function that it may not."""
+    """Raise QueryFailed if a statement that reads calls a function that is not allowed."""
     if _ESCAPED.search(text):
         raise QueryFailed('Write names without Unicode escapes (U&"…").', "routine")
     names = called_names(text)
@@ -106,17 +109,17 @@ def check_reading(connection: Connection, target: DatabaseTarget, text: str) -> 
 
 
 def called_names(text: str) -> set[str]:
-    """All names that a function is called by, and some more: also what literals have of them."""
+    """Return the names of all called functions, and some more: also those in literals."""
     plain = {name.lower() for name in _PLAIN.findall(text)}
     names = plain | {name.replace('""', '"') for name in _QUOTED.findall(text)}
-    # The server cuts long names.
+    # The server cuts long names too.
     return {name.encode()[:_NAME_BYTES].decode(errors="ignore") for name in names}
 
 
 def _texts_are_plain(text: str) -> bool:
-    """Whether every statement that is given as text is a literal, which `called_names` reads.
+    """Return whether all statements given as text are literals, which `called_names` reads.
 
-    Also those within such a literal.
+    This includes statements inside such a literal.
     """
     named = re.findall(rf"(?i)(?:{_RUNS_TEXT})", text)
     return len(named) == len(_GIVEN_TEXT.findall(text))

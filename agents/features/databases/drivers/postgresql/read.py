@@ -1,9 +1,9 @@
-"""PostgreSQL that can only be read.
+"""Read-only access to PostgreSQL.
 
-Three things hold, each by the server: the transaction is read-only and always rolled back; the
-statement is the query of a cursor, for which the grammar takes SELECT, VALUES, TABLE and WITH
-only; and the extended protocol takes one statement at a time. Functions with effects that no
-transaction takes back are refused before.
+The server enforces three rules. The transaction is read-only and always rolled back. The statement
+is the query of a cursor, for which the grammar accepts only SELECT, VALUES, TABLE and WITH. And the
+extended protocol accepts one statement only. Functions with effects that are not rolled back are
+refused before.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from agents.features.databases.drivers.target import DatabaseTarget
 from sandbox.cancellation import Cancellation
 
 _FIRST_ROWS, _MOST_ROWS = 50, 1_000
-"""Rows fetched at once; how many, is told by how large the earlier ones were."""
+"""Rows of one fetch. Their number depends on the size of the earlier rows."""
 _FETCHED_BYTES = 1_000_000
 
 _BOOLEAN, _INTEGERS, _FLOATS = 16, frozenset({20, 21, 23, 26}), frozenset({700, 701})
@@ -47,8 +47,8 @@ def query_postgresql(
     given = [Jsonb(value) if isinstance(value, dict) else value for value in values]
     with read_only_postgresql(target, own, cancel) as connection:
         check_reading(connection, target, text)
-        # Without `binary` a statement with no parameters goes by the simple protocol, which takes
-        # several. The answer to DECLARE has no rows.
+        # Without `binary`, a statement without parameters would use the simple protocol, which
+        # accepts several statements. The answer to DECLARE has no rows.
         psycopg.RawCursor(connection).execute(
             f"DECLARE vel_rows NO SCROLL CURSOR FOR {text}", given, binary=True
         )
@@ -59,14 +59,14 @@ def query_postgresql(
 def read_only_postgresql(
     target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation
 ) -> Iterator[Connection]:
-    """A clean connection within a read-only transaction, which is rolled back."""
+    """Yield a clean connection in a read-only transaction, which is rolled back."""
     pool = pool_of(target)
     with (
         pool.connection(target.statement_seconds, cancel) as connection,
         stoppable(connection, target, cancel),
     ):
         connection.execute("BEGIN READ ONLY")
-        # The first look at the data: from here on the server does not make it read-write.
+        # The first query of the transaction: after it, the server refuses to make it read-write.
         check_role(connection, target, own)
         yield connection
         connection.execute("ROLLBACK")
@@ -82,7 +82,7 @@ def _fetch(connection: Connection, target: DatabaseTarget) -> QueryResult:
             raise QueryFailed(
                 f"The statement took longer than {target.statement_seconds:g} s.", "timeout"
             )
-        # Set again each time: the statement may have changed it.
+        # Set before each fetch, since the statement can change it.
         cursor = connection.execute(
             f"SET LOCAL statement_timeout = {left}; FETCH FORWARD {wanted} FROM vel_rows"
         )
@@ -103,12 +103,12 @@ def _fetch(connection: Connection, target: DatabaseTarget) -> QueryResult:
 
 
 def names_of(found: PGresult) -> list[str]:
-    """The columns of a result."""
+    """Return the names of a result's columns."""
     return [_text(found.fname(at)) for at in range(found.nfields)]
 
 
 def cells_of(found: PGresult, row: int) -> tuple[Cell, ...]:
-    """One row of a result that the server gave as text."""
+    """Return one row of a result in the text format."""
     return tuple(_cell(found, row, at) for at in range(found.nfields))
 
 

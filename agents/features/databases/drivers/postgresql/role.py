@@ -1,4 +1,4 @@
-"""What a PostgreSQL role could do beside reading: asked of the server before each statement."""
+"""Privileges of a PostgreSQL role beyond reading, read from the server before each statement."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOW_TO_MAKE_ONE = (
 )
 _NAMES = 5
 
-# By membership, not by what is active: set_config('role', …) takes any of them within a query.
+# By membership, not by active role: set_config('role', …) can activate any of them in a query.
 _POWERS = """
 SELECT rolname::text, rolsuper, rolreplication, rolbypassrls
 FROM pg_catalog.pg_roles
@@ -29,8 +29,8 @@ WHERE pg_catalog.pg_has_role(session_user, oid, 'MEMBER')
 ORDER BY rolsuper DESC, rolname
 """
 
-# Functions whose effect no transaction takes back. Those of the server are for superusers unless
-# somebody granted them; dblink's are for everybody once it is installed.
+# Functions with effects that are not rolled back. Those of the server are for superusers, unless
+# they were granted to others; those of dblink are for everybody once it is installed.
 _FUNCTIONS = """
 SELECT DISTINCT proname::text
 FROM pg_catalog.pg_proc p
@@ -65,7 +65,7 @@ WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'm', 'f', 
 def check_role(
     connection: psycopg.Connection[Any], target: DatabaseTarget, own: OwnDatabase
 ) -> None:
-    """QueryFailed unless the session's role may be lent to an agent, on a database that may."""
+    """Raise QueryFailed unless agents may use the session's role and database."""
     _check_database(connection, target, own)
     if not target.allow_privileged:
         _check_powers(connection, target)
@@ -84,7 +84,7 @@ def _check_database(
     ).fetchone()
     if number is not None and number[0] != own.database:
         return
-    # The same number on another server is chance: servers have names of their own.
+    # Another server can use the same number, so the servers' identifiers are compared too.
     try:
         server = connection.execute(
             "SELECT system_identifier::text FROM pg_catalog.pg_control_system()"
@@ -129,7 +129,7 @@ def _check_powers(connection: psycopg.Connection[Any], target: DatabaseTarget) -
 
 
 def _check_hidden(connection: psycopg.Connection[Any], target: DatabaseTarget) -> None:
-    """Only the server can keep a role from a column: say so when it does not."""
+    """Raise QueryFailed if the role can read hidden columns: only the server can hide them."""
     readable = sorted(
         f"{schema}.{table}.{column}"
         for schema, table, column in connection.execute(_READABLE_COLUMNS).fetchall()

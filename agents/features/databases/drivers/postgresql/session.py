@@ -1,4 +1,4 @@
-"""Sessions with a PostgreSQL server: how they begin, are made clean, and are stopped."""
+"""Sessions with a PostgreSQL server: start, reset and stop."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NETWORK = {
 
 
 def pool_of(target: DatabaseTarget) -> Pool[Connection]:
-    """The pool of the target. Whoever may use a name may use its URL: both make the key."""
+    """Return the target's pool. Its key has the name and the URL, which are used together."""
     return pool_for(
         (target.name, target.url, str(target.statement_seconds)),
         lambda: Pool(lambda: _connect(target), lambda connection: _clean(connection, target)),
@@ -41,14 +41,14 @@ def pool_of(target: DatabaseTarget) -> Pool[Connection]:
 def _connect(target: DatabaseTarget) -> Connection:
     url = parsed(target)
     if not url.username or not (url.host or "host" in url.query):
-        # libpq would fill in the account and the password of whoever runs Vel.
+        # libpq would use the account and the password of the user that runs Vel.
         raise QueryFailed(f"The URL of {target.name} must name a host and a user.", "configuration")
     given: dict[str, Any] = {
         "host": url.host, "port": url.port, "user": url.username, "password": url.password,
         "dbname": url.database or url.username,
     }  # fmt: skip
     given = {name: value for name, value in given.items() if value is not None}
-    # Everything is libpq's to understand: nothing of the URL becomes an argument of psycopg's.
+    # libpq interprets the URL; no part of it becomes an argument of psycopg.
     where = make_conninfo(**{**_NETWORK, "application_name": "vel", **url.query, **given})
     connection = psycopg.connect(where, autocommit=True, prepare_threshold=None)
     try:
@@ -72,7 +72,7 @@ def _settle(connection: Connection, target: DatabaseTarget) -> None:
 
 
 def _clean(connection: Connection, target: DatabaseTarget) -> None:
-    """Settings, role, temporary tables, locks, prepared statements: nothing goes to the next."""
+    """Reset settings, role, temporary tables, locks and prepared statements for the next use."""
     connection.execute("ROLLBACK")
     connection.execute("DISCARD ALL")
     _settle(connection, target)
@@ -81,9 +81,9 @@ def _clean(connection: Connection, target: DatabaseTarget) -> None:
 def stoppable(
     connection: Connection, target: DatabaseTarget, cancel: Cancellation
 ) -> AbstractContextManager[None]:
-    """Cancel what runs on the connection when the call is cancelled or the time is over.
+    """Stop the connection's statement when the call is cancelled or its time is over.
 
-    Cancels on the server; if that does not help, the connection is cut.
+    It cancels on the server; if that fails, the socket is shut down.
     """
 
     def ask() -> None:

@@ -1,4 +1,4 @@
-"""What a PostgreSQL statement would run and write, asked of the server before it runs."""
+"""The effects of a PostgreSQL statement, read from the server before it runs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ WHERE k.contype = 'f' AND k.confrelid = ANY(%s::oid[])
 
 @dataclass(frozen=True)
 class WrittenTable:
-    """A table that a statement writes, or that its foreign keys and partitions lead to."""
+    """A table that a statement writes, directly or by foreign keys and partitions."""
 
     oid: int
     schema: str
@@ -80,14 +80,14 @@ class Looked:
 
 
 def look_at(connection: Connection, target: DatabaseTarget, text: str, values: list[Any]) -> Looked:
-    """What a statement would write. QueryFailed for one that is not to be tried.
+    """Return the tables that a statement would write. Raises QueryFailed if it is not allowed.
 
-    Within a transaction that is not read-only. Nothing of the statement runs.
+    It needs a read-write transaction. No part of the statement runs.
     """
     if connection.info.server_version < _OLDEST:
         raise QueryFailed("Writing needs PostgreSQL 14 or newer.", "configuration")
     gives_rows = check_calls(connection, target, text)
-    # Without `binary` a statement with no parameters goes by the simple protocol.
+    # Without `binary`, a statement without parameters would use the simple protocol.
     cursor = psycopg.RawCursor(connection)
     cursor.execute(f"EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) {text}", values, binary=True)
     plans = [plan for row in cursor.fetchall() for plan in _loaded(row[0])]
@@ -127,7 +127,7 @@ def _checked_tables(
         tables.append(table)
     referring = connection.execute(_REFERRING, [[table.oid for table in tables]]).fetchall()
     for name, schema, column in referring:
-        # Whether a row is referred to would tell what the column holds.
+        # The success of a change would reveal whether the hidden column refers to a row.
         if is_hidden(target, schema, name, column):
             raise _hidden(name)
     return tables
@@ -145,7 +145,7 @@ def _loaded(value: Any) -> list[dict[str, Any]]:
 
 
 def _modified(node: dict[str, Any]) -> set[tuple[str, str]]:
-    """(schema, table) of every node of a plan that writes."""
+    """Return (schema, table) of every node of a plan that writes."""
     found = set()
     if node["Node Type"] == "ModifyTable" or node.get("Operation") in (
         "Insert",

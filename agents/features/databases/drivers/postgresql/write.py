@@ -1,7 +1,7 @@
-"""One statement that writes, in PostgreSQL: tried and taken back, or kept if it is as shown.
+"""One statement that writes in PostgreSQL: tried and rolled back, or committed as approved.
 
-The transaction is Vel's, over one snapshot. What the statement changes is told by the server's own
-counts for the transaction, and by the rows that this transaction made or ended.
+Vel controls the transaction, which has one snapshot. The changes are read from the server's counts
+for the transaction, and from the rows that this transaction created or ended.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from agents.features.databases.drivers.target import DatabaseTarget
 from sandbox.cancellation import Cancellation
 
 _SHOWN_BYTES = 256 * 1024 * 1024
-"""Larger tables are not searched for the rows that have changed."""
+"""Limit of a table that is searched for changed rows."""
 
 _NONE = (0, 0, 0)
 _COUNTS = """
@@ -46,10 +46,10 @@ def write_postgresql(
     cancel: Cancellation,
     keep: Callable[[Changes], bool],
 ) -> Changes:
-    """Run the statement, and commit it if `keep` says so of what it changed.
+    """Run the statement, and commit it if `keep` returns True for its changes.
 
-    Blocks. Raises QueryFailed or psycopg's errors; then, and when it is not kept, nothing has
-    changed, but for `OutcomeUnknown`.
+    Blocks. Raises QueryFailed or psycopg's errors. Without a commit the database does not change;
+    only after `OutcomeUnknown` it may have changed.
     """
     text, values = numbered(query, params) if params else (query, [])
     given = [Jsonb(value) if isinstance(value, dict) else value for value in values]
@@ -69,7 +69,7 @@ def write_postgresql(
 def _writing(
     target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation
 ) -> Iterator[Connection]:
-    """A clean connection within a transaction; one that fails is closed, which rolls it back."""
+    """Yield a clean connection in a transaction. On an error it is closed, which rolls it back."""
     with (
         pool_of(target).connection(target.statement_seconds, cancel) as connection,
         stoppable(connection, target, cancel),
@@ -84,7 +84,7 @@ def _commit(connection: Connection, target: DatabaseTarget) -> None:
         status = connection.execute("COMMIT").statusmessage
     except psycopg.Error as problem:
         if problem.sqlstate is not None and not connection.closed:
-            raise  # the server said no
+            raise  # the server refused the commit
         raise OutcomeUnknown(
             f"{target.name} was told to keep the change and did not answer: whether it was made is "
             "not known. Look at the rows before you repeat it."
@@ -101,8 +101,8 @@ def _run(
     number = row[0]
     shown = [table for table in looked.tables if table.kind == "r" and not _why_unseen(table)]
     for at, table in enumerate(shown):
-        # A cursor sees the rows as they are now, and is asked for them afterwards: those that the
-        # statement has ended bear its number then.
+        # The cursor has the present snapshot, but is read after the statement. Then the rows that
+        # the statement ended have its number in xmax.
         query = "DECLARE {} NO SCROLL CURSOR FOR SELECT ctid::text, {} FROM ONLY {} WHERE xmax = {}"
         cursor = sql.Identifier(f"vel_before_{at}")
         connection.execute(
@@ -110,9 +110,9 @@ def _run(
         )
     earlier = _counts(connection)
     returned = _execute(connection, target, looked, text, values)
-    # Deferred constraints speak now, not when it is kept.
+    # Deferred constraints are checked now instead of at the commit.
     connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
-    # Of a session's earlier transactions the server may still count some.
+    # The counts can include those of earlier transactions of the session.
     counts = {
         oid: changed
         for oid, now in _counts(connection).items()
@@ -131,10 +131,10 @@ def _run(
 def _execute(
     connection: Connection, target: DatabaseTarget, looked: Looked, text: str, values: list[Any]
 ) -> QueryResult:
-    """Run it. Rows that it gives are taken one at a time, and only so many."""
+    """Run the statement. Its rows are read one at a time, up to the limits."""
     cursor = psycopg.RawCursor(connection)
     if not looked.gives_rows:
-        cursor.execute(text, values, binary=True)  # by the extended protocol
+        cursor.execute(text, values, binary=True)  # with the extended protocol
         return QueryResult()
     kept: RowsWithin | None = None
     for _ in cursor.stream(text, values):
@@ -142,7 +142,7 @@ def _execute(
         assert found is not None
         kept = kept or RowsWithin(target, names_of(found))
         if not kept.add(cells_of(found, 0)):
-            connection.close()  # else all the other rows would be waited for
+            connection.close()  # otherwise psycopg would read all other rows
             raise QueryFailed(
                 "It returns more than the connection allows: return less.", "too_much"
             )
@@ -157,7 +157,7 @@ def _changed(
     connection: Connection, target: DatabaseTarget, looked: Looked,
     counts: Mapping[int, tuple[int, ...]],
 ) -> list[TableChanges]:  # fmt: skip
-    """The tables that have changed, without their rows."""
+    """Return the changed tables, without their rows."""
     unknown = sorted(set(counts) - {table.oid for table in looked.tables})
     if unknown and not target.allow_routines:
         raise QueryFailed("It changes tables that cannot be shown, so it cannot be made.", "unseen")
@@ -193,7 +193,7 @@ def _fill(
         changes.after += [change_limit.spend(row) for row in cursor]
     if changes.updated or changes.deleted:
         ended = connection.execute(f"FETCH ALL FROM vel_before_{at}").fetchall()
-        # Foreign keys only lock the rows that they look at, which bear the number too.
+        # Foreign keys lock the rows that they check, and these have the number too.
         locked = {
             row[0]
             for row in connection.execute(

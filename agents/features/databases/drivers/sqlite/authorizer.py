@@ -1,6 +1,6 @@
-"""What SQLite itself is told to allow: reading, with known functions, and nothing else.
+"""The operations that SQLite allows: reading, with known functions, and no others.
 
-SQLite asks the authorizer while it compiles a statement, for every table, column and function.
+SQLite calls the authorizer when it compiles a statement, for every table, column and function.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PRAGMAS = frozenset(
         "read_uncommitted",
     }
 )  # fmt: skip
-"""Those that only tell about the schema; with a value where that names a table."""
+"""Pragmas that only describe the schema. A value is allowed if it names a table."""
 _WITHOUT_VALUE = frozenset({"encoding", "user_version", "data_version", "read_uncommitted"})
 
 _FUNCTIONS = """
@@ -53,7 +53,10 @@ Authorizer = Callable[[int, str | None, str | None, str | None, str | None], int
 
 
 def reading_only(hides: Callable[[str, str], bool], unreadable: Collection[str] = ()) -> Authorizer:
-    """An authorizer that also refuses columns that `hides(table, column)`, and whole tables."""
+    """Return an authorizer for reading, except hidden columns and the tables in `unreadable`.
+
+    `hides(table, column)` returns whether a column is hidden.
+    """
 
     def authorize(
         action: int, first: str | None, second: str | None, _db: str | None, _view: str | None

@@ -1,8 +1,8 @@
-"""Hidden columns in SQLite: read from the program that a statement compiles to.
+"""Hidden columns in SQLite, detected in a statement's compiled program.
 
-The authorizer is asked for columns that a statement names, but not for those that `USING` and
-`NATURAL` compare, and these can be read back. So the compiled program is looked at as well: no
-cursor on such a table may take a hidden column, and none on an index may compare one.
+SQLite calls the authorizer for columns that a statement names, but not for those that `USING` and
+`NATURAL` compare, and such comparisons reveal values. So the compiled program is checked as well:
+no cursor on a table may read a hidden column, and none on an index may compare one.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ _WHOLE_ROW = frozenset({"RowData", "Offset", "RowCell"})
 
 @dataclass
 class HiddenInSqlite:
-    """`tables` are those with hidden columns, in lower case, `places` what their pages hold.
+    """Tables with hidden columns (`tables`, in lower case), and their pages (`places`).
 
-    `places` maps the root page of a table or an index to a truth value for each of its columns.
+    `places` maps the root page of a table or an index to a list of whether each column is hidden.
     """
 
     target: DatabaseTarget
     tables: set[str] = field(default_factory=set)
     places: dict[int, tuple[bool, ...]] = field(default_factory=dict)
     virtual: set[str] = field(default_factory=set)
-    """Virtual tables and what they store in: with hidden columns none of them can be read."""
+    """Virtual tables and their storage: they cannot be read if there are hidden columns."""
 
     def hides(self, table: str, column: str) -> bool:
         return is_hidden(self.target, "main", table, column)
 
     def check(self, connection: sqlite3.Connection, query: str, params: Mapping[str, Any]) -> None:
-        """Refuse a statement whose program takes a hidden column."""
+        """Raise QueryFailed if the statement's program reads a hidden column."""
         if not self.places:
             return
         opened: dict[int, list[tuple[bool, ...]]] = {}
-        # A statement that is an EXPLAIN itself does not run.
+        # A statement that is an EXPLAIN itself reads no rows.
         try:
             program = connection.execute(f"EXPLAIN {query}", params).fetchall()
         except sqlite3.Error as problem:
@@ -70,7 +70,10 @@ class HiddenInSqlite:
 
 
 def find_hidden(connection: sqlite3.Connection, target: DatabaseTarget) -> HiddenInSqlite:
-    """What the target's patterns come to in this database; QueryFailed if they cannot hold."""
+    """Return the target's hidden columns in this database.
+
+    Raises QueryFailed if it cannot hide them.
+    """
     found = HiddenInSqlite(target)
     if not target.hidden_columns:
         return found
@@ -115,5 +118,5 @@ def _add_table(
             parts = connection.execute(
                 "SELECT cid FROM pragma_index_xinfo(?, 'main') ORDER BY seqno", (name,)
             ).fetchall()
-            # -1 is the row number, -2 an expression, which may be made of anything.
+            # -1 is the row number; -2 is an expression, which can contain any column.
             found.places[page] = tuple(hidden[cid] if cid >= 0 else cid == -2 for (cid,) in parts)

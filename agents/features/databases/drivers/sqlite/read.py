@@ -1,6 +1,6 @@
-"""SQLite that can only be read: the file is opened so, and SQLite refuses all else by itself.
+"""Read-only SQLite: the file is opened for reading, and SQLite refuses all other operations.
 
-Each statement has a connection of its own, so nothing passes from one agent to another.
+Each statement has its own connection, so agents cannot affect each other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from agents.features.databases.drivers.url import parsed
 BUSY_SECONDS = 5.0
 _VIRTUAL_TABLES = 100
 _CELL_BYTES = 1_000_000
-"""The longest value."""
+"""Largest length of a value."""
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: _CELL_BYTES,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
@@ -43,7 +43,7 @@ _LIMITS = {
 
 
 class _Reading(sqlite3.Connection):
-    """Its one transaction ends when it is closed; the authorizer allows no other end."""
+    """A connection with one transaction, which ends only when it is closed."""
 
     def commit(self) -> None:
         pass
@@ -58,7 +58,7 @@ def query_sqlite(
     params: Mapping[str, Any] | None,
     own: OwnDatabase,
 ) -> QueryResult:
-    """Run one statement. Blocks. QueryFailed says why there is no result, in SQLite's words."""
+    """Run one statement. Blocks. Raises QueryFailed with SQLite's message if there is no result."""
     with told_by_sqlite(), read_only_sqlite(target, own) as (connection, hidden):
         given = params or {}
         hidden.check(connection, query, given)
@@ -83,7 +83,7 @@ def told_by_sqlite() -> Iterator[None]:
             text += (
                 ": only one SELECT, VALUES or WITH … SELECT is possible, with SQLite's functions."
             )
-        # The low byte is the primary code: others say why the database is busy.
+        # The low byte is the primary code; extended codes give the kind of busy error.
         is_busy = (getattr(problem, "sqlite_errorcode", 0) & 0xFF) == sqlite3.SQLITE_BUSY
         raise QueryFailed(text, "conflict" if is_busy else "database") from None
 
@@ -92,7 +92,7 @@ def told_by_sqlite() -> Iterator[None]:
 def read_only_sqlite(
     target: DatabaseTarget, own: OwnDatabase
 ) -> Iterator[tuple[sqlite3.Connection, HiddenInSqlite]]:
-    """A connection within one read transaction, on which only reading is possible."""
+    """Yield a read-only connection in a read transaction."""
     path = path_of(target, own)
     connection = sqlite3.connect(
         f"file:{quote(path)}?mode=ro",
@@ -111,7 +111,7 @@ def read_only_sqlite(
 
 
 def path_of(target: DatabaseTarget, own: OwnDatabase) -> str:
-    """The file of the target, looked at anew. QueryFailed for any that agents may not have."""
+    """Return the target's file, checked again. Raises QueryFailed if agents may not read it."""
     url = parsed(target)
     path = url.database or ""
     if url.query or path.startswith("file:"):
@@ -146,7 +146,7 @@ def _guard(
 
 
 def begin_reading(connection: sqlite3.Connection, target: DatabaseTarget, own: OwnDatabase) -> None:
-    """Begin a transaction that sees one state of the database, and look at which file it is."""
+    """Start a transaction with one snapshot of the database, and check its file."""
     connection.execute("BEGIN")
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -164,14 +164,14 @@ def begin_reading(connection: sqlite3.Connection, target: DatabaseTarget, own: O
 
 
 def limit(connection: sqlite3.Connection) -> None:
-    """Bound the size of a statement and of its values. Its time is bounded from outside."""
+    """Limit the size of a statement and of its values. The caller limits its time."""
     for name, value in _LIMITS.items():
         connection.setlimit(name, value)
     connection.text_factory = lambda data: data.decode(errors="replace")
 
 
 def meet_virtual_tables(connection: sqlite3.Connection) -> None:
-    """At its first use SQLite declares a virtual table, which looks like a write to authorizers."""
+    """Use virtual tables once: SQLite declares them then, which authorizers see as a write."""
     names = [
         row[0]
         for row in connection.execute(
@@ -181,13 +181,13 @@ def meet_virtual_tables(connection: sqlite3.Connection) -> None:
     ]
     for name in [*names, "json_each", "json_tree", *(f"pragma_{name}" for name in PRAGMAS)]:
         quoted = name.replace('"', '""')
-        # One whose module is not there cannot be used later either, and says why then.
+        # A table whose module is missing fails again later, with a message.
         with suppress(sqlite3.OperationalError):
             connection.execute(f'SELECT 1 FROM "{quoted}" LIMIT 0')  # noqa: S608
 
 
 def cell(value: Any) -> Cell:
-    """A value as it is shown: bytes as hexadecimal digits."""
+    """Return a value for display: bytes as hexadecimal digits."""
     if isinstance(value, bytes):
         return f"\\x{value.hex()}"
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):

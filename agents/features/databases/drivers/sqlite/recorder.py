@@ -1,7 +1,7 @@
-"""What a statement changes in SQLite, told by triggers of the connection's own.
+"""Record the changes of a statement in SQLite with temporary triggers of the connection.
 
-They are temporary, so nothing of them is in the file, and they tell of every row: those that
-other triggers, foreign keys and REPLACE change as well.
+The file does not contain them. They record every row, also rows changed by other triggers, foreign
+keys and REPLACE.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from agents.features.databases.drivers.sqlite.read import cell
 from agents.features.databases.drivers.target import DatabaseTarget
 
 _ARGUMENTS = 45
-"""Columns that one call of a function tells of, twice: it takes 100 arguments."""
+"""Columns in one call of the function, each up to twice: it accepts 100 arguments."""
 _TABLES = 500
 
 
 @dataclass
 class Recorder:
-    """`name` is that of the function and of the triggers, and nobody else knows it."""
+    """A recorder. `name` is the secret name of the function and of the triggers."""
 
     target: DatabaseTarget
     name: str = field(default_factory=lambda: f"vel_{secrets.token_hex(16)}")
     tables: dict[str, TableChanges] = field(default_factory=dict)
     closed: set[str] = field(default_factory=set)
-    """Tables that cannot be written: they, or what refers to them, have hidden columns."""
+    """Tables that cannot be written: they, or tables that refer to them, have hidden columns."""
     _change_limit: ChangeLimit | None = None
     _parts: list[Any] = field(default_factory=list)
 
     def install(self, connection: sqlite3.Connection, hidden: HiddenInSqlite) -> None:
-        """Make the triggers. The authorizer comes afterwards."""
+        """Create the triggers, before the authorizer is set."""
         self._change_limit = ChangeLimit(self.target)
         connection.create_function(self.name, -1, self._told)
         rows = connection.execute(
@@ -58,7 +58,7 @@ class Recorder:
     def _close_parents(
         self, connection: sqlite3.Connection, table: str, hidden: HiddenInSqlite
     ) -> None:
-        """Whether a row is referred to would tell what a hidden column holds."""
+        """Close parents of hidden columns: a change would reveal whether a row is referred to."""
         keys = connection.execute(
             'SELECT "table", "from" FROM pragma_foreign_key_list(?, \'main\')', (table,)
         ).fetchall()

@@ -1,10 +1,10 @@
-"""One statement that writes, in SQLite: tried on a copy, or kept if it does what was shown.
+"""One statement that writes in SQLite: tried on a copy, or committed as approved.
 
-Nobody has approved a trial, so it takes no lock that others who write would wait for: it reads the
-database into a temporary one, which SQLite deletes, and changes that.
+A trial needs no approval, so it must not take a lock that blocks other writers. It copies the
+database into a temporary one, which SQLite deletes, and changes the copy.
 
-The authorizer allows rows of ordinary tables to be changed and nothing else: no DDL, ATTACH,
-PRAGMA, virtual or internal table, and no end of the transaction, which is Vel's.
+The authorizer allows changes of rows in ordinary tables only: no DDL, ATTACH, PRAGMA, virtual or
+internal table, and no end of the transaction, which Vel controls.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from agents.features.databases.drivers.table import QueryResult
 from agents.features.databases.drivers.target import DatabaseTarget
 
 COPIED_BYTES = 2 * 1024**3
-"""Larger databases are not copied for a trial, and so cannot be written."""
+"""Limit for the copy of a trial. Larger databases cannot be written."""
 _SPARE = 2
-"""How many times the size of the copy must be free, where temporary files are."""
+"""Free space for temporary files, as a multiple of the copy's size."""
 _TRIGGER_DEPTH = 20
 _NOT_AUTHORIZED = (
     "not authorized: one INSERT, UPDATE or DELETE of rows in ordinary tables is possible, with "
@@ -54,14 +54,14 @@ def write_sqlite(
     own: OwnDatabase,
     keep: Callable[[Changes], bool],
 ) -> Changes:
-    """Run the statement, and commit it if `keep` says so of what it changed.
+    """Run the statement, and commit it if `keep` returns True for its changes.
 
-    Blocks. QueryFailed; then, and when it is not kept, nothing has changed.
+    Blocks. Raises QueryFailed. Without a commit the database does not change.
     """
     with told_by_sqlite(), _open(target, own) as connection:
         changes = _changes(connection, target, query, params)
         connection.set_authorizer(None)
-        # A lock that others hold is waited for; if it fails nothing is written.
+        # It waits for locks of others. If it fails, no data is written.
         connection.execute("COMMIT" if keep(changes) else "ROLLBACK")
         return changes
 
@@ -69,7 +69,10 @@ def write_sqlite(
 def try_sqlite(
     target: DatabaseTarget, query: str, params: Mapping[str, Any], own: OwnDatabase
 ) -> Changes:
-    """What the statement would change. Blocks; QueryFailed. The database is only read."""
+    """Return the changes that the statement would make. Blocks. Raises QueryFailed.
+
+    The database is only read.
+    """
     with told_by_sqlite(), _copy(target, own) as connection:
         return _changes(connection, target, query, params)
 
@@ -102,7 +105,7 @@ def _run(
         cursor = connection.execute(query, params)
         returned = QueryResult()
         if cursor.description is not None:
-            # SQLite has made all changes when it gives the first row.
+            # SQLite makes all changes before it returns the first row.
             kept = RowsWithin(target, [column[0] for column in cursor.description])
             for row in cursor:
                 if not kept.add(tuple(cell(value) for value in row)):
@@ -119,7 +122,7 @@ def _run(
             ) from None
         raise
     if not connection.in_transaction:
-        # As after INSERT OR ROLLBACK, or RAISE(ROLLBACK) in a trigger.
+        # For example after INSERT OR ROLLBACK, or RAISE(ROLLBACK) in a trigger.
         raise QueryFailed("The statement ended its transaction; nothing was written.", "database")
     changed = recorder.changed()
     if sum(sum(table.counts) for table in changed) < connection.total_changes - before:
@@ -129,12 +132,12 @@ def _run(
 
 @contextmanager
 def _open(target: DatabaseTarget, own: OwnDatabase) -> Iterator[sqlite3.Connection]:
-    """A connection within a write transaction, which ends with it."""
+    """Yield a connection in a write transaction, which ends with it."""
     path = path_of(target, own)
     connection = _connect(f"file:{quote(path)}?mode=rw", target)
     try:
         _prepare(connection)
-        # Nothing comes as far as the file before it is kept, however much is changed.
+        # Without spilling, no change reaches the file before the commit.
         connection.execute("PRAGMA cache_spill = OFF")
         bound_files(os.path.getsize(path) + FILE_BYTES)
         connection.execute("BEGIN IMMEDIATE")
@@ -153,13 +156,15 @@ def _open(target: DatabaseTarget, own: OwnDatabase) -> Iterator[sqlite3.Connecti
 
 @contextmanager
 def _copy(target: DatabaseTarget, own: OwnDatabase) -> Iterator[sqlite3.Connection]:
-    """A connection within a transaction on a copy, which SQLite deletes when it is closed.
+    """Yield a connection in a transaction on a copy, which SQLite deletes after use.
 
-    While it is copied others can write in WAL mode; else they wait for it, as for any reader.
+    During the copy, others can write in WAL mode. In other modes they wait for it, as for any
+    reader.
     """
     path = path_of(target, own)
     with closing(_connect("", target)) as copy:
-        # Opened for writing it leaves no files of WAL behind. The statement never comes here.
+        # Opened for writing, so that no WAL files are left behind. The statement does not run on
+        # it.
         with closing(_connect(f"file:{quote(path)}?mode=rw", target)) as source:
             source.execute("PRAGMA query_only = ON")
             begin_reading(source, target, own)
@@ -175,7 +180,7 @@ def _copy(target: DatabaseTarget, own: OwnDatabase) -> Iterator[sqlite3.Connecti
 
 
 def _size_for_copy(source: sqlite3.Connection, target: DatabaseTarget) -> int:
-    """The size of the database. QueryFailed if it is not to be copied, or there is no room."""
+    """Return the database's size. Raises QueryFailed if it is too large or there is no room."""
     pages: int = source.execute("PRAGMA page_count").fetchone()[0]
     size: int = pages * source.execute("PRAGMA page_size").fetchone()[0]
     if size > COPIED_BYTES:
@@ -184,7 +189,7 @@ def _size_for_copy(source: sqlite3.Connection, target: DatabaseTarget) -> int:
             f"a copy, for which {COPIED_BYTES:,} bytes are the limit.",
             "configuration",
         )
-    # Set by the worker that started this process.
+    # The worker that started this process has set the variable.
     room = os.statvfs(os.environ.get("SQLITE_TMPDIR", "/var/tmp"))  # noqa: S108
     if room.f_bavail * room.f_frsize < _SPARE * size:
         raise QueryFailed(
@@ -213,12 +218,12 @@ def _prepare(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA temp_store = MEMORY")
-    # Else rows that REPLACE takes away would not be told of.
+    # Otherwise the triggers would not see rows that REPLACE removes.
     connection.execute("PRAGMA recursive_triggers = ON")
 
 
 def _writing(hidden: HiddenInSqlite, recorder: Recorder) -> Authorizer:
-    """Reading as everywhere, and changing rows of the tables that the recorder watches."""
+    """Return an authorizer for reading, and for changes of the recorder's tables."""
     reads = reading_only(hidden.hides, hidden.virtual)
     watched = {table.lower() for table in recorder.tables}
 
@@ -234,7 +239,7 @@ def _writing(hidden: HiddenInSqlite, recorder: Recorder) -> Authorizer:
         if action == sqlite3.SQLITE_PRAGMA:
             return sqlite3.SQLITE_DENY
         if action == sqlite3.SQLITE_READ and db == "temp":
-            return sqlite3.SQLITE_DENY  # the names of the triggers are there
+            return sqlite3.SQLITE_DENY  # it has the names of the triggers
         return reads(action, first, second, db, inside)
 
     return authorize
