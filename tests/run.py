@@ -19,6 +19,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import Any, NoReturn
 
 ROOT = Path(__file__).parents[1]
@@ -122,11 +123,18 @@ class Run:
                 stdout=stdout,
                 stderr=None if stdout is None else subprocess.STDOUT,
             )
+        self._seconds = 0.0
+        self._watcher = Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+
+    def _watch(self) -> None:
+        self._process.wait()
+        self._seconds = time.monotonic() - self._begin
 
     def wait(self) -> Outcome:
         """Wait for the end, print the output, and read what tests.support.report has written."""
         code = self._process.wait()
-        seconds = time.monotonic() - self._begin
+        self._watcher.join()
         if self.output is not None:
             print(f"\n{self.group}:", flush=True)
             sys.stdout.buffer.write(self.output.read_bytes())
@@ -134,7 +142,7 @@ class Run:
         found: dict[str, Any] = {"counts": {}, "failures": []}
         if self._report.exists():
             found = json.loads(self._report.read_text())
-        return Outcome(self.group, code, seconds, **found)
+        return Outcome(self.group, code, self._seconds, **found)
 
     def stop(self) -> None:
         """End the group. Its PostgreSQL server ends with it."""
