@@ -12,6 +12,7 @@ with lazy_modules:
 
     from agents import tasks
     from agents.doors import database_schema
+    from agents.kernel import notices, row_hooks
 
 _NEEDED = (
     "django.contrib.contenttypes",
@@ -40,6 +41,9 @@ class AgentsConfig(AppConfig):
 
     def ready(self) -> None:
         import_module("agents.checks")  # they register themselves
+        # Runs that wait for people or subagents are still part of this app.
+        row_hooks.add_module("agents.services.row_hooks")
+        notices.add_module("agents.services.approvals.notices")
         pre_migrate.connect(_refuse_development_database, sender=self)
         signals.post_spawn.connect(_start_worker, dispatch_uid="agents.tasks")
 

@@ -72,6 +72,16 @@ _kinds: dict[str, NoticeKind] = {}
 _listeners: list[Listener] = []
 _is_loaded: list[bool] = []
 _loading = Lock()
+_modules: list[str] = []
+
+
+def add_module(name: str) -> None:
+    """Load `KINDS` of a module before those of the features.
+
+    For an app that is no feature, in its `ready`.
+    """
+    if name not in _modules:
+        _modules.append(name)
 
 
 def announce(notice: Notice) -> None:
@@ -98,8 +108,7 @@ def _load() -> None:
 
 
 def _find() -> None:
-    # Kinds of features in the app agents.
-    own = [(None, kind) for kind in import_module("agents.services.approvals.notices").KINDS]
+    own = [(None, kind) for name in _modules for kind in import_module(name).KINDS]
     found: dict[str, NoticeKind] = {}
     for _, kind in [*own, *collect("notices", "KINDS")]:
         other = found.setdefault(kind.type, kind())

@@ -83,6 +83,16 @@ _by_name: dict[str, list[RowHooks]] = {name: [] for name in _NAMES}
 _by_reason: dict[str, RowHooks] = {}
 _is_loaded: list[bool] = []
 _loading = Lock()
+_modules: list[str] = []
+
+
+def add_module(name: str) -> None:
+    """Load `ROW_HOOKS` of a module before those of the features.
+
+    For an app that is no feature, in its `ready`.
+    """
+    if name not in _modules:
+        _modules.append(name)
 
 
 def register(hooks: type[RowHooks]) -> None:
@@ -112,9 +122,9 @@ def _load() -> None:
     with _loading:
         if _is_loaded:
             return
-        # Hooks of features in the app agents.
-        for hooks in import_module("agents.services.row_hooks").ROW_HOOKS:
-            register(hooks)
+        for name in _modules:
+            for hooks in import_module(name).ROW_HOOKS:
+                register(hooks)
         for _, hooks in collect("row_hooks", "ROW_HOOKS"):
             register(hooks)
         _is_loaded.append(True)
