@@ -1,4 +1,4 @@
-"""What models read of errors: no traceback and no directory of the host."""
+"""Error texts for models contain no traceback and no directory of the host."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ The end."""
 
 @tool(effect="read")
 def break_down() -> str:
-    """Raise an error that tells much of the host."""
+    """Raise an error that contains details of the host."""
     raise RuntimeError(f"{TRACEBACK} See {Path.home()}/notes and {DataSettings.now().DATA_DIR}.")
 
 
