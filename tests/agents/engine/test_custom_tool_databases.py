@@ -69,7 +69,7 @@ class BackendAway:
 
 @tool(effect="read", permission="shop.view_order")
 def restricted() -> str:
-    """Return data that only some users may read."""
+    """Return what only some may see."""
     return "unreachable"
 
 

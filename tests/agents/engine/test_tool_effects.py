@@ -195,7 +195,7 @@ def world(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 @tool(effect="read")
 def forget_todos() -> str:
-    """A wrong declaration: it declares no change, but deletes rows."""
+    """Say that nothing changes, and delete rows."""
     return f"{Todo.objects.all().delete()[0]}"
 
 

@@ -98,14 +98,14 @@ def offer_custom_tools(world: World, settings: Any, patch: pytest.MonkeyPatch) -
 
 @tool(effect="read")
 def raise_with_directories() -> str:
-    """Raise an error that contains directories of the host."""
+    """Raise an error that tells much of the host."""
     vel = DataSettings.now()
     raise RuntimeError(f'Traceback (most recent call last):\n  File "{vel.DATA_DIR}/x.py"\nNo')
 
 
 @tool(effect="read")
 def raise_from_another_database() -> str:
-    """Raise Django's error for an unreachable database server."""
+    """Raise what Django raises if the server of a database does not listen."""
     backend = load_backend("django.db.backends.postgresql").DatabaseWrapper
     nowhere = {"HOST": "127.0.0.1", "PORT": "1", "NAME": "x", "USER": "x", "OPTIONS": {}}
     more = {"CONN_HEALTH_CHECKS": False, "CONN_MAX_AGE": 0, "TIME_ZONE": None, "PASSWORD": ""}

@@ -1,4 +1,4 @@
-"""People see and give files on any host, whichever has the thread."""
+"""Files can be read and uploaded on any host, not only on the thread's host."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = [
 
 @pytest.fixture
 def run(machines: Machines, tmp_path: Path) -> Run:
-    """Of a thread on the host a."""
+    """Create a run of a thread on the host a."""
     with machines.on("a"):
         return play(
             tmp_path, write("notes.md", "one"), write("/sandbox/outputs/report.txt", "for you")

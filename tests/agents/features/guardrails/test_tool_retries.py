@@ -44,7 +44,7 @@ def play(tmp_path: Path, *turns: dict[str, Any], policy: list[dict[str, Any]]) -
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
-    """Return a function that makes reads of the todo list fail `times` times, as a remote list may."""
+    """Return a function that makes the next reads of the todo list fail."""
 
     def let_fail(times: int, error: Exception) -> list[int]:
         real = planning_module.read_todos
