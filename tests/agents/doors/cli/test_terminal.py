@@ -1,4 +1,4 @@
-"""Attack: escape sequences in what an agent, a tool or a file says."""
+"""Attacks with escape sequences in texts of agents, tools and files."""
 
 from __future__ import annotations
 
