@@ -61,7 +61,7 @@ def test_deleting_needs_the_right_to_delete_and_to_change(verbs: tuple[str, ...]
 
 
 def test_several_are_deleted_as_one_is():
-    """With their budgets, and in the audit log."""
+    """The budgets are deleted, too, and the audit log has an entry for each row."""
     client = with_rights("view", "change", "delete")
     ada, agent = make_user("ada"), make_agent()
     for number in range(2):

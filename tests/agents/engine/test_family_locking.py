@@ -360,7 +360,7 @@ def test_the_sweeper_holds_no_child_while_it_wants_the_parent() -> None:
 @pytest.mark.both_databases
 @on_postgresql
 def test_deltas_of_siblings_give_way_to_whoever_cancels_them_all() -> None:
-    """Deltas and a cancellation lock clocks in different orders."""
+    """A batch of deltas and a cancellation may lock the same clocks in different orders."""
     family = parked_family()
     writers = [family.writers[child.pk] for child in family.children[:2]]
 

@@ -175,7 +175,7 @@ def test_a_parent_that_fails_leaves_no_subagent_behind() -> None:
 
 @pytest.mark.parametrize("turns", [[spawns(3), waits(60), ANSWER], [spawns(3), ANSWER]])
 def test_a_parent_that_is_cancelled_takes_its_subagents_with_it(turns: list[Turn]) -> None:
-    """Both while the parent waits for its subagents and while it is driven."""
+    """The parent waits for its subagents in one case, and is driven in the other."""
     busy = Turn(tool_uses=[ToolUse("write_todos", {"todos": []})])
     story = Story(turns if len(turns) == 3 else [spawns(3), *[busy] * 1000], False)
     with served(story), running_worker() as running:

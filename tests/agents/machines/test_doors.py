@@ -142,7 +142,7 @@ def test_a_fork_on_another_host_has_the_files(machines: Machines, run: Run, tmp_
 def test_what_a_host_left_behind_takes_nothing_with_it(
     machines: Machines, run: Run, tmp_path: Path
 ) -> None:
-    """Retention on a host that was declared dead and is back."""
+    """Retention runs on a host that was declared dead and is back."""
     with machines.on("b"):
         make_silent("a")
         declare_dead("a")

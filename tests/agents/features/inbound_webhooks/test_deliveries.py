@@ -120,7 +120,7 @@ def test_the_owners_rights_count_and_a_refused_request_may_come_again():
 
 @pytest.mark.both_databases
 def test_what_is_refused_counts_each_time_that_it_comes():
-    """Only a request with a run skips the rate limit: other checks again cost as much as a run."""
+    """A repeated refusal counts for the rate limit, because its check costs as much as a run."""
     hook, secret = make_inbound_webhook(make_user("ada"), per_minute=2)
     hook.agent.everyone = False
     hook.agent.save()

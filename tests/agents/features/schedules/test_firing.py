@@ -100,7 +100,7 @@ def test_the_databases_clock_counts(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_nothing_is_due_after_the_end():
-    """A missed run before the end is made up for, at its last time."""
+    """Missed times before the end become one run, at the last of them."""
     schedule = make_schedule(make_user("ada"), cron="", interval_seconds=3600)
     due = make_due(schedule, timedelta(hours=9))
     Schedule.objects.update(ends_at=due + timedelta(hours=2))

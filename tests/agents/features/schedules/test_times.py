@@ -211,7 +211,7 @@ def test_a_year_of_downtime_is_looked_at_quickly():
     [("0 9 * * *", "2026-01-01T09:00"), ("0 9 1 1 *", "2026-01-01T09:00"), ("0 9 2 1 *", None)],
 )
 def test_what_is_seldom_due_is_one_time_however_long_it_was_missed(cron: str, last: str | None):
-    """Otherwise a run for a time years ago could be followed by a run for each later year."""
+    """Otherwise a run for a time years ago could be followed by a run for each later time."""
     times = times_of(cron, None, VIENNA)
     first = next_after(times, at("1000-01-01T00:00"))
     now = at("2026-01-01T15:00")

@@ -182,9 +182,9 @@ def test_no_attempt_changes_anything(
 def test_the_read_only_transaction_holds_by_itself(
     statement: str, mariadb: MariaDB, before: tuple[object, ...]
 ) -> None:
-    """Without the check of the statement's kind, DDL cannot commit either.
+    """Even without the check of the statement's kind, DDL cannot commit.
 
-    (A procedure can COMMIT, so only this check excludes CALL.)
+    A procedure can COMMIT, so only that check excludes CALL.
     """
     writer = target_of(mariadb, "writer", allow_privileged=True)
     with pytest.raises(QueryFailed), read_only_mysql(writer, Cancellation()) as session:
