@@ -53,7 +53,7 @@ def test_a_host_that_gave_the_thread_away_removes_it_by_itself(
     ada: User, machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = ran_on_a(machines, tmp_path)
-    make_silent("b", -60)  # it is alive: a host must take the threads of a
+    make_silent("b", -60)  # b is alive, so it can take the threads of a
     with machines.on("a"):
         set_draining("a", True)
         with running_worker():

@@ -206,7 +206,7 @@ def test_a_resumed_run_can_be_cancelled_at_each_step(make_agent: MakeAgent) -> N
             await task
         await agent.aclose()
         run = await Run.objects.aget(thread__key=session)
-        if run.status == "waiting":  # nothing was decided yet
+        if run.status == "waiting":  # no request was decided
             await go_on(session)
             await agent.aclose()
             await run.arefresh_from_db()

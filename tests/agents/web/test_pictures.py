@@ -200,7 +200,7 @@ def test_without_the_toolbox_they_are_downloads_and_the_page_says_why(
 ) -> None:
     with override_settings(VEL={**settings.VEL, "DOCUMENTS_TOOLBOX": "none-of-this-name"}):
         outputs = outputs_of(run)
-        # A decoder that trusts the file's header would return this.
+        # A JPEG header with a size, without a picture.
         (outputs / "a.jpg").write_bytes(b"\xff\xd8\xff\xc0\0\x11\x08\0\1\0\1" + b"\0" * 99)
         (outputs / "b.png").write_bytes(png())
         text = "![a](a.jpg) ![b](b.png)"

@@ -272,7 +272,7 @@ def test_the_admin_stores_a_shared_one(google: GoogleServer) -> None:
         assert "PRIVATE KEY" not in refused
 
 
-# Where it never is
+# Where credentials never appear
 
 
 @in_runs

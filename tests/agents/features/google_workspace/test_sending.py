@@ -155,7 +155,7 @@ def test_nobody_sends_by_a_credential_that_may_only_read(
     assert not any("send" in path for _, path in google.asked[asked:])
 
 
-# What is not known after a fault
+# Faults with an unknown outcome
 
 
 def again(fault: Any, tmp_path: Path, google: GoogleServer) -> list[Any]:

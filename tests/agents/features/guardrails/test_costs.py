@@ -112,5 +112,5 @@ def test_a_turn_has_a_fixed_number_of_statements(
         "INSERT ToolCall": 1,
         "UPDATE ToolCall": 1,
         "INSERT RunEvent": 2,
-        "SELECT Thread": 1,  # by the tool, which looks at the files
+        "SELECT Thread": 1,  # the tool looks at the files
     }

@@ -96,7 +96,7 @@ def _hints() -> list[str]:
 
 @pytest.mark.both_databases
 def test_a_receiver_that_hangs_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    # It is never given up.
+    # A long timeout: the courier never gives up on the receiver.
     monkeypatch.setattr("agents.features.notifications.webhook.SECONDS", 600.0)
     with receiver([NO_ANSWER]) as stuck, receiver() as quick, private(stuck.host, quick.host):
         slow, fast = webhook(stuck.url), webhook(quick.url)

@@ -65,7 +65,7 @@ def test_names_collide_as_on_any_file_system() -> None:
     stored = store_uploads(thread, given)
     assert [upload.name for upload in stored] == ["A.TXT", "a-2.txt", "a.docx", "a.docx-2.md"]
     assert [upload.original_name for upload in stored] == ["A.TXT", "a.txt", "a.docx", "a.docx.md"]
-    # Existing files keep their names; the future Markdown file has its name reserved.
+    # The new file and its Markdown get names that no existing file has.
     (again,) = store_uploads(thread, [file("A.DOCX", docx("y"))])
     assert (again.name, again.rendition) == ("A-2.DOCX", "A-2.DOCX.md")
 
