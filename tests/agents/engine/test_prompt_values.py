@@ -171,7 +171,7 @@ def test_a_prompt_of_before_there_were_variables_goes_on_working() -> None:
     version = agent.versions.get()
     version.spec["system_prompt"] = old
     version.save()
-    # A change of another field does not change the prompt.
+    # The old prompt still runs, and other fields can still be changed.
     run = drive_to_end(start_run(user))
     assert system_of(run).startswith(old)
     agent.refresh_from_db()

@@ -170,7 +170,7 @@ def test_the_protocols_of_openai_are_two_providers() -> None:
         agent = make_agent(user, provider=OPENAI[0], model=OPENAI[1])
         first = drive_to_end(start_run(user, "Begin"))
     with both([], [looks("C-1"), Turn("Two.")], ChatServer) as (_, chat):
-        on(agent, ("openai", "local"), user)  # how a server elsewhere speaks Chat Completions
+        on(agent, ("openai", "local"), user)  # Chat Completions, for other servers
         second = drive_to_end(start_run(user, "Go on", thread=first.thread_id))
     assert (first.status, second.status) == ("completed", "completed"), second.error_message
     assert (responses.violations, chat.violations) == ([], [])

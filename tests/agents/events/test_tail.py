@@ -161,7 +161,7 @@ def test_news_that_comes_together_with_a_page_is_not_lost(followed: Followed) ->
     async def watch() -> None:
         async with aclosing(Tail(lambda: source).follow(run)) as events:
             first = asyncio.create_task(anext(events))
-            await asyncio.sleep(0)  # the watcher waits for a page now
+            await asyncio.sleep(0)  # the watcher has requested a page
             # Block this loop until the page and the news are both ready.
             assert woken.wait(HANG)
             assert (await first)["seq"] == 1

@@ -91,7 +91,7 @@ def test_a_thread_has_one_host_whoever_is_faster(machines: Machines, ada: User) 
 
 
 def race(runs: list[Run], members: list[Member]) -> list[str]:
-    """Let hosts claim runs of one family at the same time; return the host that has one."""
+    """Let hosts claim runs of one family at the same time; return the hosts that got one."""
     barrier, won = threading.Barrier(len(members)), list[str]()
 
     def compete(run: Run, member: Member) -> None:

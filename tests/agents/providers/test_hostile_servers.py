@@ -46,7 +46,7 @@ PART = b"data: " + b"x" * 65_530
 
 @contextmanager
 def serving(write: Callable[[Any], int]) -> Iterator[tuple[str, list[int]]]:
-    """Serve one request with `write`; yield the URL, and the number of bytes that were read."""
+    """Serve requests with `write`; yield the URL, and the results of `write`."""
     taken: list[int] = []
 
     class Handler(socketserver.StreamRequestHandler):

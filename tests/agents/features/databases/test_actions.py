@@ -98,7 +98,7 @@ def test_a_run_has_what_is_pinned_and_still_given():
     shop, stock = connection("shop", hidden_columns=["email"], max_rows=7), connection("stock")
     agent = agent_with(shop, stock)
     found = targets(agent, "shop")
-    assert list(found) == ["shop"]  # the run has only pinned databases, not later ones of the agent
+    assert list(found) == ["shop"]  # the agent also has stock, which is not pinned
     assert found["shop"] == DatabaseTarget(
         name="shop",
         url="postgresql+psycopg://reader:hunter2@db.example.org/shop",

@@ -56,7 +56,7 @@ def used(owner: User) -> tuple[int, int, int | None]:
 
 
 def calls_in_totals() -> int:
-    """Return the calls in the totals of each quarter of an hour, of which there may be two."""
+    """Return the sum of the totals: each quarter of an hour has its own, so there may be two."""
     calls = UsageTotal.objects.aggregate(all=Sum("calls"))["all"]
     return calls or 0
 

@@ -357,7 +357,7 @@ def test_vels_own_database_is_refused(postgres_shop: DatabaseTarget, postgres_ur
         assert ask(postgres_shop, "SELECT 1", own=beside).row_count == 1
         elsewhere = replace(own, server="7")
         assert ask(postgres_shop, "SELECT 1", own=elsewhere).row_count == 1
-        # A database without an identity counts as Vel's own.
+        # A database whose identity cannot be read counts as Vel's own.
         admin.execute("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
         with pytest.raises(QueryFailed, match="own database"):
             ask(postgres_shop, "SELECT 1", own=elsewhere)
