@@ -1,4 +1,4 @@
-"""Any sequence of what drivers and people can do to runs leaves rows that agree with each other."""
+"""Any sequence of actions of drivers and users leaves consistent rows."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ MOST_CHILDREN = 10
 DECISIONS = ("approve", "approve", "edit", "reject", "respond")
 OUTCOMES = (T.SUCCEEDED, T.FAILED, T.INTERRUPTED)
 pick = st.integers(min_value=0, max_value=10_000)
-"""Chooses one of what there is: n modulo its number."""
+"""Choose an item: n modulo the number of items."""
 
 
 class AnyHistory(RuleBasedStateMachine):
-    """Two threads of one person and subagents; drivers that come, go and linger; decisions."""
+    """Two threads of one user, with subagents, decisions, and drivers that come, go and linger."""
 
     user: User
 
@@ -151,7 +151,7 @@ class AnyHistory(RuleBasedStateMachine):
             self.decisions[request.id] = decision
 
     def wake(self) -> None:
-        """What the sweeper does: here the time of every parent that minds it is over."""
+        """Wake parents as the sweeper does; here the time limit of every parent has passed."""
         due = Run.objects.filter(wake_at__isnull=False)
         while committed(wake_due):
             pass
@@ -203,7 +203,7 @@ class AnyHistory(RuleBasedStateMachine):
         self.let_go(writer)
 
     def step(self, writer: Writer, number: int, kinds: list[str]) -> None:
-        """What the driver would do next: finish what runs, start what may run, ask, or reply."""
+        """Do the next step of the driver: finish calls, start calls, request approval, or reply."""
         if RunClock.objects.get(run=writer.run_id).cancel_requested and number % 2:
             committed(cancel_driven_run, writer, 1)
             self.let_go(writer)
@@ -238,7 +238,7 @@ class AnyHistory(RuleBasedStateMachine):
         assert len(committed(spawn, writer, len(kinds))) == len(kinds)
 
     def wait(self, writer: Writer, children: list[Run], number: int) -> None:
-        """Park for the children of the open call, or go on beside them."""
+        """Park for the children of the open call, or continue without waiting."""
         going = any(not child.has_ended for child in children)
         if going and number % 4:
             until = PAST if number % 2 else None
@@ -282,7 +282,7 @@ class AnyHistory(RuleBasedStateMachine):
         self.let_go(writer)
 
     def linger(self, number: int) -> None:
-        """A driver that was replaced, or has let go, tries to go on."""
+        """Let a replaced or released driver try to continue."""
         writer = self.one_of(self.replaced, number)
         if writer is None:
             return
@@ -308,7 +308,7 @@ class AnyHistory(RuleBasedStateMachine):
         for run in Run.objects.select_related("clock"):
             clock = model_to_dict(run.clock).values()
             now = (run.status, run.executor, *clock, *states[run.pk])
-            if self.checked.get(run.id) != now:  # every change of a run's rows shows here
+            if self.checked.get(run.id) != now:  # every change of a run's rows changes this
                 check_run(run)
                 check_family(run)
                 self.checked[run.id] = now
@@ -340,7 +340,7 @@ class AnyHistory(RuleBasedStateMachine):
 
 
 class RolledBack(AnyHistory):
-    """Each history in a transaction that is rolled back at its end."""
+    """Runs each history in a transaction that is rolled back."""
 
     def __init__(self) -> None:
         super().__init__()

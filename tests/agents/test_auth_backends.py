@@ -1,4 +1,4 @@
-"""Django's own question, for one agent."""
+"""Django's permission check (`has_perm`) for one agent."""
 
 from __future__ import annotations
 

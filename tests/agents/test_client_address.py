@@ -1,4 +1,4 @@
-"""Whose request it is behind proxies: what anybody could have sent is not believed."""
+"""The client's address behind proxies: values that any client can send are not trusted."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ PROXY = "10.0.0.1"
         (1, "192.0.2.9", "192.0.2.9"),
         (1, "1.1.1.1, 192.0.2.9", "192.0.2.9"),
         (2, "1.1.1.1, 192.0.2.9, 10.0.0.2", "192.0.2.9"),
-        # Fewer than the operator's proxies would have written: it came another way.
+        # Fewer entries than the operator's proxies add: the request came another way.
         (1, "", PROXY),
         (2, "192.0.2.9", PROXY),
-        # With ports, as some write them.
+        # Some proxies add ports.
         (1, "192.0.2.9:4711", "192.0.2.9"),
         (1, "[2001:DB8::1]:4711", "2001:db8::1"),
         (1, "2001:db8::1", "2001:db8::1"),
-        # No addresses.
+        # Not addresses.
         (1, "1.1.1.1, unknown", PROXY),
         (1, "1.1.1.1, ", PROXY),
         (1, "1.1.1.1, <script>", PROXY),
@@ -64,5 +64,5 @@ def test_the_audit_log_has_it(settings: Any) -> None:
 
 
 def test_ipv4_at_a_socket_for_both_is_a_network_of_its_own() -> None:
-    """Else one stranger's failures would count for everybody."""
+    """Otherwise one client's failures would count for all IPv4 clients."""
     assert network_of({"REMOTE_ADDR": "::ffff:192.0.2.7"}) == "192.0.2.7/32"

@@ -1,4 +1,4 @@
-"""What a condition of a rule or a grant fits, and what it must not."""
+"""Texts that a condition of a rule or a grant matches, and texts that it must not match."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_attacks_on_a_permitted_command(command: str) -> None:
     assert not permitted("execute", {"command": command}, command=GIT)
     if not command.startswith("git status"):
         return
-    # An expression that lets anything through still lets no second command through.
+    # Even an expression that matches everything does not allow a second command.
     if command != "git statusx":
         assert not permitted("execute", {"command": command}, command="(?s)git status.*")
 

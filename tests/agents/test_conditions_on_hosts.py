@@ -1,4 +1,4 @@
-"""Hosts are looked for in whole texts at once: with the answers of a plain reading."""
+"""The search for hosts in a whole text gives the same answers as a simple reading."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def expression_of(pattern: str) -> re.Pattern[str]:
 
 
 def plainly(pattern: str, tool_input: Any) -> bool:
-    """Whether a substring of a view stands where a host can, and fits in one of its readings."""
+    """Return whether a substring of a view can be a host, and matches in one of its readings."""
     expression = expression_of(pattern)
     for line in "\n".join(each.decode() for each in lines_of(tool_input)).split("\n"):
         if any(read(expression, part) for part in (line, line.partition(":")[0])):
@@ -180,7 +180,7 @@ def readings(host: str) -> Iterator[str]:
     yield host
     try:
         yield socket.inet_ntoa(socket.inet_aton(host))
-    except (OSError, ValueError):  # ValueError: a character that no address has
+    except (OSError, ValueError):  # ValueError: a character that addresses cannot have
         pass
     if not host.isascii():
         try:
@@ -265,7 +265,7 @@ HOSTILE = {
     "other letters": lambda: " ".join(f"ä{n}.b" for n in range(200_000)),
     "numbers": lambda: " ".join(f"//{n}" for n in range(200_000)),
     "escapes": lambda: "%41" * (2 * MB // 3),
-    # Less: none of the limits ends these early.
+    # Smaller: no other limit ends these early.
     "marks": lambda: "a" + "\u0301\u0327" * (MB // 8),
     "wide characters": lambda: "\ufdfa" * (MB // 12),
 }
@@ -291,7 +291,7 @@ def test_more_than_can_be_read_fits_a_denial_and_no_permission() -> None:
     condition = CallCondition(host="bücher.example")
     assert holds(condition, "fetch", {"text": names}, permits=False)
     assert not holds(condition, "fetch", {"url": names}, permits=True)
-    # Other patterns need not read them one by one.
+    # Other patterns do not need to read them one by one.
     assert not fits("evil.example", {"text": names})
 
 

@@ -1,4 +1,4 @@
-"""Errors of a database server that is away, and errors of the program."""
+"""Errors of an unreachable database server, and errors of the program."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def execute(statement: str) -> None:
 
 
 def unreachable_server() -> DatabaseError:
-    """What Django raises for a server that does not listen."""
+    """Return Django's error for an unreachable server."""
     backend = load_backend("django.db.backends.postgresql").DatabaseWrapper
     nowhere = {"HOST": "127.0.0.1", "PORT": "1", "NAME": "x", "USER": "x", "OPTIONS": {}}
     return error_of(backend({**connection.settings_dict, **nowhere}).ensure_connection)

@@ -37,7 +37,7 @@ def reserve(settings: Settings, size: int) -> None:
 
 
 def full_sqlite(directory: Path) -> Exception:
-    """The error of SQLite if its file cannot grow."""
+    """Return the error of SQLite if its file cannot grow."""
     with closing(sqlite3.connect(directory / "full.sqlite3")) as database:
         database.execute("CREATE TABLE t (a)")
         database.execute("PRAGMA max_page_count = 2")

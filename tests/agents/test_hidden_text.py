@@ -1,4 +1,4 @@
-"""What a reader would not see is written as code points, in Python and in the browser."""
+"""Invisible characters are shown as code points, in Python and in the browser."""
 
 from __future__ import annotations
 

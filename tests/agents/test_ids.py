@@ -1,4 +1,4 @@
-"""Ids: one form, and the order of their making."""
+"""Ids have one format and sort by creation time."""
 
 from __future__ import annotations
 

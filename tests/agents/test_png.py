@@ -1,4 +1,4 @@
-"""Pictures that are written anew: the pixels of the file, and nothing else of it."""
+"""Pictures are written again with only the pixels of the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order in which a policy is asked, and what holds for edits of the memory."""
+"""The order of a policy's rules, and the rules for edits of the memory."""
 
 from __future__ import annotations
 

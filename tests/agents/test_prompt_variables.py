@@ -1,4 +1,4 @@
-"""Variables in prompts: what is one, and that what it holds can be nothing else than text."""
+"""Variables in prompts: their syntax, and values that remain plain text."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ braces = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
         ("{{{{date}} is {{date}}", "{{date}} is 2026-11-22"),
         ("{{context.n}} {{context.vip}}", "-5 true"),
         ('{"n":{{context.n}}}', '{"n":-5}'),
-        # What template languages write stays as it is.
+        # The syntax of template languages is not changed.
         ("{{ date }} {{foo}} {{#if x}} {% if %} ${{ github.ref }}", None),
         ("{{{{foo}} {{date", None),
         ("{{Date}} {{user}} {{.Values.x}}", None),
@@ -94,14 +94,14 @@ def test_an_escaped_text_says_itself(text: str) -> None:
 def test_a_prompt_is_its_own_text_and_its_values_in_order(
     prompt: str, values: dict[str, str]
 ) -> None:
-    """One pass: marks that stand for values show where each went, whatever they hold."""
+    """One pass: values with unique marks show their places, for any content."""
     marks = {name: f"M{number}M" for number, name in enumerate([*VALUES])}
     told = expand(prompt, marks)
     result = expand(prompt, {**VALUES, **values})
     for name, mark in marks.items():
         value = {**VALUES, **values}[name]
         told = told.replace(mark, value if isinstance(value, str) else json.dumps(value))
-    # But for the backslashes before what would begin a section.
+    # Except for the backslashes before possible sections.
     assert result.replace("\\", "") == told.replace("\\", "")
 
 

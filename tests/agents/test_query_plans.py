@@ -1,4 +1,4 @@
-"""No query of a run, of the workers' looks and of the pages reads a table that grows as a whole."""
+"""No query of a run, of the workers or of the pages scans a whole table that grows."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def whole_reads(work: Callable[[], object]) -> dict[str, set[str]]:
         if tables:
             found[statement[0]] = tables
     for sql, tables in found.items():
-        print(sorted(tables), sql)  # the assertion cuts them
+        print(sorted(tables), sql)  # the assertion message truncates them
     return found
 
 

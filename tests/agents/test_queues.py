@@ -1,4 +1,4 @@
-"""When a task leaves the queue: Vel's own when it is taken, others when they are done."""
+"""Tasks leave the queue: Vel's own when they are taken, others when they are done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules by whom a call writes to."""
+"""Rules for the recipients of a call."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def test_rotation_goes_from_the_derived_key_to_ones_own_and_on(settings):
     kept = row()
     before = stored(kept.pk)
 
-    with_keys(settings, NEW, OLD)  # what was SECRET_KEY is named as an old key
+    with_keys(settings, NEW, OLD)  # the previous SECRET_KEY is an old key
     assert kept.url.reveal() == PLAIN
     done = rotate_secrets()
 

@@ -1,4 +1,4 @@
-"""Statuses change as the tables say and in no other way, whoever changes them."""
+"""Statuses change only as the tables allow, in every writer."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_only_a_failed_run_comes_back() -> None:
 
 
 def test_only_what_was_started_has_an_outcome() -> None:
-    """But for an edit of the memory, which the decision itself carries out."""
+    """Except for an edit of the memory, which the decision itself makes."""
     outcomes = {"succeeded", "failed", "interrupted"}
     for status, following in TOOL_CALL_TRANSITIONS.items():
         if status != "started":
@@ -107,7 +107,7 @@ def test_a_call_that_waits_begins_only_by_way_of_an_approval() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_the_database_can_be_made_to_refuse_what_the_tables_do() -> None:
-    """What other tests rely on to see every writer, raw SQL too."""
+    """Other tests use these triggers to check every writer, also raw SQL."""
     _, run = new_run()
     [request] = parked(run)
     rows: dict[str, tuple[type[models.Model], object]] = {
@@ -125,7 +125,7 @@ def test_the_database_can_be_made_to_refuse_what_the_tables_do() -> None:
 
 
 def is_let(row: models.QuerySet[Any], status: str) -> bool:
-    """Whether the database takes this status; it is taken back at once."""
+    """Return whether the database accepts this status, and undo the change."""
     try:
         with transaction.atomic():
             row.update(status=status)

@@ -1,5 +1,7 @@
-"""The tables of `agents.states` as triggers: no writer, not even raw SQL, can change a status
-against them without an error from the database itself."""
+"""The tables of `agents.states` as triggers.
+
+The database raises an error for every illegal change of a status, also from raw SQL.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ TABLES = {
 
 @contextmanager
 def guarded_transitions() -> Iterator[None]:
-    """While this lasts, an illegal change of a status fails in whichever process makes it."""
+    """Make illegal status changes fail in every process while the context is active."""
     _execute(statements for table in TABLES for statements in _guard(table))
     try:
         yield

@@ -1,4 +1,4 @@
-"""What can be done in the admin, and the entry of the audit log that each must leave."""
+"""The actions in the admin, with the audit entry that each must write."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _add_for_agent(model: str, **data: Any) -> Any:
 
 
 def _change_of_agent(row: Any, **data: Any) -> Any:
-    """Of a row whose agent has to be sent with the other fields."""
+    """Return a change of a row whose form also has the agent."""
 
     def send(client: Client) -> Any:
         made = row()
@@ -140,7 +140,7 @@ def _hook(**fields: Any) -> InboundWebhook:
 
 
 def _owned_by_root(model: str, **data: Any) -> Any:
-    """Superusers say whose it is."""
+    """Return the creation of a row as a superuser, whose form also has the owner."""
 
     def send(client: Client) -> Any:
         owner = User.objects.get(username="root").pk

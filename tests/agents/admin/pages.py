@@ -1,4 +1,4 @@
-"""Opening and posting admin pages as somebody."""
+"""Functions that open and post admin pages as a user."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def text_of(response: Any) -> str:
 
 
 def messages_of(response: Any) -> list[str]:
-    """The messages that the page at the end of the redirects shows."""
+    """Return the messages of the last page after the redirects."""
     return [str(message) for message in response.context["messages"]]
 
 
 def act(client: Client, action: str, *rows: models.Model, **fields: Any) -> Any:
-    """Tick rows of their list, choose an action, press Go, follow the redirect."""
+    """Select rows of their list, run an action, and follow the redirect."""
     data = {"action": action, "_selected_action": [row.pk for row in rows], "index": 0, **fields}
     return client.post(list_url(type(rows[0])), data, follow=True)

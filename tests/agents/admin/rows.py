@@ -1,4 +1,4 @@
-"""Rows as the engine leaves them, made without it: plain functions for set-up."""
+"""Rows in the state of a run of the engine, made without the engine: functions for set-up."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def user(name: str = "ada") -> User:
 
 
 def staff(name: str, *permissions: str) -> User:
-    """A member of staff with just these permissions of the apps of Vel."""
+    """Create a staff member with only these permissions of Vel's apps."""
     member = User.objects.create_user(name, password=PASSWORD, is_staff=True)
     found = Permission.objects.filter(
         Q(content_type__app_label="agents") | Q(content_type__app_label__startswith="vel_"),
@@ -59,14 +59,14 @@ def agent(slug: str = "coder", **fields: Any) -> Agent:
 
 
 def run(owner: User, *, slug: str = "coder", message: str = "Do it.", **request: Any) -> Run:
-    """A queued run of `owner`, as `create_run` makes it."""
+    """Create a queued run of `owner`, as `create_run` does."""
     if not Agent.objects.filter(slug=slug).exists():
         agent(slug)
     return create_run(RunRequest(agent=slug, message=message, **request), owner=owner).run
 
 
 def put(run: Run, status: str, *, wait_reason: str = WaitReason.NONE, **fields: Any) -> Run:
-    """The run as if a driver had left it so."""
+    """Set the run to this state, as a driver leaves it."""
     now = timezone.now()
     times = {"started_at": now - timedelta(seconds=75)} if status != RunStatus.QUEUED else {}
     if status in (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED):
@@ -141,7 +141,7 @@ def asked(
     position: int = 0,
     decisions: list[str] = ALL_DECISIONS,
 ) -> ApprovalRequest:
-    """A pending request of `run`, which then waits for it."""
+    """Create a pending request of `run`, which then waits for it."""
     tool_input = {"command": "rm -r build"} if tool_input is None else tool_input
     waiting = call(run, turn, tool, tool_input, position=position, status=ToolCallStatus.WAITING)
     put(run, RunStatus.WAITING, wait_reason=WaitReason.APPROVAL)
@@ -159,7 +159,7 @@ def asked(
 def asked_to_remember(
     run: Run, content: str, path: str = "knowledge/notes.md", **edit: Any
 ) -> ApprovalRequest:
-    """A pending request of `run` to keep `content` in the memory, asked as a driver asks it."""
+    """Create a pending request of `run` to keep `content` in the memory, as a driver does."""
     reason = edit.pop("reason", "It was said.")
     given = {"path": path, "content": content, "reason": reason}
     operation = edit.pop("operation", "write")

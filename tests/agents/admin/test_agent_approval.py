@@ -1,4 +1,4 @@
-"""What an agent asks and who approves it, as it is typed into the agent's form."""
+"""Required approvals and approvers in the agent's form."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_what_changed_is_in_the_versions_without_what_says_nothing():
     assert "approval_rules" in text
     assert "&quot;command&quot;: &quot;rm .*&quot;" in text
     assert "approvals_needed" in text
-    # In the whole of the new version, and not in what it changed.
+    # In the complete new version, not in the list of changes.
     assert text.count("larger_than") == 1
 
 

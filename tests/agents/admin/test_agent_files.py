@@ -1,4 +1,4 @@
-"""Agents as files in the admin and over REST; trying one; several at once."""
+"""Agents as files in the admin and over REST; trial runs; bulk actions."""
 
 from __future__ import annotations
 

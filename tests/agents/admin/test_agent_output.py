@@ -1,4 +1,4 @@
-"""The form of an agent's answers, and variables in its prompt, in the admin."""
+"""The output schema of an agent, and variables in its prompt, in the admin."""
 
 from __future__ import annotations
 

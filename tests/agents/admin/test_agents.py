@@ -1,4 +1,4 @@
-"""Defining agents in the admin."""
+"""Definition of agents in the admin."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INLINE = {
 
 
 def form(**changes: Any) -> dict[str, Any]:
-    """The fields of the agent's form as a browser sends them."""
+    """Return the fields of the agent's form as a browser sends them."""
     return {
         "name": "Helper",
         "slug": "helper",

@@ -1,4 +1,4 @@
-"""A request's page: what would happen, who may decide, and who did what."""
+"""A request's page: the effect of the call, the approvers, and the decisions so far."""
 
 from __future__ import annotations
 

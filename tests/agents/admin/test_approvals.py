@@ -1,4 +1,4 @@
-"""Deciding in the admin: what was shown is what is decided."""
+"""Decisions in the admin apply to the shown content."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_list_asks_no_more_queries_for_ten_requests_than_for_one():
 def test_the_list_reads_only_the_beginning_of_a_long_input():
     owner, client = rows.user(), client_of(rows.superuser())
     rows.asked(rows.run(owner), "execute", {"command": "short one"})
-    client.get(list_url(ApprovalRequest))  # what the first page loads is not measured
+    client.get(list_url(ApprovalRequest))  # the first request loads modules, which are not measured
     for _ in range(10):
         rows.asked(rows.run(owner), "execute", {"command": "long " * 400_000})
 

@@ -1,4 +1,4 @@
-"""The audit log in the admin: what is written from there, and that nobody can change it."""
+"""The audit log in the admin: the entries of its actions, and that no user can change it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def errors_of(response: Any) -> Any:
 
 
 def test_nothing_in_the_admin_is_forgotten():
-    """What is new in the admin must be added to one of the tables of `audit_table`."""
+    """Add a new action of the admin to one of the tables of `audit_table`."""
     request = RequestFactory().get("/")
     request.user = rows.superuser()
     there = set()

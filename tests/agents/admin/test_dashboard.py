@@ -1,4 +1,4 @@
-"""The admin's first page: what it counts, and for whom."""
+"""The admin's first page: its counts, which depend on the user's permissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Standing permissions in the admin, and trying a policy before it is saved."""
+"""Grants in the admin, and rehearsal of a policy before it is saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent, a tool or a user writes is text in every page, and all of it shows."""
+"""Texts of agents, tools and users are escaped and completely visible in every page."""
 
 from __future__ import annotations
 

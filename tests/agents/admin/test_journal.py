@@ -1,4 +1,4 @@
-"""Lists whose count is bounded: "Select all" means no more than their page says."""
+"""Lists with a limited count: "Select all" selects only the shown number of rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def tokens(monkeypatch: pytest.MonkeyPatch) -> list[ApiToken]:
-    """Three tokens, in lists that show one row a page and count to two."""
+    """Create three tokens, in lists that show one row a page and count to two."""
     monkeypatch.setattr(journal, "MOST_COUNTED", 2)
     monkeypatch.setattr("agents.admin.tokens.ApiTokenAdmin.list_per_page", 1)
     ada = rows.user("ada")

@@ -1,4 +1,4 @@
-"""Hosts in the admin: what is shown of them, and what may be done with them by whom."""
+"""Hosts in the admin: the shown fields, and the actions with their permissions."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_who_may_only_look_gets_no_action() -> None:
 
 
 def test_what_was_done_names_the_host_as_it_is_written(root: User) -> None:
-    """Pages begin a message with a capital letter, and names of hosts are read to the letter."""
+    """Messages start with a capital letter, but names of hosts are case-sensitive."""
     one = host("one")
     host("other")
     assert "Host one: it drains." in text_of(act(client_of(root), "drain", one))

@@ -1,4 +1,4 @@
-"""The admin's list of runs, a run's page, and the two things that may be done to a run."""
+"""The admin's list of runs, a run's page, and the two actions on a run."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_the_page_tells_the_run_in_order():
     places = [text.index(part) for part in story]
     assert places == sorted(places)
     assert "disk_full" in text
-    assert "1.4 s" in text  # between two moments in the rows
+    assert "1.4 s" in text  # between two timestamps of the rows
 
 
 def test_the_page_asks_no_more_queries_for_many_turns_than_for_few():

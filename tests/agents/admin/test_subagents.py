@@ -32,7 +32,7 @@ EXPLORER = {
 
 
 def subagents(*typed: dict[str, Any], stored: int = 0) -> dict[str, Any]:
-    """Rows of the inline as a browser sends them."""
+    """Return rows of the inline as a browser sends them."""
     fields = {"subagents-TOTAL_FORMS": str(len(typed)), "subagents-INITIAL_FORMS": str(stored)}
     for place, row in enumerate(typed):
         fields |= {f"subagents-{place}-{name}": value for name, value in row.items()}
@@ -45,7 +45,7 @@ def save(person: User, agent: Agent | None, **fields: Any) -> Any:
 
 
 def errors_of(response: Any) -> dict[str, list[str]]:
-    """The errors of the first subagent, by field."""
+    """Return the errors of the first subagent, by field."""
     formset = response.context["inline_admin_formsets"][0].formset
     found = {name: list(texts) for name, texts in formset.errors[0].items()}
     return found | {"all": list(formset.non_form_errors())}

@@ -1,4 +1,4 @@
-"""API tokens in the admin: made once, shown once, revoked for good."""
+"""API tokens in the admin: created, shown once, and revoked permanently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choosing an agent's toolbox in the admin."""
+"""The choice of an agent's toolbox in the admin."""
 
 from __future__ import annotations
 

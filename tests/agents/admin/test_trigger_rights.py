@@ -1,4 +1,4 @@
-"""Who may do what with schedules and webhooks in the admin, and what is shown to whom."""
+"""Permissions for schedules and webhooks in the admin: actions and visible fields."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 
 def with_rights(*verbs: str) -> Client:
-    """A client of somebody who may `verbs`, as view and change, of both kinds."""
+    """Return a client with the permissions of these verbs, such as view, for both models."""
     user, client = staff("olga")
     names = [f"{verb}_{kind}" for verb in verbs for kind in ("schedule", "inboundwebhook")]
     rights = Permission.objects.filter(
@@ -50,7 +50,7 @@ def test_making_needs_the_right_to_make():
     [(("view", "delete"), 403), (("view", "change"), 403), (("view", "change", "delete"), 302)],
 )
 def test_deleting_needs_the_right_to_delete_and_to_change(verbs: tuple[str, ...], status: int):
-    """As the service has it for those of others: no page offers what is then refused."""
+    """The service has the same rule, so no page offers an action that is then refused."""
     client = with_rights(*verbs)
     ada, agent = make_user("ada"), make_agent()
     rows: list[Any] = [make_schedule(ada, agent=agent), make_inbound_webhook(ada, agent=agent)[0]]
@@ -61,7 +61,7 @@ def test_deleting_needs_the_right_to_delete_and_to_change(verbs: tuple[str, ...]
 
 
 def test_several_are_deleted_as_one_is():
-    """With their budgets, and in the audit log."""
+    """The budgets are deleted, too, and the audit log has an entry for each row."""
     client = with_rights("view", "change", "delete")
     ada, agent = make_user("ada"), make_agent()
     for number in range(2):
@@ -79,7 +79,7 @@ def test_several_are_deleted_as_one_is():
 
 
 def test_who_asks_for_whom():
-    """People who make their own are not shown who else there is."""
+    """Users who create their own rows cannot see other user names."""
     _, client = staff("olga")
     make_user("ada-the-other")
     for url in (SCHEDULES, HOOKS):
@@ -100,7 +100,7 @@ def test_a_superuser_changes_what_stays_anothers():
         page = f"{url}{row.pk}/change/"
         named = fields(agent=mine.pk, name="Named anew", owner=eve.pk)
         assert client.post(page, {**named, "signing": "github"}).status_code == 302
-        # Its owner may not use this one, though who is signed in may.
+        # The owner may not use this agent, although the superuser may.
         refused = client.post(page, {**named, "agent": hers.pk, "name": "Not saved"})
         assert refused.status_code == 200
         assert "that the owner may use" in refused.content.decode()
@@ -110,7 +110,7 @@ def test_a_superuser_changes_what_stays_anothers():
 
 
 def test_what_an_operator_is_shown_of_anothers_webhook():
-    """Not its budget: that has pages and rights of its own. Requests turned away are its own."""
+    """The page shows the webhook's refused requests, but not the budget, which has its own page."""
     ada = make_user("ada")
     hook, _ = make_inbound_webhook(ada, budget=DayBudget(max_tokens=777))
     count_refusal(hook.pk, "signature")
@@ -126,7 +126,7 @@ def test_what_an_operator_is_shown_of_anothers_webhook():
 
 
 def test_what_cannot_be_done_is_told_for_each():
-    """One that fails keeps no other from being done."""
+    """An error for one row does not stop the others."""
     user, client = staff("olga")
     agent = make_agent()
     bad, good = (make_schedule(user, agent=agent, name=name) for name in ("Bad", "Good"))
@@ -159,7 +159,7 @@ def test_invisible_characters_are_shown():
 
 
 def test_ones_own_need_the_right_to_change_here():
-    """In the admin: their owner has pages for it."""
+    """Only in the admin: the owner can use the pages for users."""
     client = with_rights("view", "add")
     olga = User.objects.get(username="olga")
     agent = make_agent()

@@ -98,7 +98,7 @@ def test_operators_do_not_act_as_others():
         client.post(url, {"action": "pause", "_selected_action": [row.pk]})
         row.refresh_from_db()
         assert (row.is_enabled, row.message == "Obey") == (False, False)
-    # For others nothing is made: the owner is who is signed in.
+    # Nothing is created for other users: the owner is the signed-in user.
     client.post(f"{SCHEDULES}add/", typed(agent=agent.pk, owner=ada.pk, name="Mine"))
     assert Schedule.objects.get(name="Mine").owner.get_username() == "olga"
     client.post(SCHEDULES, {"action": "run_now", "_selected_action": [schedule.pk]})

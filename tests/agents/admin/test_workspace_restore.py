@@ -1,4 +1,4 @@
-"""Restoring a thread's files in the admin: with a permission, and after a question."""
+"""Restore a thread's files in the admin: with a permission, and after a confirmation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAY_LOOK = ("view_thread", "view_run", "view_all_runs")
 
 @pytest.fixture
 def step() -> WorkspaceSnapshot:
-    """A change of a file from one to two, by a run that has ended."""
+    """Change a file from one to two, in a run that has ended."""
     run = rows.put(rows.run(rows.user()), RunStatus.COMPLETED)
     assign_sandbox_uid(run.thread)
     areas = watched_areas(open_workspace(workspace_location(run.thread)))

@@ -1,4 +1,4 @@
-"""YAML of agents' files: what is read, with which lines, and that writing undoes reading."""
+"""YAML of agent files: reading, line numbers of errors, and round trips."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_bomb_of_aliases_and_many_values_cost_no_time():
 
 
 def test_a_file_has_every_field_of_an_agent_with_its_default():
-    """A field that an agent gets must get into its file, or be named here as not a part of it."""
+    """Add each new field of an agent to the file, or list it here as an exception."""
     not_part = {"id", "owner", "version", "created_at", "updated_at", "toolkit", "definition"}
     columns = {field.name for field in Agent._meta.concrete_fields} - not_part
     related = {field.name for field in Agent._meta.many_to_many} | {"subagents", "databases"}

@@ -1,4 +1,4 @@
-"""Building an agent by chatting: stored, resumed, approved, and never more than one may."""
+"""Building an agent in a chat: stored, resumed, approved, within the user's permissions."""
 
 from __future__ import annotations
 

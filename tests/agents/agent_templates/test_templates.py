@@ -1,4 +1,4 @@
-"""Templates: each is a whole agent that can be made and run, and names only what there is."""
+"""Each template makes a complete agent that can run, and names only existing parts."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def test_a_template_becomes_an_agent_that_runs(name: str, tmp_path: Path) -> Non
     user = may_add()
     agent = make(name, user, name="Ours")
     assert (agent.slug, agent.owner, agent.everyone) == ("ours", user, False)
-    # Each tool that its prompt names is there for it.
+    # The agent has each tool that its prompt names.
     tools = build_toolset(build_spec(agent)).tools
     prompt = agent.system_prompt
     assert set(re.findall(r"`([a-z]+_[a-z_]+)`", prompt)) <= set(tools)
-    # The agent as it is, but for the model that plays a script.
+    # The agent without changes, except for the scripted model.
     todos = {"todos": [{"content": "Read", "status": "in_progress"}]}
     turns = [{"tool_calls": [{"name": "write_todos", "input": todos}]}, {"text": "Done."}]
     agent.provider, agent.model, agent.sandbox = "scripted", script_file(tmp_path, turns), False

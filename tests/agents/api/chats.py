@@ -1,4 +1,4 @@
-"""A served site with a worker and agents to chat with, and a client that reads raw chunks."""
+"""A served site with a worker and agents for chats, and a client that reads raw chunks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ DONE = "All done."
 
 
 class Chats:
-    """`token` is olga's and may do everything; `directory` holds the agents' scripts."""
+    """A client of the site.
+
+    `token` is olga's and has all scopes; `directory` has the agents' scripts.
+    """
 
     def __init__(self, site: Site, directory: Path) -> None:
         self.site = site
@@ -45,7 +48,7 @@ class Chats:
         return Stream(self.site, path, token=self.token if token is None else token, body=body)
 
     def say(self, chat: str, text: str, agent: str = "talker", **more: Any) -> list[Chunk]:
-        """The chunks of the answer."""
+        """Return the chunks of the answer."""
         with self.open(chat, [user(text)], agent, **more) as stream:
             assert stream.status == 200, stream.problem()
             return chunks(stream)
@@ -66,7 +69,7 @@ def user(text: str, id: str = "m1") -> dict[str, Any]:
 
 
 def answering(run: str, *approvals: str, approved: bool = True, reason: str = "") -> Any:
-    """The assistant's message with a person's answers in it."""
+    """Return the assistant's message with a person's decisions in it."""
     parts = [
         {
             "type": "tool-write_todos",
@@ -79,7 +82,7 @@ def answering(run: str, *approvals: str, approved: bool = True, reason: str = ""
 
 
 def chunks(stream: Stream) -> list[Chunk]:
-    """All chunks, of an answer that ends as it must."""
+    """Return all chunks of an answer, and check that it ends with `[DONE]`."""
     told = [frame["data"] for frame in stream.frames() if "data" in frame]
     assert told[-1] == "[DONE]"
     return [json.loads(text) for text in told[:-1]]
@@ -90,7 +93,7 @@ def types(found: list[Chunk]) -> list[str]:
 
 
 def asked(found: list[Chunk]) -> tuple[str, str]:
-    """The run that asks in an answer, and the request."""
+    """Return the ids of the run and of the request in an answer that requests an approval."""
     (request,) = [chunk for chunk in found if chunk["type"] == "tool-approval-request"]
     return found[0]["messageId"], request["approvalId"]
 
@@ -116,7 +119,7 @@ def served_chats(directory: Path) -> Iterator[Chats]:
             model = script_file(directory, fields.pop("turns"), f"{slug}.json")
             site.do("make_agent", slug=slug, model=model, **fields)
         for version in (5, 6, 7):
-            # Their scripts are written when they have failed.
+            # The tests write these scripts after the first failure.
             model = f"file:{directory}/fails-{version}.json"
             site.do("make_agent", slug=f"fails-{version}", model=model)
         site.start_server()

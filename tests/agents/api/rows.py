@@ -1,4 +1,4 @@
-"""Rows and clients that the API's tests begin with."""
+"""Rows and clients that the API tests use."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def make_run(owner: User, *, agent: str = "writer", message: str = "Hello", **mo
 
 
 def answer_run(run: Run, text: str) -> None:
-    """Let the run have completed with `text`, as a driver would leave it."""
+    """Complete the run with `text`, as a driver does."""
     Message.objects.create(
         run=run, turn=1, role=MessageRole.ASSISTANT, content=dump([{"type": "text", "text": text}])
     )
@@ -53,7 +53,7 @@ def answer_run(run: Run, text: str) -> None:
 
 
 def ask_approval(run: Run, *, allowed: tuple[str, ...] = tuple(Decision.values)) -> ApprovalRequest:
-    """Park the run on one call that waits for a person, as a driver would leave it."""
+    """Park the run on one call that waits for approval, as a driver does."""
     Run.objects.filter(pk=run.pk).update(status=RunStatus.WAITING, wait_reason=WaitReason.APPROVAL)
     call = ToolCall.objects.create(
         run=run,
@@ -76,7 +76,7 @@ def ask_approval(run: Run, *, allowed: tuple[str, ...] = tuple(Decision.values))
 
 
 def client_for(user: User, *scopes: str) -> APIClient:
-    """A client with a token of `user`: of all scopes, unless some are named."""
+    """Return a client with a token of `user`: with all scopes if none are named."""
     _, secret = create_token(user, scopes=scopes or ALL_SCOPES)
     return client_with(secret)
 
@@ -92,7 +92,7 @@ def post(client: APIClient, url: str, body: object = None, **headers: str) -> Ht
 
 
 def problem_of(response: HttpResponse) -> dict[str, Any]:
-    """The problem document of a refusal, checked for its form."""
+    """Return the problem document of a refused request, and check its format."""
     assert response["Content-Type"] == "application/problem+json"
     document = json.loads(response.content)
     assert {"type", "title", "status", "detail", "code"} <= set(document)

@@ -1,4 +1,4 @@
-"""Making agents from templates over HTTP."""
+"""Create agents from templates over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Listing agents over HTTP."""
+"""List agents over HTTP."""
 
 from __future__ import annotations
 

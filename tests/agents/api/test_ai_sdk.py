@@ -1,4 +1,4 @@
-"""Chats led by the real clients of the Vercel AI SDK, versions 5, 6 and 7."""
+"""Chats with the real clients of the Vercel AI SDK, versions 5, 6 and 7."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SCENES = {
     "cancel": "slow",
     "refused": "talker",
 }
-"""What is played with each version, and with which agent; all at once."""
+"""Scenes, each with its agent. All scenes of a version run at the same time."""
 
 Found = dict[str, Any]
 
@@ -45,14 +45,14 @@ def version(request: pytest.FixtureRequest) -> int:
 @pytest.fixture(scope="module")
 def place(version: int) -> Path:
     found = packages(HERE / f"v{version}")
-    # Imports are looked for where the script lies.
+    # Node resolves imports from the directory of the script.
     shutil.copy(HERE / "client.mjs", found / "client.mjs")
     return found
 
 
 @pytest.fixture(scope="module")
 def played(chats: Chats, version: int, place: Path) -> dict[str, Found]:
-    """What the client tells of each scene."""
+    """Return the results of the client for each scene."""
     scenes = {**SCENES, "error": f"fails-{version}"}
     return play(chats, version, place, scenes)
 
@@ -99,11 +99,11 @@ def test_text_and_tools_are_streamed_and_loaded_again(played: dict[str, Found]) 
     assert "Look" in tool_part(first)["output"]
     assert first["metadata"]["status"] == "completed"
     assert first["metadata"]["usage"]["turns"] == 2
-    # What is loaded later is what the client has built.
+    # The stored history equals the messages that the client has built.
     loaded = found["history"]["messages"]
     assert [message["role"] for message in loaded] == ["user", "assistant"] * 2
     assert [loaded[1], loaded[3]] == [first, second]
-    # There is nothing to go on with.
+    # There is no run to resume.
     assert found["idle"]["messages"] == found["chat"]["messages"]
 
 
@@ -143,7 +143,8 @@ def test_a_cut_answer_is_whole_when_the_page_goes_on(
     assert found["chat"]["status"] == "ready"
     assert len(found["chat"]["messages"]) == 2
     if version == 5:
-        # It appends what it gets to what it has; docs/streams.md says what to do.
+        # Version 5 appends the resumed text to its partial message; docs/streams.md has a
+        # workaround.
         assert kinds(answer(found["chat"])).count("text") == 3
     else:
         assert answer(found["chat"]) == answer(found["history"])
@@ -156,7 +157,7 @@ def test_a_call_runs_when_it_is_approved(played: dict[str, Found], version: int)
         "input-available" if version == 5 else "approval-requested"
     )
     if version > 5:
-        # The page was loaded again before the person answered.
+        # The page was loaded again before the decision.
         assert answer(found["again"]) == answer(found["waiting"])
     done = answer(found["chat"])
     assert tool_part(done)["state"] == "output-available"
@@ -177,7 +178,7 @@ def test_a_call_does_not_run_when_it_is_denied(played: dict[str, Found], version
         assert part["state"] == "output-denied"
         assert part["approval"]["approved"] is False
         assert part["approval"]["reason"] == "not today"
-        # Version 6 has no word for the reason: what the person wrote is the client's alone.
+        # Version 6 has no field for the reason, so only the client has it.
         if version == 6:
             del part["approval"]["reason"]
     assert done == answer(found["history"])

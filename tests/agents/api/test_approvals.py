@@ -1,4 +1,4 @@
-"""Seeing what waits for a person, and deciding it, over HTTP."""
+"""List and decide approval requests over HTTP."""
 
 from __future__ import annotations
 

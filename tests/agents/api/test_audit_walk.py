@@ -1,7 +1,7 @@
-"""Every endpoint that changes something writes an entry of the audit log, or says here why not.
+"""Every endpoint that changes data writes an audit entry, or is listed here with a reason.
 
-An endpoint that is neither in `SCENARIOS` nor in `WITHOUT` fails `test_no_endpoint_is_forgotten`:
-add it to one of them with the change that brings it.
+`test_no_endpoint_is_forgotten` fails for an endpoint that is in neither `SCENARIOS` nor `WITHOUT`.
+Add a new endpoint to one of them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ WITHOUT = {
 
 @pytest.fixture
 def _each_in_a_transaction() -> Iterator[None]:
-    """Beside the one that these tests run in themselves."""
+    """Check that each entry is written in a transaction, in addition to the one of the test."""
     own = len(connection.atomic_blocks)
 
     def check(**kwargs: Any) -> None:
@@ -88,7 +88,7 @@ def slack(settings: Any) -> Iterator[SlackServer]:
 
 
 class World:
-    """root, who may do everything, an agent of root's and what is asked for."""
+    """A superuser `root`, an agent of root's, and a client."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -109,7 +109,7 @@ class World:
 
 
 Sent = tuple[dict[str, Any], Any, str]
-"""Arguments of the path, the body, and the action that is written."""
+"""The path arguments, the body, and the expected action of the audit entry."""
 
 
 def _import(world: World) -> Sent:
@@ -211,7 +211,7 @@ def _store_credential(world: World) -> Sent:
 
 
 def _mcp_server(world: World) -> McpServer:
-    """One whose list is there to be accepted."""
+    """Return a server whose tool list waits to be accepted."""
     row = save_server(McpServer(slug="git", command="mcp-server-git"), by=world.root)
     return store_listing(row.pk, read_listing("git", []), by=world.root)
 
@@ -323,7 +323,7 @@ ELSEWHERE = {
     ("restore", "post"): "tests/agents/admin/test_workspace_restore.py",
     ("mcp-fetch", "post"): "tests/agents/features/mcp_client/test_admin.py",
 }
-"""Tested beside what they need: a workspace, a program in the sandbox."""
+"""These need a workspace or a program in the sandbox, so other modules test them."""
 
 
 def test_no_endpoint_is_forgotten():

@@ -1,4 +1,4 @@
-"""Who gets in: tokens, sessions, and nobody else."""
+"""Authentication with tokens and sessions; all other requests are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chats over HTTP: what is believed of a client's history, and who may do what."""
+"""Chats over HTTP: which parts of a client's history are trusted, and who may do what."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_an_answer_decides_only_what_its_message_asked(chats: Chats) -> None:
             assert (stream.status, stream.problem()["code"]) == (404, "not_found")
     for each in (request, other_request):
         assert chats.site.do("approval", request=each)["status"] == "pending"
-    # A thread that waits takes no message meanwhile.
+    # A thread with a pending approval accepts no message.
     with chats.open("own", [user("Well?", "m2")], "asker") as stream:
         assert (stream.status, stream.problem()["code"]) == (409, "thread_busy")
 
@@ -158,7 +158,7 @@ def test_another_persons_chat_does_not_exist(chats: Chats) -> None:
     assert chats.post(f"{path}/cancel", {}, token)[0] == 404
     with chats.open("hers", [answering(run, request)], "asker", token=token) as stream:
         assert stream.status == 404
-    # His chat of the same name is another one, and her message is none of it.
+    # His chat with the same id is another chat, without her messages.
     mine = chats.say("hers", "Plan", "asker", token=token)
     assert mine[0]["messageId"] != run
     with chats.open("hers", [answering(run, request)], "asker", token=token) as stream:

@@ -1,4 +1,4 @@
-"""What a chat's client asks for beside a new message, without a server in between."""
+"""Actions of a chat client other than new messages, without a server in between."""
 
 from __future__ import annotations
 

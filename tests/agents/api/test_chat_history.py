@@ -1,4 +1,4 @@
-"""The history of a chat: in bounds, and what is too long says so."""
+"""The history of a chat is limited, and marks texts that were cut."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 @pytest.fixture
 def said() -> list[Run]:
-    """Three messages, whose answers have 1,000, 3,000 and 1,000 characters."""
+    """Create three messages, with answers of 1,000, 3,000 and 1,000 characters."""
     make_agent()
     user = make_user("ann")
     runs = []

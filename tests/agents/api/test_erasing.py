@@ -1,4 +1,4 @@
-"""`DELETE /threads/{id}`, the page that asks first, and the admin's action: who may erase what."""
+"""Who may erase what: `DELETE /threads/{id}`, the confirmation page, and the admin's action."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_the_page_asks_first(ann: User) -> None:
     assert asked.status_code == 200
     assert b"cannot be taken back" in asked.content
     assert Thread.objects.filter(pk=run.thread_id).exists()
-    assert Client().post(url).status_code == 302  # to sign in
+    assert Client().post(url).status_code == 302  # redirected to the sign-in page
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(ann)
     assert strict.post(url).status_code == 403

@@ -1,4 +1,4 @@
-"""A run's events over HTTP: from any point, live, and only for who may read them."""
+"""A run's events over HTTP: from any point, live, and only for users who may read the run."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_silence_is_filled_and_nobody_has_too_many(site: Site) -> None:
     for stream in streams:
         stream.__exit__(None, None, None)
 
-    # Who has hung up is noticed.
+    # The server notices the closed connection.
     def is_given_back() -> bool:
         with Stream(site, path, token=greedy) as stream:
             return stream.status == 200

@@ -1,4 +1,4 @@
-"""Reading a run's event log over HTTP."""
+"""Read a run's event log over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A thread's files over HTTP: its owner's, and nothing else of the host."""
+"""A thread's files over HTTP: only for its owner, and no other files of the host."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SECRET = b"not for anybody"
 
 @pytest.fixture
 def run() -> Run:
-    """A finished run of ann's with two files."""
+    """Return a finished run of ann's with two files."""
     make_agent()
     run = make_run(make_user("ann"))
     answer_run(run, "Done.")
@@ -69,7 +69,7 @@ def body_of(response: HttpResponseBase) -> bytes:
 
 
 def step(run: Run, change: Callable[[Path], Any], turn: int = 1) -> Any:
-    """Change the files as a call of `turn` would, with its snapshot."""
+    """Change the files as a call of `turn` does, with its snapshot."""
     areas = watched_areas(open_workspace(workspace_location(run.thread)))
     store = snapshot_store(run.thread_id)
     store.take(areas)
@@ -184,13 +184,13 @@ def test_an_upload_belongs_to_the_workspace_and_replaces_nothing(run: Run) -> No
     found = (directory / "d.csv").stat()
     assert found.st_uid == directory.stat().st_uid
     assert stat.S_IMODE(found.st_mode) == 0o644
-    # Approvals of before the upload were of other files.
+    # The upload makes earlier approvals stale.
     run.thread.refresh_from_db()
     assert run.thread.workspace_generation > before
 
 
 def test_a_planted_link_is_not_written_through(run: Run, tmp_path: Path) -> None:
-    """Commands cannot write in user_uploads; were there a link all the same, it stays unharmed."""
+    """Commands cannot write to user_uploads. Even if a link is there, its target is not changed."""
     victim = tmp_path / "victim"
     victim.write_bytes(SECRET)
     (root(run.thread) / "user_uploads" / "d.csv").symlink_to(victim)

@@ -1,4 +1,4 @@
-"""Giving, listing and revoking standing permissions, and rehearsing a policy, over HTTP."""
+"""Create, list and revoke grants, and rehearse a policy, over HTTP."""
 
 from __future__ import annotations
 

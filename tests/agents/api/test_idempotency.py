@@ -1,4 +1,4 @@
-"""A create that is sent again, also at the same moment by another process."""
+"""A create request that is sent again, also by another process at the same time."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_key_belongs_to_one_request() -> None:
         response = post(client, url, body, **KEY)
         assert (response.status_code, problem_of(response)["code"]) in (
             (409, "idempotency_mismatch"),
-            (400, "invalid"),  # a body that is none of this endpoint
+            (400, "invalid"),  # a body for another endpoint
         )
     assert Run.objects.count() == 2
 
@@ -76,7 +76,7 @@ def test_a_message_from_a_page_has_a_key_and_no_answer() -> None:
     ann = make_user("ann")
     made = create_run(RunRequest(agent="writer", message="Hello"), owner=ann, idempotency_key="k-1")
     asked = Keyed(ann, "k-1", "0" * 64)
-    # Even were it the same request: there is nothing to answer it with.
+    # Even for the same request, there is no stored answer.
     IdempotencyKey.objects.update(body_hash=asked.digest)
     with pytest.raises(Conflict):
         known_answer(asked)
@@ -112,7 +112,7 @@ def test_a_stolen_key_shows_a_stranger_nothing() -> None:
     bob = make_user("bob")
     answer = post(client_for(bob), RUNS, BODY, **KEY).content
     assert Run.objects.get(owner=bob).pk.encode() in answer
-    # Nor somebody with a token that may not start runs.
+    # Neither does a token without the scope to start runs.
     ann = Run.objects.exclude(owner=bob).get().owner
     response = post(client_for(ann, "read"), RUNS, BODY, **KEY)
     assert problem_of(response)["code"] == "insufficient_scope"
@@ -149,10 +149,10 @@ def test_skills_are_made_once() -> None:
 
 
 def in_processes(work: Callable[[], Any], count: int = 2) -> list[Any]:
-    """What `work` returns in each of so many processes that begin together."""
+    """Return the results of `work` from `count` processes that start together."""
     context = multiprocessing.get_context("fork")
     start, answers = context.Barrier(count), context.SimpleQueue()
-    connection.close()  # a process must not share it
+    connection.close()  # processes must not share a connection
 
     def one() -> None:
         start.wait()

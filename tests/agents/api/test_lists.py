@@ -1,4 +1,4 @@
-"""Pages, orders and filters: one way for every list."""
+"""Pages, orders and filters: the same for every list."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LISTS = ("agents", "runs", "threads", "approvals", "grants", "databases")
 
 
 def pages(client: APIClient, url: str, limit: int = 2) -> list[list[dict[str, Any]]]:
-    """Every page of a list, one after the other."""
+    """Return every page of a list."""
     found, mark = [], "&" if "?" in url else "?"
     cursor = ""
     while True:
@@ -190,7 +190,7 @@ def test_a_filter_looks_through_a_part_of_the_list_on_each_page(
         assert (names(found), [len(page) for page in found]) == (ids, [1, 1, 1, 1])
         found = pages(client, f"{path}?status=failed", limit=9)
         assert (names(found), [len(page) for page in found]) == (ids[::-1], [1, 2, 0, 1])
-        # With less than that on a page, what was looked through is shown before more is looked at.
+        # With a smaller page size, each page shows the matches so far before the search continues.
         assert names(pages(client, f"{path}?status=failed", limit=1)) == ids[::-1]
-    # An index leads to these: all are on one page.
+    # An index finds these: all are on one page.
     assert names(pages(client, f"runs?thread={made[0].thread_id}", limit=9)[:1]) == [made[0].pk]

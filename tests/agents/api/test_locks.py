@@ -1,7 +1,7 @@
-"""Who comes second waits for who came first, and is judged by what that one left.
+"""The second of two requests waits for the first, and then sees the changes of the first.
 
-One request stands still in the middle of its work while another begins. SQLite never lets two
-write at once; PostgreSQL does, but for the rows that a service locks.
+The first request pauses in the middle of its work while the second starts. SQLite never allows two
+writers at the same time; PostgreSQL does, except for rows that a service locks.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ Pause = Callable[[], None]
 
 
 def during(first: Callable[[Pause], Any], second: Callable[[], Any]) -> list[Any]:
-    """What `first` and `second` returned or raised, where `second` begins when `first` pauses.
+    """Return the results or exceptions of both; `second` starts when `first` pauses.
 
-    `first` goes on when `second` waits for a lock, or has ended.
+    `first` continues when `second` waits for a lock or has ended.
     """
     inside, go_on = Event(), Event()
 
@@ -50,7 +50,7 @@ def during(first: Callable[[Pause], Any], second: Callable[[], Any]) -> list[Any
     def own_connection(action: Callable[[], Any]) -> Any:
         try:
             return action()
-        except Exception as error:  # noqa: BLE001  # what was raised is what the test looks at
+        except Exception as error:  # noqa: BLE001  # the test checks the exception
             return error
         finally:
             connection.close()
@@ -75,7 +75,7 @@ def during(first: Callable[[Pause], Any], second: Callable[[], Any]) -> list[Any
 
 
 class SlowFile(SimpleUploadedFile):
-    """A file whose sender pauses before its last bytes."""
+    """A file whose sender pauses before the last bytes."""
 
     pause: Pause
 
@@ -89,7 +89,7 @@ class SlowFile(SimpleUploadedFile):
 def test_an_upload_waits_for_the_one_before_it(sandbox: bool) -> None:
     make_agent(sandbox=sandbox)
     run = make_run(make_user("ann"))
-    # The first upload of all waits for more: it gives the thread its account.
+    # The first upload allocates the thread's account, and other uploads wait for it.
     store_uploads(run.thread, [SimpleUploadedFile("early.txt", b"x")])
     slow = SlowFile("slow.txt", b"first half, second half")
 
@@ -119,7 +119,7 @@ def test_resuming_waits_for_a_message_that_arrives() -> None:
     def first(pause: Pause) -> Any:
         with transaction.atomic():
             later = make_run(ann, message="Something else", thread=run.thread_id)
-            # As if it had been answered when the other one looks.
+            # Simulate that the run ended before the other request reads it.
             Run.objects.filter(pk=later.pk).update(status=RunStatus.COMPLETED)
             pause()
 

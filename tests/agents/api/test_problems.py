@@ -1,4 +1,4 @@
-"""Every refusal is a problem document, whatever the cause."""
+"""Every refused request gets a problem document, for each kind of error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.agents.api.rows import APIClient, client_for, make_user, post, proble
 
 
 class VerySpecialConflict(Conflict):
-    """A service may refine its errors without telling the API."""
+    """A service may subclass its errors without a change of the API."""
 
 
 @pytest.mark.both_databases
@@ -50,7 +50,7 @@ def test_a_throttled_client_is_told_when_to_come_back() -> None:
 
 
 def break_agents(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    """No input reaches these failures, so the selector of one view is made to fail."""
+    """Make the selector of one view fail: no input can cause these errors."""
 
     def fail(user: object) -> Any:
         raise error
@@ -134,7 +134,7 @@ def test_any_accept_header_gets_json(accept: str) -> None:
 @pytest.mark.parametrize("charset", ["hex", "zlib", "rot13", "idna", "utf-16", "nonsense"])
 def test_the_charset_of_a_request_changes_nothing(charset: str) -> None:
     _, secret = create_token(make_user("ann"))
-    # ASGI, as in life: of these charsets Django's WSGI request cannot even be made.
+    # Over ASGI, as in production: Django's WSGI request rejects some of these charsets itself.
     headers = {"Authorization": f"Token {secret}"}
 
     async def ask(*request: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The same request from two connections at the same moment."""
+"""The same request from two connections at the same time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROUNDS = 5
 
 
 def twice_at_once(request: Callable[[], HttpResponse]) -> list[HttpResponse]:
-    """Make the request from two threads, each with a connection of its own."""
+    """Send the request from two threads, each with its own connection."""
     start = Barrier(2)
 
     def one(_: int) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""Going on with a run that ended before its answer."""
+"""Resume a run that ended without an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starting, listing, reading and cancelling runs over HTTP."""
+"""Start, list, read and cancel runs over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, whole, and the same in anybody's project."""
+"""The OpenAPI document is valid, complete, and the same in every project."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _template(pattern: str) -> str:
 
 
 def forms() -> list[tuple[str, dict[str, Any]]]:
-    """Every JSON body and answer, by what it is of."""
+    """Return the schema of every JSON body and answer, by operation."""
     found = []
     for method, template, said in operations():
         bodies = [("body", said.get("requestBody", {}))]

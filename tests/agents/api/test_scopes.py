@@ -1,4 +1,4 @@
-"""What a token may do of what its user may do."""
+"""The scopes of tokens limit the permissions of their users."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ READ, RUN, APPROVE, MANAGE = "read", "run", "approve", "manage"
 
 
 def endpoints() -> list[tuple[str, str, str]]:
-    """Method, url and needed scope of every endpoint, for a run that waits for approval."""
+    """Return method, URL and needed scope of every endpoint, for a run that waits for approval."""
     ann = make_user("ann")
     agent = f"/api/v1/agents/{make_agent(owner=ann).pk}"
     memory = f"{agent}/memory"
@@ -113,7 +113,7 @@ def test_every_method_of_every_view_names_its_scope(pattern: URLPattern) -> None
 
 
 class NoScopes(ApiView):
-    """A view whose author forgot `scopes`."""
+    """A view without `scopes`."""
 
     def get(self, request: Request) -> Response:
         return Response()
@@ -130,7 +130,7 @@ def test_a_view_without_scopes_refuses_every_token() -> None:
 
 
 def all_methods() -> list[tuple[str, str, str]]:
-    """Method, an address and needed scope of every method of every endpoint."""
+    """Return method, URL and needed scope of every method of every endpoint."""
     found = []
     for pattern in urlpatterns:
         view = pattern.callback.view_class
@@ -158,5 +158,5 @@ def test_what_only_reads_needs_no_more_than_read() -> None:
     assert reading == {READ, SESSION_ONLY}
     writing = {(method, path) for method, path, scope in all_methods() if scope == READ}
     posts = {path for method, path in writing if method != "GET"}
-    # The first changes nothing; the second needs `run` or `approve`, too, by what is posted.
+    # `rehearse` changes nothing; the chat needs `run` or `approve`, too, depending on the body.
     assert posts == {"/api/v1/agents/x/policy/rehearse", "/api/v1/agents/x/chat"}

@@ -1,4 +1,4 @@
-"""Runs whose answers have a form, and the context of prompts, over HTTP."""
+"""Runs with structured output, and prompt context, over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of subagents over HTTP: below their parent, their owner's, and nobody else's."""
+"""Runs of subagents over HTTP: listed below their parent, and visible only to its readers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_list_takes_as_many_queries_however_many_subagents() -> None:
     with transaction.atomic():
         delegate(other, *(f"task {number}" for number in range(20)))
     client = client_for(ann)
-    client.get(RUNS)  # the token's first use is noted
+    client.get(RUNS)  # records the first use of the token
     counts = []
     for parent, children in ((run, 1), (other, 20)):
         with CaptureQueriesContext(connection) as queries:

@@ -1,4 +1,4 @@
-"""Threads, and what belongs to runs: files that they made, subagents, databases, toolboxes."""
+"""Threads, and data of runs: generated files, subagents, databases, toolboxes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_an_agent_is_read_by_its_id_and_its_slug(ann: User) -> None:
     assert by_id == client_for(ann).get("/api/v1/agents/writer").json()
     assert (by_id["slug"], by_id["version"], by_id["databases"]) == ("writer", 1, [])
     assert "system_prompt" not in by_id
-    # A slug that looks like another agent's id leads nobody astray.
+    # A slug that equals another agent's id does not hide that agent.
     make_agent(agent.pk)
     assert client_for(ann).get(f"/api/v1/agents/{agent.pk}").json()["slug"] == "writer"
     assert problem_of(client_for(ann).get("/api/v1/agents/none"))["code"] == "unknown_agent"

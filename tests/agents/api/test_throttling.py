@@ -1,4 +1,4 @@
-"""Too many requests, over all web processes, and not a write for each of them."""
+"""Request limits count over all web processes, without a database write for each request."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_token_and_a_person_have_limits(limits: Callable[..., None]) -> None:
     ann = make_user("ann")
     first, second, third = client_for(ann), client_for(ann), client_for(make_user("bob"))
     assert statuses(first, 4) == [200, 200, 200, 429]
-    # The refused one counted for the token alone.
+    # The refused request counted only for the token.
     assert statuses(second, 3) == [200, 200, 429]
     assert statuses(third, 2) == [200, 200]
     response = first.get("/api/v1/agents")
@@ -95,9 +95,9 @@ def test_tokens_that_are_none_are_limited_by_address(limits: Callable[..., None]
     elsewhere = client_with(NOISE)
     elsewhere.defaults["REMOTE_ADDR"] = "192.0.2.7"
     assert statuses(elsewhere, 1) == [401]
-    # Behind a proxy all have one address: nobody is locked out by another's nonsense.
+    # Behind a proxy all clients have one address: invalid tokens of one do not lock out the others.
     assert statuses(client_for(make_user("ann")), 1) == [200]
-    # What anybody can write into a header makes no other address.
+    # A header that a client can set does not change its address.
     other = client_with(NOISE).get("/api/v1/agents", headers={"X-Forwarded-For": "192.0.2.9"})
     assert other.status_code == 429
 

@@ -1,4 +1,4 @@
-"""Own tokens over REST, which only a session makes, lists and ends."""
+"""A user's own tokens over REST. Only a session can create, list and revoke them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was said and called, in order and in bounds."""
+"""The transcript has messages and tool calls in order, in limited pages."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_pages_are_of_whole_turns_and_bounded(run: Run, monkeypatch: pytest.Monk
             break
         query = f"?limit=3&cursor={page['next_cursor']}"
     assert seen == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
-    # Bytes end a page before its turns do, and a turn that is larger than a page is one.
+    # The byte limit ends a page before the turn limit. A turn above the byte limit is a page.
     say(run, 6, text("x" * 200))
     call(run, 6)
     sizes, query = [], "?limit=200"

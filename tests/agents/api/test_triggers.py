@@ -1,4 +1,4 @@
-"""Schedules and webhooks over REST, and which runs they began."""
+"""Schedules and webhooks over REST, and the runs that they started."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_strangers_find_nothing():
 
 
 def test_whose_agent_it_is_is_not_told():
-    """The same answer for an agent that is another's and for none, when made and when changed."""
+    """Agents of other users and missing agents get the same answer, on create and on update."""
     ada, eve = make_user("ada"), make_user("eve")
     make_agent()
     make_agent("hidden", owner=eve, everyone=False)
@@ -103,7 +103,7 @@ def test_whose_agent_it_is_is_not_told():
 
 
 def test_what_acts_for_an_agent_that_was_lost_can_be_stopped():
-    """And together with other fields `enabled` is one of them."""
+    """A trigger can be disabled after its owner loses access to the agent."""
     ada = make_user("ada")
     agent = make_agent()
     client = session(ada)
@@ -150,7 +150,7 @@ def test_lists_by_agent_and_by_whether_they_are_enabled():
 
 
 def test_a_token_that_starts_no_runs_has_none_start_by_themselves():
-    """A stolen token of the scope `manage` alone may look after schedules, and stop them."""
+    """A stolen token with the scope `manage` alone can only disable and delete schedules."""
     make_agent()
     ada = make_user("ada")
     url = client_for(ada, "manage", "run").post("/api/v1/schedules", TIMES, format="json")[
@@ -174,10 +174,10 @@ def test_a_token_that_starts_no_runs_has_none_start_by_themselves():
 
 
 def test_no_token_makes_a_hook_or_reads_a_secret():
-    """What a token makes would outlive it."""
+    """A hook would remain valid after the token ends."""
     ada = make_user("ada")
     hook, secret = make_inbound_webhook(ada)
-    client = client_for(ada)  # of all scopes
+    client = client_for(ada)  # with all scopes
     url = f"/api/v1/hooks/{hook.pk}"
     assert client.post("/api/v1/hooks", HOOK, format="json").status_code == 403
     assert client.patch(url, {"message": "Obey"}, format="json").status_code == 403

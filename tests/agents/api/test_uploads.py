@@ -1,4 +1,4 @@
-"""Uploads over REST: of one's own threads, with a message or for the next one."""
+"""Uploads over REST: only for the user's own threads, with a message or before the next one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RUNS = "/api/v1/runs"
 
 @pytest.fixture
 def run() -> Run:
-    """A finished run of ann's."""
+    """Return a finished run of ann's."""
     make_agent()
     run = make_run(make_user("ann"))
     answer_run(run, "Done.")
@@ -74,7 +74,7 @@ def test_uploads_are_stored_listed_and_deleted(run: Run) -> None:
     assert client.delete(url(run, text["id"])).status_code == 204
     assert client.get(url(run)).json()["results"] == [document]
     assert problem_of(client.delete(url(run, text["id"])))["code"] == "unknown_upload"
-    make_run(run.owner, thread=run.thread_id)  # the next message tells of it
+    make_run(run.owner, thread=run.thread_id)  # the next message lists it
     told = client.get(url(run)).json()["results"][0]["run"]
     assert told == Run.objects.latest("number").pk
     assert problem_of(client.delete(url(run, document["id"])))["code"] == "thread_busy"
@@ -132,7 +132,7 @@ def test_the_uploads_of_others_are_not_there(run: Run) -> None:
             start(client, file("evil.txt"), thread=run.thread_id),
         ):
             assert problem_of(answer)["code"] == "unknown_thread"
-        # One's own thread does not open another's upload.
+        # A thread of one's own does not give access to uploads of other threads.
         own = make_run(stranger)
         answer_run(own, "Done.")
         assert problem_of(client.delete(url(own, upload)))["code"] == "unknown_upload"

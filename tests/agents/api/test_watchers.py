@@ -1,4 +1,4 @@
-"""Many people watch one run at once, over sockets and over HTTP."""
+"""Many clients watch one run at the same time, over WebSockets and over HTTP."""
 
 from __future__ import annotations
 

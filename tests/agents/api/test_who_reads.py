@@ -1,4 +1,4 @@
-"""Each endpoint as an owner, a stranger, an approver, an operator, and with a narrow token."""
+"""Each endpoint for an owner, a stranger, an approver, an operator, and a token with few scopes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_run_is_read_by_its_owner_and_operators(run: Run, part: str) -> None:
     assert status("ann", url) == 200
     assert status("olga", url) == 200
     assert status("bob", url) == 404
-    # Who approves reads what is asked, at the request itself.
+    # An approver reads the input at the approval request, not here.
     assert status("paul", url) == 404
     assert status("ann", url, "run", "approve") == 403
 

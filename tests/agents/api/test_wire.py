@@ -1,4 +1,4 @@
-"""Bodies that no database would take, and a search for bodies that break something."""
+"""Bodies that a database cannot store, and a search for bodies that cause errors."""
 
 from __future__ import annotations
 

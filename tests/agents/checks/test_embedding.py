@@ -1,4 +1,4 @@
-"""What a project lacks is named, with what to do."""
+"""System checks name the missing parts of a project and how to add them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ORIGIN = "agents.request_origin.request_origin"
 
 
 class StricterCsrf(CsrfViewMiddleware):
-    """One of a project's own."""
+    """A subclass in a project."""
 
 
 class Elsewhere:

@@ -20,7 +20,7 @@ from tests.support.site import Site
 
 
 class Client:
-    """A socket of somebody's, opened as the site's own page opens it."""
+    """A user's socket, opened as the site's own page opens it."""
 
     def __init__(
         self,
@@ -54,14 +54,14 @@ class Client:
         self.socket: ClientConnection = closing.enter_context(opening)
 
     def take(self, count: int = 1) -> list[dict[str, Any]]:
-        """The next `count` frames, of whatever kind."""
+        """Return the next `count` frames, of any type."""
         return [json.loads(self.socket.recv(timeout=HANG)) for _ in range(count)]
 
     def say(self, type: str, **fields: Any) -> None:
         self.socket.send(json.dumps({"type": type, "csrf": self.csrf, **fields}))
 
     def ask(self, type: str, **fields: Any) -> dict[str, Any]:
-        """Say something and return the answer; events that come before it are dropped."""
+        """Send a message and return the answer, without the events before it."""
         self.say(type, **fields)
         return self.answer()
 
@@ -71,7 +71,7 @@ class Client:
         return frame
 
     def close_code(self) -> int | None:
-        """The code that the server closes with; frames until then are dropped."""
+        """Return the code with which the server closes, without the frames before it."""
         try:
             while True:
                 self.socket.recv(timeout=HANG)
@@ -89,6 +89,6 @@ def csrf_of(site: Site) -> str:
 
 @pytest.fixture
 def open_client(site: Site) -> Iterator[Any]:
-    """`open_client(run, user=…)` gives a `Client`, closed when the test ends."""
+    """`open_client(run, user=…)` returns a `Client`, which is closed when the test ends."""
     with ExitStack() as closing:
         yield partial(Client, closing, site)

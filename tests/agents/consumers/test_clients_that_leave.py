@@ -32,7 +32,8 @@ def test_it_is_not_logged_as_a_failure(caplog: pytest.LogCaptureFixture, path: s
             async def send_to_nobody(message: dict[str, Any]) -> None:
                 if message["type"] == "websocket.send":
                     failed.set()
-                    # Daphne raises this between the client's departure and its own news of it.
+                    # Daphne raises this after the client leaves and before its own disconnect
+                    # message.
                     raise Disconnected("Attempt to send on a closed protocol")
                 await send(message)
 

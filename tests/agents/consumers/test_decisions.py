@@ -1,4 +1,4 @@
-"""Deciding over the socket: bound to what was shown, by those who may, once."""
+"""Decisions over the socket: bound to the shown content, by approvers, once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INPUT = {"command": "ls"}
 
 
 def asked(site: Site, owner: str = "olga") -> tuple[str, dict[str, str]]:
-    """A run that waits, and the fields that every decision of its request carries."""
+    """Create a waiting run; return it with the fields that every decision of its request needs."""
     run = site.do("make_run", owner=owner)
     request = site.do("ask", run=run, tool="execute", tool_input=INPUT)
     digest = site.do("approval", request=request)["digest"]

@@ -1,4 +1,4 @@
-"""The socket of the queue: counts of one's own requests, and nothing of others'."""
+"""The queue's socket: counts of the user's own requests only."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_requests_of_others_are_not_told(site: Site, open_client: Open) -> N
     site.do("ask", run=site.do("make_run", owner="sven"), tool="send", tool_input={})
     assert pending(sven) == 1
     site.do("ask", run=site.do("make_run", owner="tara"), tool="send", tool_input={})
-    # The first that she hears after the beginning is of her own.
+    # Her first message after the start is for her own request.
     assert pending(tara) == 1
 
 
@@ -120,7 +120,7 @@ def test_a_right_that_ends_while_the_socket_is_open(
         await sync_to_async(site_writer.ask)(run, "send", {}, "toolu_2")
         output = await client.receive_output(timeout=HANG)
         if '"pending": 2' in output.get("text", ""):
-            # It was told before the right was looked at again, and not later.
+            # The message was sent before the next check of the right.
             output = await client.receive_output(timeout=HANG)
         if last:
             assert output == {"type": "websocket.close", "code": last}
@@ -189,7 +189,7 @@ def test_a_change_and_back_around_one_look_is_heard(monkeypatch: pytest.MonkeyPa
 
     def changed_just_after() -> queue_selector.Waiting:
         version = looked()
-        if not asked:  # the person's own read sees it, and the next look does not
+        if not asked:  # the consumer's own read sees it, and the next check does not
             asked.append(site_writer.ask(run, "send", {}))
         return version
 

@@ -1,4 +1,4 @@
-"""A person who only watches, and whose right to do so ends meanwhile."""
+"""A viewer whose right to watch ends during the connection."""
 
 from __future__ import annotations
 

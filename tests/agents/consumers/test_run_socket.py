@@ -1,4 +1,4 @@
-"""Watching a run over its socket, and what its owner says there."""
+"""Watch a run over its socket, and send messages as its owner."""
 
 from __future__ import annotations
 

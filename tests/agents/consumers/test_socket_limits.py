@@ -1,4 +1,4 @@
-"""How many sockets a person and a token may have, and how often they may be opened and used."""
+"""Limits of sockets for each user and token: their number, and the rate of opening and use."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Socket(WebsocketCommunicator):
         return self
 
     async def refusal(self) -> tuple[str, int]:
-        """The code in the error frame, or nothing, and the code that the socket is closed with."""
+        """Return the code in the error frame, or an empty string, and the close code."""
         await self.opened()
         word = ""
         output = await self.receive_output(timeout=HANG)
@@ -135,7 +135,7 @@ def test_bad_tokens_count_for_the_address_as_at_the_api(limits: Limits) -> None:
         codes = [await Socket(NOISE).refusal() for _ in range(4)]
         assert codes == [("", 4401)] * 3 + [("throttled", 4429)]
         assert await Socket(NOISE, address="192.0.2.2").refusal() == ("", 4401)
-        # Behind a proxy everybody has one address.
+        # Behind a proxy all clients have one address.
         assert await Socket(good).is_let_in()
 
     play(story)

@@ -1,4 +1,4 @@
-"""Who is kept away from a run's socket, at the handshake and later."""
+"""Users without access to a run's socket, at the handshake and later."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_name_that_is_not_the_sites_is_refused_though_the_origin_agrees(
 
 
 def test_an_origin_that_is_no_url_is_refused() -> None:
-    # Daphne refuses it before us, other servers need not.
+    # Daphne refuses this before Vel does, but other servers may not.
     assert not is_allowed([(b"host", b"localhost"), (b"origin", b"http://[")])
 
 
@@ -119,7 +119,7 @@ def test_a_frame_after_signing_out_does_nothing_and_ends_the_socket(
     client = open_client(run)
     site.do("sign_out", session=client.session)
 
-    with suppress(ConnectionClosed):  # the server also looks by itself, and may have been first
+    with suppress(ConnectionClosed):  # the server checks, too, and may have closed it first
         client.say("cancel")
 
     assert client.close_code() == 4401
@@ -169,7 +169,7 @@ def test_a_revoked_token_ends_at_the_next_frame(site: Site, open_client: Open) -
     client = open_client(run, user=None, origin=None, token=token)
     site.do("revoke_tokens", user="olga")
 
-    with suppress(ConnectionClosed):  # the socket's own look, every few seconds, may come first
+    with suppress(ConnectionClosed):  # the socket's own check, every few seconds, may be first
         client.say("cancel")
 
     assert client.close_code() == 4401

@@ -1,4 +1,4 @@
-"""Following a run and its subagents over one socket."""
+"""Follow a run and its subagents over one socket."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_an_approver_sees_of_a_family_those_that_have_asked(site: Site, open_cli
     client = open_client(run, user="ada", path=at(run, "tree=all"))
     site.do("end", run=quiet, status="completed", events=[])
     site.do("end", run=asking, status="completed", events=[])
-    # Whatever is told of a subagent comes before the word that it has ended.
+    # All events of a subagent come before the event of its end.
     frames = until(client, run, "subagent.finished")
     frames += until(client, run, "subagent.finished")
     assert {frame["run_id"] for frame in frames} == {run, asking}

@@ -1,4 +1,4 @@
-"""A function's types and docstring become what a model is told, and what comes back fits them."""
+"""A function's types and docstring become the description for a model, and check its inputs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def order(
     where: Address,
     size: Size,
     how: Literal["fast", "cheap"] = "cheap",
-    note: Optional[str] = None,  # noqa: UP045  # as people write it
+    note: Optional[str] = None,  # noqa: UP045  # many people write it so
     colour: Colour = Colour.RED,
     price: Annotated[float, Field(gt=0, description="In euros")] = 1.0,
 ) -> str:

@@ -1,4 +1,4 @@
-"""The demo's toolbox, where a package index can be reached."""
+"""The demo's toolbox, if a package index is reachable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.toolboxes import data_with_packages
 
 @pytest.fixture
 def demo_toolbox() -> Iterator[Toolbox]:
-    """The settings see a data directory that has it, for the length of a test."""
+    """Use a data directory with the toolbox in the settings during a test."""
     data = data_with_packages()
     with override_settings(VEL={"DATA_DIR": data}):
         yield find_toolbox(data / "toolboxes", TOOLBOX)

@@ -1,4 +1,4 @@
-"""Numbers as a reader finds them in a text."""
+"""Numbers in a text, as a reader finds them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def numbers(text: str) -> list[str]:
 
 
 def assert_agree(written: list[str], expected: list[float]) -> None:
-    """Each written number is the expected one, rounded to as many digits as it shows."""
+    """Check that each number is the expected one, rounded to the shown digits."""
     assert len(written) == len(expected), (written, expected)
     for text, value in zip(written, expected, strict=True):
         plain = text.replace(",", "").replace("\u2212", "-")

@@ -1,4 +1,4 @@
-"""Playing the demo to its end in this process."""
+"""Play the demo to its end in this process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.runs import make_user, running_worker, wait_for_status, wait_
 
 
 def play_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the script answer without the pauses that are there to be watched."""
+    """Let the script answer without the pauses for viewers."""
     monkeypatch.setattr(demo, "SECONDS_A_TURN", 0.0)
 
 
@@ -34,7 +34,7 @@ _outputs: dict[str, bytes] = {}
 
 
 def outputs_of_demo(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
-    """The files of a demo without its toolbox, played once for the tests that only read them."""
+    """Return the files of a demo without its toolbox, played once for tests that only read them."""
     if not _outputs:
         run = play_demo(monkeypatch)
         assert run.status == "completed", run.error_message

@@ -1,4 +1,4 @@
-"""The demo's chart: its marks stand where the figures, found with SQL, say."""
+"""The marks of the demo's chart are at the positions of the figures from SQL."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_chart_shows_every_month_and_year_at_its_height(
     heat = svg.findall(f".//{SVG}rect[@class='heat']")
     assert (len(rain), len(dots), len(heat)) == (12, 12 * len(years), 12)
 
-    # Heights and places are measured against the chart's own axes, as a reader does.
+    # Measure heights and places with the chart's own axes, as a reader does.
     rain_axis, heat_axis = axes(svg)
     for name, bar, (mean, *_) in zip(names, rain, months, strict=True):
         assert words(bar).startswith(f"{name}: ")
@@ -68,7 +68,7 @@ def test_the_chart_can_be_read_without_seeing_it_and_its_title_is_the_finding(
 
 
 def axes(svg: ElementTree.Element) -> list[tuple[float, float]]:
-    """For rain and heat: the place of 0, and the units of the drawing that one mm or ° takes."""
+    """Return for rain and heat the place of 0, and the units of the drawing for one mm or °."""
     ticks = [
         (float((text.text or "").rstrip("°")), float(text.get("y", "")), (text.text or "")[-1:])
         for text in svg.findall(f".//{SVG}text[@class='quiet end']")

@@ -1,4 +1,4 @@
-"""`vel demo`: what it leaves in the directory, and when it says that it failed."""
+"""`vel demo`: its files in the directory, and its error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every number of the demo's report, against the same found with SQL."""
+"""Every number of the demo's report, compared with the same from SQL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = list(calendar.month_name)
 
 
 class Reader:
-    """Reads the report and remembers in `left` what has not been compared with anything."""
+    """Reads the report and keeps in `left` the numbers that were not compared."""
 
     def __init__(self, report: str) -> None:
         self.report = self.left = report
@@ -35,7 +35,7 @@ class Reader:
         return line
 
     def table(self, heading: str) -> list[str]:
-        """The lines of the body of the table whose first column is called `heading`."""
+        """Return the body lines of the table whose first column is called `heading`."""
         lines = self.report.splitlines()
         start = next(place for place, line in enumerate(lines) if line.startswith(f"| {heading} |"))
         rest = lines[start + 2 :]
@@ -54,7 +54,7 @@ def test_every_number_of_the_report_is_right(reader: Reader) -> None:
 
 
 def compare_every_number(reader: Reader) -> None:
-    """Fails for a number that is wrong, and for one that was compared with nothing."""
+    """Fail for a wrong number, and for a number that was not compared."""
     weather = Weather()
     read_tables(reader, weather)
     read_rain(reader, weather)

@@ -1,4 +1,4 @@
-"""The demo's run: what it does, who sees it, and what it says when it cannot go on."""
+"""The demo's run: its calls, its visibility, and its error messages."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def repeats_the_findings(run: Run, report: str) -> None:
 
 
 def was_checked_by_two_subagents(run: Run) -> None:
-    """Each of them checks the figures in its own way."""
+    """Each subagent checks the figures in its own way."""
     children = list(Run.objects.filter(parent=run).order_by("parent_index"))
     assert [child.status for child in children] == ["completed", "completed"]
     assert [{call.tool for call in calls(child)} for child in children] == [

@@ -1,4 +1,4 @@
-"""The demo with its toolbox: pandas computes, matplotlib draws; and which of the two it plays."""
+"""The demo with its toolbox: pandas computes, matplotlib draws; and the choice of the script."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from tests.velproject.in_process import call
 pytestmark = [
     pytest.mark.bubblewrap,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(6 * HANG),  # the first one installs packages
+    pytest.mark.timeout(6 * HANG),  # the first test installs packages
 ]
 
 
 def pixels(png: bytes) -> tuple[int, int, bytes]:
-    """Width, height and the decompressed rows of a PNG."""
+    """Return width, height and the decompressed rows of a PNG."""
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
     place, data = 8, b""
     width = height = 0

@@ -1,4 +1,4 @@
-"""The demo's figures, found another way than the demo does: with SQL over the daily records."""
+"""The demo's figures, computed in another way: with SQL over the daily records."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Weather:
         return found
 
     def months(self) -> list[tuple[Any, ...]]:
-        """(mean total, least and most of the years' totals, wet days in %, mean high, mean low)"""
+        """Return (mean, least, most of the years' totals, wet days in %, mean high, mean low)."""
         return self.rows(
             f"""
             SELECT avg(t.rain), min(t.rain), max(t.rain), d.wet, d.high, d.low
@@ -68,14 +68,14 @@ class Weather:
         )
 
     def years(self) -> list[tuple[Any, ...]]:
-        """(year, rain, wet days, mean temperature, days of 30 °C or more)"""
+        """Return rows of (year, rain, wet days, mean temperature, days of 30 °C or more)."""
         return self.rows(
             "SELECT year, sum(rain), sum(wet), avg((high + low) / 2), sum(high >= 30) FROM days"
             " GROUP BY year ORDER BY year"
         )
 
     def labels(self) -> list[tuple[Any, ...]]:
-        """(label, days, of these wet, of these dry)"""
+        """Return rows of (label, days, wet ones, dry ones)."""
         return self.rows(
             "SELECT label, count(*), sum(wet), sum(1 - wet) FROM days GROUP BY label ORDER BY label"
         )
@@ -87,7 +87,7 @@ class Weather:
         return found
 
     def wettest_half(self) -> tuple[list[int], float]:
-        """The six months in a row with most rain, and their share of all rain in percent."""
+        """Return the six wettest consecutive months, and their share of all rain in percent."""
         shares = {
             start: self.value(
                 "SELECT 100.0 * sum(CASE WHEN (month - ? + 12) % 12 < 6 THEN rain END) / sum(rain)"
@@ -108,7 +108,7 @@ class Weather:
         return found
 
     def wet_after(self, *, wet: bool) -> float:
-        """How often the next day is wet, in percent."""
+        """Return how often the next day is wet, in percent."""
         found: float = self.value(
             "SELECT 100.0 * avg(following.wet) FROM days today JOIN days following"
             " ON following.date = date(today.date, '+1 day') WHERE today.wet = ?",
@@ -117,7 +117,7 @@ class Weather:
         return found
 
     def longest_spell(self, *, wet: bool) -> tuple[int, str, str]:
-        """(days, first day, last day)"""
+        """Return (days, first day, last day)."""
         length, first, last = self.row(
             f"SELECT length, first, last FROM ({BOUNDS}) WHERE wet = ?"
             " ORDER BY length DESC, first LIMIT 1",

@@ -1,4 +1,4 @@
-"""A file is taken when its name and its bytes agree on a kind that the operator takes."""
+"""A file is accepted if its name and its bytes agree on an allowed kind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def family(name: str, data: bytes, allowed: tuple[str, ...] = FAMILIES) -> str:
         ("a.zip", ZIP, "archive"),
         ("a.tar", b"\0" * 257 + b"ustar\0", "archive"),
         ("a.parquet", b"PAR1....", "data"),
-        # The name says one thing and the bytes another.
+        # The name and the bytes disagree.
         ("a.txt", b"MZ\x90\0\x03\0\0\0", ""),
         ("a.txt", pdf("x"), ""),
         ("a.csv", png(), ""),
@@ -50,7 +50,7 @@ def family(name: str, data: bytes, allowed: tuple[str, ...] = FAMILIES) -> str:
         ("a.docx", b"\xd0\xcf\x11\xe0", ""),
         ("a.png", JPEG, ""),
         ("a.webp", b"RIFF1234AVI ", ""),
-        # Programs claim nothing and are no text.
+        # Programs match no kind and are not text.
         ("a.exe", b"MZ\x90\0\x03\0\0\0", ""),
         ("a", b"\x7fELF\x02\x01\x01\0", ""),
     ],
@@ -62,7 +62,7 @@ def test_name_and_bytes_must_agree(name: str, data: bytes, taken: str) -> None:
 def test_the_operator_says_which_kinds() -> None:
     assert family("a.pdf", pdf("x"), ("text",)) == ""
     assert family("a.exe", b"MZ\0", (*FAMILIES, OTHER)) == OTHER
-    # Whatever is taken, a known name is not given to something else.
+    # Even if all kinds are allowed, the bytes must match a known suffix.
     assert family("a.pdf", b"MZ\0", (*FAMILIES, OTHER)) == ""
     assert {kind.family for kind in BY_SUFFIX.values()} == set(FAMILIES)
 

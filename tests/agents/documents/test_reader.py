@@ -1,4 +1,4 @@
-"""Files of strangers are read in sandboxes: what is in good ones, and no harm by bad ones."""
+"""Files of strangers are read in sandboxes: texts of good files, and no harm by bad ones."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_long_text_is_cut(reader: DocumentReader, monkeypatch: pytest.MonkeyPa
 def test_what_takes_too_long_or_too_much_is_ended(
     reader: DocumentReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a file would that makes the program do as it likes."""
+    """Simulate a file that takes over the program."""
     sources = {"loop": "while True: pass", "memory": "x = bytearray(3_000_000_000)"}
     monkeypatch.setattr(module, "_source", lambda program: sources["loop"])
     monkeypatch.setattr(module, "SECONDS", 0.5)
@@ -116,7 +116,7 @@ def test_a_program_that_was_taken_over_sees_nothing(
     )
     monkeypatch.setattr(module, "_source", lambda program: look)
     assert read(reader, "pdf", b"") == ("[] []\n", "")
-    # Nor is what it says of a picture believed.
+    # Its output for a picture is checked, too.
     monkeypatch.setattr(module, "_source", lambda program: "print('PHN2Zz4=', end='')")
     assert reader.picture(png(), Cancellation()) == module.FAILED
 
@@ -152,7 +152,7 @@ def test_without_the_toolbox_it_is_said_so() -> None:
             reader = new_reader()
             assert reader.problem
             assert read(reader, "docx", docx("x")) == ("", reader.problem)
-            # Small pictures go as they are: their headers say that they are small.
+            # Small pictures are sent unchanged: their headers show that they are small.
             small = png(20, 10)
             assert reader.picture(small, Cancellation()) == Picture("image/png", 20, 10, small)
             assert isinstance(reader.picture(png(2001, 1), Cancellation()), str)

@@ -1,4 +1,4 @@
-"""Which migrations a database has, and databases that this version cannot use."""
+"""The migrations of a database, and databases that this version cannot use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A driver's steps made one by one, without a host: claim, reply, start, finish, park."""
+"""A driver's steps, one at a time and without a host: claim, reply, start, finish, park."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ HOUR = 3600.0
 
 
 def committed(function: Callable[..., T], *arguments: Any) -> T:
-    """Run it in a transaction of its own, as the engine does."""
+    """Run the function in its own transaction, as the engine does."""
     with transaction.atomic():
         return function(*arguments)
 
 
 def new_run(**fields: Any) -> tuple[User, Run]:
-    """A queued run of ada's, whose agent asks before it writes."""
+    """Create a queued run of ada's. Its agent requires approval for writes."""
     user = User.objects.filter(username="ada").first()
     if user is None:
         user = make_user()
@@ -50,7 +50,7 @@ def new_run(**fields: Any) -> tuple[User, Run]:
 
 
 def claim(run: Run, holder: str = "here") -> Claim | None:
-    """Claim the run, as a worker does that was told of it: the task is done then."""
+    """Claim the run as a worker does, and delete its queued tasks."""
     for task in OrmQ.objects.all():
         if task.task["args"] == (run.id,):
             OrmQ.objects.filter(pk=task.pk).delete()
@@ -58,7 +58,7 @@ def claim(run: Run, holder: str = "here") -> Claim | None:
 
 
 def claimed(run: Run) -> Writer:
-    """Claim a run that is to be had."""
+    """Claim a run that is free, and return its writer."""
     won = claim(run)
     assert won is not None
     return Writer(run.id, run.thread_id, won.fence, run.parent_id)
@@ -80,7 +80,7 @@ def a_call(
 
 
 def reply_with(writer: Writer, calls: Sequence[Call], turn: int = 1) -> None:
-    """Store a reply that makes these calls. To be run in a transaction."""
+    """Store a reply with these calls. Call it in a transaction."""
     blocks = [{"type": "text", "text": f"Turn {turn}."}] + [
         {"type": "tool_use", "id": call.call_id, "name": call.tool, "input": {}} for call in calls
     ]
@@ -91,20 +91,20 @@ def reply_with(writer: Writer, calls: Sequence[Call], turn: int = 1) -> None:
 
 
 def with_calls(run: Run, *calls: Call) -> Writer:
-    """Claim the run and let its model make these calls."""
+    """Claim the run and store a reply with these calls."""
     writer = claimed(run)
     committed(reply_with, writer, calls)
     return writer
 
 
 def park(writer: Writer, *calls: Call) -> None:
-    """Ask about each of the calls. To be run in a transaction."""
+    """Request approval for each call. Call it in a transaction."""
     questions = [Question(call, Verdict("ask", "interrupt_on")) for call in calls]
     kernel_park(writer, wait_for_people(questions), 1, fail_run)
 
 
 def parked(run: Run, count: int = 1) -> list[ApprovalRequest]:
-    """Claim the run and park it with so many requests, in the order of their calls."""
+    """Claim the run and park it with `count` requests, in the order of their calls."""
     calls = [a_call(position) for position in range(count)]
     committed(park, with_calls(run, *calls), *calls)
     return list(ApprovalRequest.objects.filter(run=run).order_by("tool_call__position"))
@@ -116,10 +116,10 @@ def success(call: Call) -> Outcome:
 
 
 def at_once(*actions: Callable[[], Any]) -> list[Any]:
-    """Begin the actions at the same moment, each on a thread and a connection of its own.
+    """Start the actions at the same time, each with its own thread and connection.
 
-    Returns what each returned or, in its place, the exception that it raised. If one of them does
-    not end, the test fails with the stack of each thread.
+    Returns the result of each action or the exception that it raised. If an action does not end,
+    the test fails with the stack of each thread.
     """
     start = Barrier(len(actions))
     answers: list[Any] = [None] * len(actions)
@@ -129,7 +129,7 @@ def at_once(*actions: Callable[[], Any]) -> list[Any]:
             connection.ensure_connection()
             start.wait(timeout=HANG)
             answers[number] = actions[number]()
-        except Exception as error:  # noqa: BLE001  # what was raised is what the test looks at
+        except Exception as error:  # noqa: BLE001  # the test checks the exception
             answers[number] = error
         finally:
             connection.close()

@@ -1,4 +1,4 @@
-"""Families of runs made by hand: a parent that has delegated, and children in any state."""
+"""Families of runs, made by hand: a parent that has delegated, and children in any state."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AT_ONCE = 2
 
 
 def new_parent() -> tuple[User, Run]:
-    """A queued run of ada's, whose agent may delegate to two at a time, and these once more."""
+    """Create a queued run of ada's. Two subagents may run at the same time, over two levels."""
     user = User.objects.filter(username="ada").first()
     if user is None:
         user = make_user()
@@ -36,7 +36,7 @@ def new_parent() -> tuple[User, Run]:
 
 
 def claimed_with_calls(run: Run, count: int = 1) -> Writer:
-    """Claim the run and let its model make calls that are begun."""
+    """Claim the run and store a reply with calls that have started."""
     writer = claimed(run)
     calls = [a_call(place, status="started", effect="read") for place in range(count)]
     committed(reply_with, writer, calls)
@@ -44,7 +44,7 @@ def claimed_with_calls(run: Run, count: int = 1) -> Writer:
 
 
 def spawn(writer: Writer, count: int, position: int = 0) -> list[Run]:
-    """The children of a call of the last turn. To be run in a transaction."""
+    """Start children for a call of the last turn. Call it in a transaction."""
     parent = lock_run(writer.run_id)
     spec = AgentSpec.model_validate(parent.spec)
     child = child_spec(spec, GENERAL_TYPE).model_dump(mode="json")
@@ -54,6 +54,6 @@ def spawn(writer: Writer, count: int, position: int = 0) -> list[Run]:
 
 
 def park_for(writer: Writer, children: Sequence[Run], until: float | None = None) -> bool:
-    """Park until they have ended, or `until`. To be run in a transaction."""
+    """Park until the children have ended, or `until`. Call it in a transaction."""
     waits = [Waiting([child.pk for child in children], until)]
     return park(writer, wait_for_children(waits), 1, fail_run)

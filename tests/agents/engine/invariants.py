@@ -1,4 +1,4 @@
-"""What must be true of a run's rows between any two transactions, whoever wrote them."""
+"""Invariants of a run's rows, true between any two transactions of any writer."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def check_run(run: Run) -> None:
 
 
 def check_budget_is_asked(run: Run) -> None:
-    """Somebody is asked for more of what it waits for: in its own run, or above."""
+    """Check that one request for a higher limit is pending, for the run or an ancestor."""
     allowance = run.budget.waits_for
     assert allowance is not None
     asked = ApprovalRequest.objects.filter(budget_request__allowance=allowance, status="pending")
@@ -102,7 +102,7 @@ def check_call(call: ToolCall) -> None:
 
 
 def check_events(run: Run, clock: RunClock) -> None:
-    """The log is complete and tells each ending once."""
+    """Check that the log is complete and has each end once."""
     events = list(RunEvent.objects.filter(run=run).order_by("seq").values_list("seq", "type"))
     assert [seq for seq, _ in events] == list(range(1, clock.seq + 1))
     types = [kind for _, kind in events]
@@ -115,7 +115,7 @@ def check_events(run: Run, clock: RunClock) -> None:
 
 
 def check_messages(run: Run) -> None:
-    """One reply a turn, without gaps."""
+    """Check that there is one reply for each turn, without gaps."""
     turns = list(
         Message.objects.filter(run=run, role="assistant").order_by("id").values_list("turn")
     )

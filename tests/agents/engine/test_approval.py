@@ -1,4 +1,4 @@
-"""Parking for a person and going on after the decision: invariants 3 and 4."""
+"""Park for an approval and continue after the decision: invariants 3 and 4."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of databases in custom tools: only the loss of Vel's own hands a run back."""
+"""Database errors in custom tools: only the loss of Vel's own database hands a run back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def query_a_server_that_does_not_listen() -> None:
-    """Raise the `OperationalError` that Django raises for such a server."""
+    """Raise the `OperationalError` that Django raises for an unreachable server."""
     backend = load_backend("django.db.backends.postgresql").DatabaseWrapper
     nowhere = {"HOST": "127.0.0.1", "PORT": "1", "NAME": "x", "USER": "x", "OPTIONS": {}}
     backend({**connection.settings_dict, **nowhere}).ensure_connection()

@@ -1,6 +1,6 @@
-"""Parents and children that are woken, ended, cancelled and parked at one moment keep in order.
+"""Concurrent wakes, ends, cancellations and parks of parents and children stay consistent.
 
-As `test_locking` for one run: no pair deadlocks, no wake-up is lost and none comes twice.
+Like `test_locking`, which covers one run: no pair deadlocks, and each wake-up happens once.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _guarded(db: None) -> Iterator[None]:
 
 @dataclass
 class Family:
-    """A parent and its children in the middle of something; a writer for each that is driven."""
+    """A parent and its children during their work, with a writer for each driven run."""
 
     parent: Run
     children: list[Run]
@@ -70,7 +70,7 @@ Action = Callable[[Family], object]
 
 
 def by(who: Callable[[Family], Run], function: Callable[..., Any], *arguments: Any) -> Action:
-    """What a driver does; it has one transaction at a time."""
+    """Return an action of a driver, in one transaction."""
     return lambda family: committed(function, family.writers[who(family).pk], *arguments)
 
 
@@ -124,7 +124,7 @@ def below(family: Family) -> Run:
     return family.grandchildren[0]
 
 
-# A parent that is parked for three children: two are driven, and the third waits for its turn.
+# A parent parked for three children: two are driven, and the third is queued.
 
 PARKED: dict[str, Action] = {
     "first ends": by(first, complete_run, "end_turn", 1),
@@ -151,7 +151,7 @@ def parked_family() -> Family:
     return Family(run, children, writers)
 
 
-# A parent that goes on beside its children: one is driven, one waits for a person.
+# A driven parent with children: one is driven, one waits for approval.
 
 DRIVEN: dict[str, Action] = {
     "the parent spawns": lambda family: committed(spawn, family.writers[family.parent.pk], 2, 1),
@@ -185,7 +185,7 @@ def driven_family() -> Family:
     return Family(run, children, writers, request=request)
 
 
-# A parent that is parked for a child, which is driven and has a child of its own.
+# A parent parked for a driven child, which has a child of its own.
 
 DEEP: dict[str, Action] = {
     "first parks": lambda family: committed(
@@ -220,7 +220,7 @@ def check_members(family: Family, answers: dict[str, Any]) -> None:
             raise AssertionError(f"{name} raised {answer!r}") from answer
     for run in family.members():
         if run.status == "completed":
-            # Here a run is completed by force, in the middle of its calls.
+            # The scene completes a run during its calls.
             left = ToolCall.objects.filter(run=run, finished_at=None)
             left.update(status="cancelled", finished_at=timezone.now())
         check_run(run)
@@ -235,9 +235,10 @@ def check_members(family: Family, answers: dict[str, Any]) -> None:
 
 
 def every_pair(make: Callable[[], Family], actions: dict[str, Action], part: int = 2) -> None:
-    """Every second pair, or with `part` 1 every one.
+    """Test every second pair, or with `part` 1 every pair.
 
-    Half as many on SQLite, whose writers come one after the other: others than on PostgreSQL.
+    On SQLite, whose writers run one after the other, half as many and other pairs than on
+    PostgreSQL.
     """
     chosen = pairs(actions)[::part]
     if part > 1 and connection.vendor == "sqlite":
@@ -245,7 +246,7 @@ def every_pair(make: Callable[[], Family], actions: dict[str, Action], part: int
     for pair in chosen:
         who = {name.partition(" ")[0] for name in pair}
         if len(who) == 1 and who < {"first", "second", "below"}:
-            continue  # a driver does one thing at a time
+            continue  # a driver does one step at a time
         if all(name.startswith("the parent") for name in pair):
             continue
         family = make()
@@ -308,14 +309,14 @@ def test_a_parent_that_would_park_when_the_last_child_has_ended_goes_on() -> Non
 def test_a_parent_that_was_cancelled_before_it_parks_takes_its_children_with_it() -> None:
     family = driven_family()
     cancel_run(family.parent.pk, by="ada")
-    committed(spawn, family.writers[family.parent.pk], 2, 1)  # its driver has not heard of it
+    committed(spawn, family.writers[family.parent.pk], 2, 1)  # its driver does not know this yet
     assert committed(park_for, family.writers[family.parent.pk], family.children)
     family.parent.refresh_from_db()
     assert family.parent.status == "cancelled"
     check_family(family.parent)
 
 
-# Orders that chance seldom finds ----------------------------------------------------------------
+# Orders that rarely happen by chance ------------------------------------------------------------
 
 on_postgresql = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="needs PostgreSQL")
 
@@ -324,7 +325,7 @@ on_postgresql = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="
 @on_postgresql
 @pytest.mark.parametrize("end", ["first parks", "first ends"])
 def test_a_child_that_lets_go_takes_its_parents_row_before_its_own(end: str) -> None:
-    """Whoever cancels the family comes from above."""
+    """A cancellation of the family locks parents before children."""
     family = deep_family()
 
     def take_the_child() -> None:
@@ -359,13 +360,13 @@ def test_the_sweeper_holds_no_child_while_it_wants_the_parent() -> None:
 @pytest.mark.both_databases
 @on_postgresql
 def test_deltas_of_siblings_give_way_to_whoever_cancels_them_all() -> None:
-    """They share a transaction, which holds clocks in any order, and so does the cancellation."""
+    """A batch of deltas and a cancellation may lock the same clocks in different orders."""
     family = parked_family()
     writers = [family.writers[child.pk] for child in family.children[:2]]
 
     def hold(number: int) -> object:
         with connection.cursor() as cursor:
-            # Before the other one looks for deadlocks: it is this one that would fail.
+            # PostgreSQL looks for deadlocks here first, so this transaction would fail.
             cursor.execute("SET LOCAL deadlock_timeout = '600ms'")
         clocks = RunClock.objects.select_for_update(no_key=True)
         return clocks.get(run=family.children[number])
@@ -374,7 +375,7 @@ def test_deltas_of_siblings_give_way_to_whoever_cancels_them_all() -> None:
         database = Database(asyncio.get_running_loop())
         gate = threading.Event()
         try:
-            database.submit(gate.wait)  # so that both are there when it looks for more
+            database.submit(gate.wait)  # so that one batch has both
             both = [
                 database.submit(write_events, each, [TextDelta(part_id="1.0", text="a")])
                 for each in writers
@@ -395,7 +396,7 @@ def test_deltas_of_siblings_give_way_to_whoever_cancels_them_all() -> None:
 
 @pytest.mark.both_databases
 def test_what_was_cancelled_may_be_ended_by_any_process_when_its_own_is_gone() -> None:
-    """A child of a command that was killed: its parent's end has only asked its driver."""
+    """The parent's end requests the cancellation; the killed command cannot drive the child."""
     family = driven_family()
     child = family.children[0]
     Run.objects.filter(pk=child.pk).update(executor="elsewhere:1:gone")
@@ -407,7 +408,7 @@ def test_what_was_cancelled_may_be_ended_by_any_process_when_its_own_is_gone() -
 
 @pytest.mark.both_databases
 def test_a_driver_that_hands_back_what_was_cancelled_ends_it() -> None:
-    """Its process may be the only one that would take it, and is about to end."""
+    """This process may be the only one that can claim the run, and it is shutting down."""
     family = driven_family()
     committed(complete_run, family.writers[family.parent.pk], "end_turn", 1)
     child = family.children[0]

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def a_run(directory: Path, *calls: tuple[str, dict[str, Any]], sandbox: bool = False) -> Run:
-    """A run that makes these calls, each in a turn, and then ends."""
+    """Create a run with these calls, each in its own turn."""
     turns = [{"tool_calls": [{"name": name, "input": given}]} for name, given in calls]
     owner = make_user()
     model = script_file(directory, [*turns, {"text": "done"}])
@@ -40,7 +40,7 @@ def a_run(directory: Path, *calls: tuple[str, dict[str, Any]], sandbox: bool = F
 
 
 def reserve(settings: Settings, part: float) -> None:
-    """Reserve this part of the free space; more than 1 is more than there is."""
+    """Reserve this part of the free space. More than 1 is always more than the free space."""
     free = shutil.disk_usage(settings.VEL["DATA_DIR"]).free
     settings.VEL = {**settings.VEL, "RESERVE_BYTES": int(free * part)}
     forget_room()

@@ -1,6 +1,6 @@
-"""Invariant 3: what wakes, parks, cancels, decides and ends a run at one moment keeps in order.
+"""Invariant 3: concurrent wakes, parks, cancels, decisions and ends of a run stay consistent.
 
-No pair of them deadlocks and none loses what another said, on SQLite and on PostgreSQL.
+No pair deadlocks and no update is lost, on SQLite and on PostgreSQL.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ def _guarded(db: None) -> Iterator[None]:
 
 
 REFUSALS = (ServiceError, FenceLost)
-"""What an action may answer when another one was faster."""
+"""The errors that an action may raise when another action was faster."""
 
 
 @dataclass
 class Scene:
-    """A run in the middle of something, and who has to do with it."""
+    """A run during its work, with its user, writer, requests and calls."""
 
     user: User
     run: Run
@@ -90,7 +90,7 @@ def decision(answer: str, number: int = 0) -> Callable[[Scene], object]:
 
 
 def load(scene: Scene) -> object:
-    """What a driver does first: it settles the run's skills."""
+    """Load the run, the first step of a driver: this pins the skills of the run."""
     run = Run.objects.select_related("agent_version", "thread").get(pk=scene.run.pk)
     spec = AgentSpec.model_validate(run.agent_version.spec)
     return committed(load_run, scene.writer, run, spec, {})
@@ -124,7 +124,7 @@ DRIVEN = ANYBODY | {
     "renew": lambda scene: renew_leases({scene.run.id: scene.writer.fence}),
 }
 DRIVERS_OWN = {"load", "park", "complete", "fail", "end cancelled", "hand back", "start", "result"}
-"""A driver does one of these at a time."""
+"""A driver does only one of these at a time."""
 
 
 def waiting_scene() -> Scene:
@@ -144,7 +144,7 @@ def check_scene(scene: Scene, answers: dict[str, Any]) -> None:
             raise AssertionError(f"{name} raised {answer!r}") from answer
     for run in Run.objects.filter(thread=scene.run.thread_id):
         if run.status == "completed":
-            # Here a run is completed by force, in the middle of its calls.
+            # The scene completes a run during its calls.
             ToolCall.objects.filter(run=run, finished_at=None).delete()
         check_run(run)
     scene.run.refresh_from_db()
@@ -262,16 +262,16 @@ def test_threads_that_begin_at_once_get_accounts_of_their_own() -> None:
     assert len(set(uids)) == len(uids)
 
 
-# Orders that chance seldom finds ----------------------------------------------------------------
+# Orders that rarely happen by chance ------------------------------------------------------------
 
 
 @contextmanager
 def open_transaction(
     begin: Callable[[], object], then: Callable[[], object] = lambda: None
 ) -> Iterator[Callable[[], None]]:
-    """Do `begin` in a transaction on another connection, and leave that open.
+    """Run `begin` in a transaction on another connection, and keep the transaction open.
 
-    Yields a function that does `then` in it and commits.
+    Yields a function that runs `then` in it and commits.
     """
     begun, finish = threading.Event(), threading.Event()
     errors: list[Exception] = []
@@ -321,8 +321,8 @@ def in_thread(action: Callable[[], object]) -> threading.Thread:
 def wait_until_it_waits(thread: threading.Thread) -> None:
     """Wait until the thread has ended, or its statement waits for a lock.
 
-    Other processes use other databases of the same server. SQLite does not show who waits, but
-    there a writer cannot do anything else.
+    Other processes use other databases of the same server. SQLite does not show waiting statements,
+    but there no other write is possible.
     """
     if connection.vendor != "postgresql":
         thread.join(0.2)
@@ -342,7 +342,7 @@ def wait_until_it_waits(thread: threading.Thread) -> None:
 @pytest.mark.skipif("connection.vendor != 'postgresql'", reason="needs PostgreSQL")
 @pytest.mark.both_databases
 def test_who_decides_too_late_waits_for_nobody() -> None:
-    """Of many who answer one request only one is in time; the others must not hold up the run."""
+    """Only one of many decisions on a request is in time; the others must not block the run."""
     scene = waiting_scene()
     answer = DecisionRequest("approve", scene.requests[0].digest)
     decide_approval(scene.requests[0].pk, answer, by=scene.user)
@@ -364,7 +364,7 @@ def test_who_decides_too_late_waits_for_nobody() -> None:
 @pytest.mark.both_databases
 @pytest.mark.parametrize("end", ["complete", "fail", "end cancelled", "cancel"])
 def test_a_message_that_finds_the_thread_busy_is_not_forgotten_by_the_end(end: str) -> None:
-    """The end looks for the next message while that one, still uncommitted, sees the run alive."""
+    """The end looks for the next message while that message, uncommitted, sees an active run."""
     scene = driven_scene() if end != "cancel" else waiting_scene()
     with open_transaction(lambda: message(scene)) as commit:
         ending = in_thread(lambda: (DRIVEN | WAITING)[end](scene))
@@ -412,8 +412,11 @@ def test_a_resumed_run_is_not_cancelled_by_what_came_before_its_failure() -> Non
 @pytest.mark.both_databases
 @pytest.mark.parametrize("end", ["complete", "park"])
 def test_no_batch_holds_a_clock_while_it_waits_for_a_run(end: str) -> None:
-    """Deltas take the clock and an end takes the run: in one transaction that is the wrong order
-    for a cancellation, which holds the run and wants the clock."""
+    """Deltas lock the clock and an end locks the run.
+
+    Together in one transaction, this order deadlocks with a cancellation, which locks the run and
+    then the clock.
+    """
     scene = driven_scene()
 
     async def drive() -> list[object]:

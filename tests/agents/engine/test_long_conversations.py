@@ -1,4 +1,4 @@
-"""Many turns: requests begin alike, and a turn costs no more rows. Invariants 5 and 6."""
+"""Many turns: requests have the same prefix, and a turn adds few rows. Invariants 5 and 6."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_every_request_begins_with_the_one_before(count: int) -> None:
 
 def test_the_rows_of_a_turn_do_not_grow_with_the_conversation() -> None:
     user = make_user()
-    # Not the same call each time, which would be noticed.
+    # Different calls: the guardrail notices repeated calls.
     looks = [
         Turn(text="Again.", tool_uses=[ToolUse("glob", {"pattern": f"*.{number}"})])
         for number in range(40)
@@ -49,7 +49,7 @@ def test_the_rows_of_a_turn_do_not_grow_with_the_conversation() -> None:
     assert Message.objects.filter(run=run).count() == 42
     assert ToolCall.objects.filter(run=run).count() == 40
     kinds = Counter(RunEvent.objects.filter(run=run).values_list("type", flat=True))
-    # What is streamed depends on how fast the model was; what is kept for good does not.
+    # The number of streamed events depends on the model's speed; that of stored events does not.
     kept = {
         kind: count for kind, count in kinds.items() if not kind.endswith((".delta", ".started"))
     }

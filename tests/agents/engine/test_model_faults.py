@@ -1,4 +1,4 @@
-"""What goes wrong between Vel and the model's server, over a real socket."""
+"""Errors between Vel and the model's server, over a real socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of one turn that change the state of the run take effect in the model's order."""
+"""Calls of one turn change the state of the run in the model's order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Calls = list[tuple[str, dict[str, Any]]]
 
 
 def play(directory: Path, *turns: Calls, skills: Path | None = None) -> list[ToolCall]:
-    """Let the model make these calls, and return them in its order."""
+    """Play these calls, and return their rows in the model's order."""
     ada = make_user()
     script = [{"tool_calls": [{"name": name, "input": i} for name, i in turn]} for turn in turns]
     make_agent(ada, model=script_file(directory, [*script, {"text": "Done."}]))

@@ -1,4 +1,4 @@
-"""Subagents that work at the same time: the files that they share, and lost updates."""
+"""Shared files of subagents that work at the same time, and lost updates."""
 
 from __future__ import annotations
 
@@ -38,8 +38,10 @@ def own(request: pytest.FixtureRequest) -> Iterator[Path]:
 def parallel(
     tmp_path: Path, own: Path, place: str, *before: Any, **calls: list[Any]
 ) -> tuple[Run, dict[str, list[ToolCall]]]:
-    """The run of a parent that makes the calls `before` and then gives each of the named
-    subagents a task at once, and the calls that these made."""
+    """Run a parent that makes the calls `before` and then gives each named subagent a task.
+
+    Returns the parent's run and the calls of each subagent, which work at the same time.
+    """
     user = make_user()
     tasks = [{"subagent": name, "task": f"Work as {name}."} for name in calls]
     turns = [turn(*before)] if before else []

@@ -1,4 +1,4 @@
-"""Variables in prompts over a thread's life: settled at its start, the same ever after."""
+"""Prompt variables are fixed at the start of a thread and do not change later."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_a_prompt_of_before_there_were_variables_goes_on_working() -> None:
     version = agent.versions.get()
     version.spec["system_prompt"] = old
     version.save()
-    # Another field changes, and the settings do: the prompt is the same.
+    # The old prompt still runs, and other fields can still be changed.
     run = drive_to_end(start_run(user))
     assert system_of(run).startswith(old)
     agent.refresh_from_db()

@@ -1,7 +1,7 @@
 """A thread whose agent moves from one model API to another and back.
 
-A switch begins an epoch: each server sees the whole conversation in its own protocol, and no
-thought of another's. The servers refuse what they have not given out themselves.
+A switch starts an epoch: each server gets the whole conversation in its own protocol, without the
+thinking blocks of other servers. The servers refuse blocks that they did not create.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def test_there_and_back_with_calls_and_thoughts() -> None:
     assert all("Begin" in body and "One." in body and "Go on" in body for body in told)
     assert len(items_of(openai.requests[0], "function_call")) == 2
     assert len(items_of(openai.requests[0], "function_call_output")) == 2
-    # Its own thoughts go back within the epoch, as they came.
+    # Within the epoch, a server gets its own thinking blocks back unchanged.
     assert items_of(openai.requests[0], "reasoning") == []
     assert [item["summary"][0]["text"] for item in items_of(openai.requests[1], "reasoning")] == [
         "GPT-1"
@@ -127,7 +127,7 @@ def test_neither_server_is_sent_the_other_s_key() -> None:
 
 
 def test_a_call_that_waits_is_ended_by_the_model_that_made_it() -> None:
-    """The run pins its agent: a switch while a person is asked is for the next run."""
+    """The run pins its agent version: a switch during an approval applies to the next run."""
     asks = Turn("I write.", [ToolUse("write_file", {"path": "/a", "content": "x"})], "CLAUDE-1")
     user = make_user()
     with both([asks, Turn("Written.")], [Turn("Two.")]) as (anthropic, openai), running_worker():
@@ -149,7 +149,7 @@ def test_a_call_that_waits_is_ended_by_the_model_that_made_it() -> None:
 
 
 def test_another_server_under_the_same_agent_is_sent_no_thoughts() -> None:
-    """No new version, and so no new epoch: what is opaque stays with the server it came from."""
+    """No new version and so no new epoch: opaque blocks go only to the server that created them."""
     user = make_user()
     with both([], [looks("GPT-1"), Turn("One.", thinking="GPT-2")]) as (_, openai):
         make_agent(user, provider=OPENAI[0], model=OPENAI[1])
@@ -170,9 +170,7 @@ def test_the_protocols_of_openai_are_two_providers() -> None:
         agent = make_agent(user, provider=OPENAI[0], model=OPENAI[1])
         first = drive_to_end(start_run(user, "Begin"))
     with both([], [looks("C-1"), Turn("Two.")], ChatServer) as (_, chat):
-        on(
-            agent, ("openai", "local"), user
-        )  # which a server elsewhere speaks Chat Completions with
+        on(agent, ("openai", "local"), user)  # Chat Completions, for other servers
         second = drive_to_end(start_run(user, "Go on", thread=first.thread_id))
     assert (first.status, second.status) == ("completed", "completed"), second.error_message
     assert (responses.violations, chat.violations) == ([], [])

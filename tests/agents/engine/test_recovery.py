@@ -1,4 +1,4 @@
-"""Drivers that die: a run goes on elsewhere, and nothing is done twice. Invariants 1 and 2."""
+"""Drivers that crash: another continues the run, and no call runs twice. Invariants 1 and 2."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ pytestmark = [
 
 
 class Crashed(BaseException):
-    """Stands for the death of the process: nothing catches it, nothing is cleaned up."""
+    """Simulates the death of the process: no code catches it or cleans up."""
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +51,7 @@ def _no_hook_left() -> Iterator[None]:
 
 
 def crash_once(run: Run, point: CrashPoint, *, after: int = 0) -> None:
-    """Drive the run until it has reached `point` for the (after + 1)th time, and die there."""
+    """Drive the run until it reaches `point` for the (after + 1)th time, and crash there."""
     seen: list[CrashPoint] = []
 
     def hook(reached: CrashPoint) -> None:
@@ -67,7 +67,7 @@ def crash_once(run: Run, point: CrashPoint, *, after: int = 0) -> None:
     wait_until(lambda: len(seen) > after and not running.running, f"crash at {point}")
     crash_points.crash_at(None)
     running.stop()
-    # The lease of a dead process runs out by itself; here it has.
+    # Expire the lease of the dead process now.
     RunClock.objects.filter(run=run).update(lease_until=F("lease_until") - 3600)
 
 
@@ -94,7 +94,7 @@ ELSEWHERE = (
     CrashPoint.MODEL_DOWN,
     CrashPoint.FELL_BACK,
 )
-"""Tested beside what they belong to."""
+"""Other modules test these."""
 ONCE_A_RUN = (CrashPoint.CLAIMED, CrashPoint.STARTED_WRITTEN)
 
 
@@ -131,7 +131,7 @@ def test_a_run_goes_on_after_a_crash_at_any_point(
     seqs = [event["seq"] for event in events(run)]
     assert seqs == list(range(1, len(seqs) + 1))
     assert event_types(run).count("run.completed") == 1
-    # Each part and each result is told once.
+    # Each part and each result has one event.
     ended = [
         (event["type"], event["call_id"])
         for event in events(run)
@@ -157,7 +157,8 @@ def test_a_driver_that_lost_its_lease_writes_nothing_more(tmp_path: Path) -> Non
 
     def steal(reached: CrashPoint) -> None:
         if reached == CrashPoint.REPLIED and not stolen:
-            # On the loop's thread, where Django's ORM refuses to work: a connection of its own.
+            # This is the event loop's thread, where Django's ORM does not work: use another
+            # connection.
             stolen.append(1)
             takeover.submit()
 

@@ -1,4 +1,4 @@
-"""Cancelling and limits: what ends a run before its answer."""
+"""Cancellations and limits: runs that end without an answer."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_wall_time_ends_a_hanging_model_call() -> None:
     with served([Turn(text="Never", fault=Fault("hang_mid_stream"))]) as server:
         make_agent(user, provider="anthropic", model="claude-sonnet-5-5", max_seconds=2)
         run = drive_to_end(start_run(user))
-        # On a busy machine the time can be over before the model is asked.
+        # On a busy machine the time can run out before the model call.
         assert server.wait_for(gone=len(server.requests))
     assert (run.status, run.finish_reason) == ("failed", "limit_seconds")
 

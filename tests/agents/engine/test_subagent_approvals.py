@@ -1,4 +1,4 @@
-"""A subagent asks a person: in the same queue, bound to what it shares with others, too."""
+"""Approval requests of subagents: in the same queue, and bound to the shared files, too."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def turn(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def family_that_asks(tmp_path: Path, place: str = "/sandbox/shared") -> tuple[User, Run]:
-    """Two subagents at once; each writes a script of its own, in `place`, and asks to run it."""
+    """Start two parallel subagents; each writes a script to `place` and asks to run it."""
     user = make_user()
     tasks = [{"subagent": name, "task": "Run it."} for name in ("one", "two")]
     turns = [turn(("parallel_tasks", {"tasks": tasks})), {"text": "Done."}]
@@ -76,7 +76,7 @@ def output(child: Run) -> str:
 
 
 def test_each_is_decided_for_itself_and_the_parent_goes_on_after_the_last(tmp_path: Path) -> None:
-    # What they share stays as it is: else who asks first would be asked anew.
+    # Each has its own directory, so the first command does not make the second request stale.
     user, run = family_that_asks(tmp_path, "/sandbox/workspace")
     with running_worker():
         one, two = waiting_children(run)
@@ -87,7 +87,7 @@ def test_each_is_decided_for_itself_and_the_parent_goes_on_after_the_last(tmp_pa
         assert run.status == "waiting"
         approve(pending(two), user)
         wait_for_status(run, "completed", "failed")
-    # The first one's command has changed nothing that they share: nobody is asked twice.
+    # The first command has changed no shared file, so there is no third request.
     assert ApprovalRequest.objects.count() == 2
     for child in (one, two):
         child.refresh_from_db()
@@ -100,7 +100,7 @@ def test_what_another_changes_in_shared_files_makes_an_approval_stale(tmp_path: 
     with running_worker():
         one, two = waiting_children(run)
         first = pending(one)
-        # As a sibling would: with the same account, below the same directory.
+        # As another subagent does: with the same account, below the same directory.
         shared = open_workspace(workspace_location(run.thread)).directories["shared"]
         (shared / "one.sh").write_text("echo evil")
         approve(first, user)

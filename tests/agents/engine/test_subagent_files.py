@@ -1,4 +1,4 @@
-"""What subagents share with their parent, what is their own, and what they cannot change."""
+"""Files of subagents: shared with the parent, private, and read-only."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def turn(*calls: Call) -> dict[str, Any]:
 def family(
     tmp_path: Path, before: list[Call], child: list[Call], after: list[Call], **fields: Any
 ) -> tuple[Run, Run]:
-    """A parent that makes the calls `before`, delegates, and makes `after`; ended, with its child.
+    """Return an ended parent and its child; the parent calls `before`, delegates, calls `after`.
 
-    `read_only` is the child's, all other fields are the agent's.
+    `read_only` applies to the child, all other fields to the agent.
     """
     user = make_user()
     read_only = fields.pop("read_only", False)
@@ -74,11 +74,11 @@ def test_shared_files_are_both_s_and_each_has_a_workspace_of_its_own(tmp_path: P
     assert all(word in after for word in ("found", "tool", "end"))
     assert "own" not in after
     assert "here" in after
-    # People find the shared files below either run.
+    # Both runs show the shared files.
     for thread in (run.thread, child.thread):
         files = readable_files(thread, in_workspace=True)
         assert files.read_bytes("/sandbox/shared/out", 100) == b"found\n"
-    # Only its own workspace is in the history of what the child has changed.
+    # The history of the child's changes has only the child's own workspace.
     assert {row.thread_id for row in WorkspaceSnapshot.objects.all()} == {
         run.thread_id,
         child.thread_id,

@@ -1,4 +1,4 @@
-"""Subagents in the background: waited for, cancelled, left behind, and what becomes of them."""
+"""Subagents in the background: wait, cancel, and what happens to them when the parent ends."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SUBAGENT_ID = re.compile(rb'id[\\]*": ?[\\]*"([0-9a-z]{26})')
 
 @dataclass
 class Story:
-    """What a parent does turn by turn; a child works until `children_may_end`.
+    """The turns of a parent, with a child that works until `children_may_end`.
 
     In a parent's inputs `$0` is the id of the first subagent that it has started.
     """
@@ -52,7 +52,7 @@ class Story:
     parent: list[Turn]
     children_may_end: bool = True
     end_before_turn: int = 0
-    """From this turn of the parent on they may."""
+    """The children may end from this turn of the parent on."""
     asked: Counter[int] = field(default_factory=Counter)
 
     def __call__(self, request: Request) -> Turn:
@@ -136,7 +136,7 @@ def test_a_wait_that_is_over_while_its_worker_is_gone_is_answered_by_the_next() 
         run = a_parent()
         with running_worker() as running:
             running.submit(run.pk)
-            # Not its status: on a busy machine the second may be over before anybody looks.
+            # Not the status: on a busy machine the second may have passed before the check.
             wait_until(lambda: events(run, "run.suspended"), "the wait of the parent")
         with running_worker():
             wait_for_status(run, "completed", "failed")
@@ -159,7 +159,7 @@ def test_a_subagent_is_cancelled_by_its_parent() -> None:
 
 
 def test_a_parent_that_fails_leaves_no_subagent_behind() -> None:
-    """Six of them: two at work, and four that wait for their turn."""
+    """Six subagents: two are driven and four are queued."""
     story = Story([spawns(6), ANSWER], False)
     with served(story), running_worker() as running:
         run = a_parent(max_turns=1)
@@ -175,7 +175,7 @@ def test_a_parent_that_fails_leaves_no_subagent_behind() -> None:
 
 @pytest.mark.parametrize("turns", [[spawns(3), waits(60), ANSWER], [spawns(3), ANSWER]])
 def test_a_parent_that_is_cancelled_takes_its_subagents_with_it(turns: list[Turn]) -> None:
-    """While it waits for them, and while it is driven beside them."""
+    """The parent waits for its subagents in one case, and is driven in the other."""
     busy = Turn(tool_uses=[ToolUse("write_todos", {"todos": []})])
     story = Story(turns if len(turns) == 3 else [spawns(3), *[busy] * 1000], False)
     with served(story), running_worker() as running:
@@ -209,13 +209,13 @@ def test_a_process_that_stops_hands_back_the_family_and_another_goes_on() -> Non
 
 @pytest.mark.both_databases
 def test_a_command_that_ends_its_run_leaves_none_of_its_family_behind() -> None:
-    """Nobody else would take them: they belong to the one process."""
+    """Only the process of the command can drive them."""
     story = Story([spawns(5), ANSWER], False)
     with served(story):
         run = a_parent()
         Run.objects.update(executor="here:1:one")
         run.refresh_from_db()
-        run = drive_to_end(run)  # its host is stopped in the moment of the end
+        run = drive_to_end(run)  # the host stops when the run ends
     assert run.status == "completed"
     assert set(run.children.values_list("executor", flat=True)) == {"here:1:one"}
     assert set(run.children.values_list("status", flat=True)) == {"cancelled"}
@@ -257,7 +257,7 @@ def test_a_run_that_is_resumed_brings_its_subagents() -> None:
 
 @pytest.mark.both_databases
 def test_a_killed_commands_family_is_cancelled_for_good() -> None:
-    """A child that its dead driver was told to end is ended by whoever looks next."""
+    """A child with a requested cancellation and a dead driver is ended by the next process."""
     family = parked_family()
     Run.objects.update(executor=GONE)
     cancel_run(family.parent.pk, by="ada")

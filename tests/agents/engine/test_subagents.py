@@ -1,4 +1,4 @@
-"""Runs that delegate: the children are runs of their own, and their parent parks meanwhile."""
+"""Delegation: children are runs of their own, and their parent parks until they end."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def call(tool: str, **given: Any) -> dict[str, Any]:
 
 
 def delegating(tmp_path: Path, *turns: dict[str, Any], **fields: Any) -> Run:
-    """A run that plays `turns`; its subagents `echo` and `broken` have models of their own."""
+    """Run `turns` with the subagents `echo` and `broken`, which have models of their own."""
     user = make_user()
     broken = f"file:{tmp_path}/there-is-none.json"
     rows = [

@@ -1,4 +1,4 @@
-"""Tools declare what they change: every tool is called, and what has changed is compared."""
+"""The declared effects of tools: call every tool and compare the changes."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
 
 STARTS_RUNS = BY_ENGINE
 OWN_ROWS: dict[str, frozenset[str]] = {
-    # It notes the content that the agent has seen. Only calls that write read these notes, and
-    # they run alone.
+    # It stores the content that the agent has seen. Only calls that write read this, and they run
+    # alone.
     "read_file": frozenset({"agents.SeenFile"}),
-    # The decision of a person makes the edit, not the call.
+    # The edit follows the decision of a person, not the call.
     "write_memory": frozenset(
         {f"memory.Memory{name}" for name in ("File", "Revision", "EditRequest")}
     ),
-    # Runs of their own, which no other call of the turn can name.
+    # Separate runs that no other call of the turn can name.
     **dict.fromkeys(("task", "parallel_tasks", "spawn_subagent", "spawn_parallel"), STARTS_RUNS),
 }
-"""What tools may change although they run beside other calls, and why that is right."""
+"""Changes that tools may make in parallel with other calls, and the reasons."""
 
 
 class World:
-    """An agent that has every tool, and all that its tools can change."""
+    """An agent with every tool, and all data that its tools can change."""
 
     def __init__(self, place: Path, google: GoogleServer, slack: SlackServer) -> None:
         self.place, self.google, self.slack = place, google, slack
@@ -109,14 +109,14 @@ class World:
         )
 
     def play(self, message: str, example: Example) -> tuple[ToolCall, set[str]]:
-        """Call the tool of an example; the call, and what it has changed."""
+        """Call the tool of an example; return the call and its changes."""
         run = self.begin(message, example)
         while (request := _waiting(run)).tool != example.tool:
             self.approve(request)
             drive_to_end(run, until=("waiting",))
             for child in Run.objects.filter(parent=run):
                 drive_to_end(child, until=("waiting", "completed"))
-        # Subagents of the examples before end by themselves.
+        # Subagents of earlier examples must end first.
         left = Run.objects.filter(parent__status="completed").exclude(status__in=ENDED_RUNS)
         for child in left:
             drive_to_end(child)
@@ -150,7 +150,7 @@ class World:
         decide_approval(request.pk, DecisionRequest("approve", digest=request.digest), by=self.user)
 
     def problem(self, message: str, example: Example, declared: Tool[Any]) -> str:
-        """What the declaration of a tool says wrongly; empty if it is right."""
+        """Return the error in a tool's declaration, or an empty string."""
         call, found = self.play(message, example)
         if call.status != "succeeded" or call.is_error:
             return f"the example failed: {call.result}"
@@ -200,7 +200,7 @@ def forget_todos() -> str:
 
 
 def declarations() -> dict[str, Tool[Any]]:
-    """Vel's tools by name, as an agent has them that is offered all."""
+    """Return Vel's tools by name, for an agent that has all of them."""
     found: dict[str, Tool[Any]] = {}
     for profile in ("full", "sandbox_only"):
         spec = AgentSpec(

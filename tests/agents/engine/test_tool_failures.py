@@ -1,4 +1,4 @@
-"""No error of a tool that a model reads has a traceback of Vel or a directory of the host."""
+"""Tool errors for models contain no traceback of Vel and no directory of the host."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ __all__ = ["world"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
 
 NOWHERE = "http://127.0.0.1:1/"
-"""Nobody listens on this port."""
+"""No server listens on this port."""
 CHILD, CHILD_WITHOUT_MODEL = "Break down", "Ask a broken model"
 ID = "{id}"
-"""In an input it stands for the id of the subagent that the calls before have started."""
+"""A placeholder in inputs for the id of the subagent that the earlier calls have started."""
 RAISE = ("raise_with_directories", "raise_from_another_database")
 ANSWERS = frozenset({"execute", "execute_python", "execute_in_sandbox"})
-"""A command that fails is an answer. A traceback is one of the agent's own program."""
+"""A failed command is a normal result. Its traceback is from the agent's own program."""
 REPORTS = frozenset({"parallel_tasks", "spawn_parallel", "wait_subagent", "cancel_subagent"})
-"""A child that fails is a part of their result, which is no error."""
+"""A failed child is part of their result, which is not an error."""
 CANNOT_FAIL = {
     "read_todos": "it has no input, and reads only rows of its own thread",
     "list_agent_parts": "it has no input, and reads only Vel's own tables",
     "list_skills": "a query without a match is an answer",
     "search_transcript": "a query without a match is an answer",
 }
-"""Tools without a failing call below, apart from a wrong input, and why."""
+"""Tools without a failing call below, except for wrong input, with reasons."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """`calls` that must fail after `prepare` has done its damage."""
+    """`calls` that must fail after `prepare` has made the fault."""
 
     calls: tuple[tuple[str, dict[str, Any]], ...]
     prepare: Callable[[World, Any, pytest.MonkeyPatch], None] = lambda world, settings, patch: None
@@ -64,7 +64,7 @@ class Fault:
 
 
 def of(*names: str) -> tuple[tuple[str, dict[str, Any]], ...]:
-    """The calls of the examples, which succeed in a world without faults."""
+    """Return the calls of the examples, which succeed without faults."""
     return tuple(
         (one.tool, json.loads(json.dumps(one.given)))
         for one in EXAMPLES.values()
@@ -204,7 +204,7 @@ FAULTS = {
 
 
 def wrong_inputs() -> Iterator[tuple[str, dict[str, Any]]]:
-    """For each tool with an input: a wrong type for each field, and missing fields."""
+    """Return wrong inputs for each tool: a wrong type for each field, and missing fields."""
     for name, declared in declarations().items():
         if name in ("forget_todos", "execute_in_sandbox", "search_transcript"):
             continue  # the agent of this test does not have them
@@ -219,7 +219,7 @@ FAULTS["wrong inputs"] = Fault(tuple(wrong_inputs()))
 
 
 def play(fault: Fault, world: World, patch: pytest.MonkeyPatch) -> list[ToolCall]:
-    """Make the calls, and return them as they are stored."""
+    """Play the calls, and return their stored rows."""
     turns = [calls for calls in (fault.before, fault.calls) if calls]
 
     def script(messages: list[Message]) -> ScriptTurn:
@@ -242,7 +242,7 @@ def play(fault: Fault, world: World, patch: pytest.MonkeyPatch) -> list[ToolCall
     patch.setitem(provider.scripts, "examples", script)
     Agent.objects.all().delete()
     names = [*built_in_tools(), *fault.more_tools]
-    # An edit of the memory always asks.
+    # An edit of the memory always requires approval.
     never = dict.fromkeys(set(names) - {"*", "write_memory"}, False)
     more = {"tools": list(fault.more_tools)} if fault.more_tools else {}
     world.make_agent(fault.profile, interrupt_on=never, **more)
@@ -255,7 +255,7 @@ def play(fault: Fault, world: World, patch: pytest.MonkeyPatch) -> list[ToolCall
 
 
 def drive_family(run: Run, world: World) -> Run:
-    """Drive a run and its subagents to their end, and approve what waits."""
+    """Drive a run and its subagents to their end, and approve all requests."""
     run = drive_to_end(run, until=("waiting", *ENDED_RUNS))
     while run.status == "waiting":
         children = Run.objects.filter(parent=run).exclude(status__in=ENDED_RUNS)
@@ -270,7 +270,7 @@ def drive_family(run: Run, world: World) -> Run:
 
 
 def problem_of(call: ToolCall, place: Path) -> str:
-    """Say what is wrong with the result; empty if nothing is."""
+    """Return the fault in the result, or an empty string."""
     host = {
         str(DataSettings.now().DATA_DIR),
         str(Path(agents.__file__).parents[1]),

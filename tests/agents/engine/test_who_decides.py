@@ -1,4 +1,4 @@
-"""Denials, two approvers, no self-approval, groups that approve, and questions that expire."""
+"""Denials, two approvers, no self-approval, groups of approvers, and expired requests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WRITE = {"name": "write_file", "input": {"path": "/a", "content": "alpha"}}
 
 
 def run_of(tmp_path: Path, call: dict[str, Any] = WRITE, **fields: Any) -> tuple[User, Run]:
-    """A run of ada's whose model makes one call; driven until it waits or ends."""
+    """Drive a run of ada's with one call until it waits or ends."""
     user = make_user()
     model = script_file(tmp_path, [{"tool_calls": [call]}, {"text": "Done."}])
     make_agent(user, model=model, **{"interrupt_on": {"write_file": True}, **fields})

@@ -1,4 +1,4 @@
-"""A process and the runs that it takes."""
+"""A worker process and its runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_full_process_takes_the_next_run_as_soon_as_it_has_room(
 def test_late_text_of_an_earlier_driver_does_not_stop_the_one_that_drives_now(
     tmp_path: Path,
 ) -> None:
-    """As of a run that was parked, woken and taken again by the same process within a moment."""
+    """The same process may have parked, woken and claimed the run again within a moment."""
     user = make_user()
     make_agent(user, model=script_file(tmp_path, [{"text": "Done.", "delay": 0.5}]))
     run = start_run(user)
@@ -58,7 +58,7 @@ def test_late_text_of_an_earlier_driver_does_not_stop_the_one_that_drives_now(
 
 
 def test_a_tool_that_was_given_up_can_use_the_database_while_the_host_stops() -> None:
-    """A thread of a tool can end after its call and its run, when the host is already closing."""
+    """The thread of a tool can outlive its call and run, while the host already closes."""
     begun, answers = threading.Event(), []
     with running_worker() as running:
 

@@ -1,4 +1,4 @@
-"""One call of each of Vel's tools that does what the tool is for."""
+"""One useful example call of each of Vel's tools."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Input = dict[str, Any]
 Calls = Sequence[tuple[str, Input]]
 CHILD, ASKING_CHILD = "Answer", "Ask"
 MAIL = "{mail}"
-"""In an input it stands for the id of a mail with an attachment."""
+"""A placeholder in inputs for the id of a mail with an attachment."""
 DAY = {"start": "2026-11-23T00:00:00+01:00", "end": "2026-11-24T00:00:00+01:00"}
 LETTER = {"to": ["bob@example.org"], "subject": "The report", "text": "It is ready."}
 EVENT = {"event_id": "meeting1"}
@@ -29,14 +29,17 @@ UPDATE = {"query": "UPDATE sales SET amount = 1", "params": {}}
 
 @dataclass(frozen=True)
 class Example:
-    """`before` are calls that prepare it, in one turn. The input may depend on their results."""
+    """One call of a tool.
+
+    `before` are calls that prepare it in one turn; the input may use their results.
+    """
 
     tool: str
     given: Input | Callable[[Sequence[str]], Input]
     before: Calls = ()
     profile: str = "full"
     shortened: bool = False
-    """Whether its conversation has been shortened."""
+    """Whether the conversation of the run has been compacted."""
 
 
 def _started(**more: Any) -> Callable[[Sequence[str]], Input]:
@@ -100,12 +103,12 @@ _EXAMPLES = (
     Example("create_agent", AGENT),
 )
 EXAMPLES = {f"Call {one.tool}.": one for one in _EXAMPLES}
-"""By the message that makes the scripted model play it."""
+"""Examples by the message that selects them."""
 EXAMPLES["Call execute_sql to write."] = Example("execute_sql", UPDATE)
 
 
 def plays(mail: str) -> Callable[[list[Message]], ScriptTurn]:
-    """A script that plays the example which the message of the user names."""
+    """Write a script that plays the example which the user's message names."""
 
     def script(messages: list[Message]) -> ScriptTurn:
         start = max(place for place, one in enumerate(messages) if is_request(one))

@@ -1,4 +1,4 @@
-"""A site on SQLite and one on PostgreSQL, each with its source and a process that writes to it."""
+"""A site on SQLite and one on PostgreSQL, each with an event source and a writer process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.site import Site, migrated_site
 
 @dataclass
 class Followed:
-    """A site whose log is followed."""
+    """A site whose event log is followed."""
 
     site: Site
     tail: Tail
@@ -26,7 +26,7 @@ class Followed:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
 def followed(request: pytest.FixtureRequest) -> Followed:
-    # Both stay: pytest would close one of them whenever a test of the other comes.
+    # Keep both sites: pytest would restart one whenever the parameter changes.
     found = request.getfixturevalue(f"followed_on_{request.param}")
     assert isinstance(found, Followed)
     return found

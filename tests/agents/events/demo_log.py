@@ -1,4 +1,4 @@
-"""The log of a demo run in a form that is the same each time, one JSON text for each event."""
+"""The log of a demo run in a normal form that is always the same, one JSON text for each event."""
 
 from __future__ import annotations
 

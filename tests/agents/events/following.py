@@ -1,4 +1,4 @@
-"""What tests of the tail do again and again."""
+"""Steps that the tests of the tail repeat."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Event = dict[str, Any]
 
 
 async def take(events: AsyncIterator[Event], count: int) -> list[Event]:
-    """The next `count` events."""
+    """Return the next `count` events."""
     async with asyncio.timeout(HANG):
         return [await anext(events) for _ in range(count)]
 
@@ -30,7 +30,7 @@ async def do(site: Site, command: str, **arguments: Any) -> Any:
 
 
 def deltas(first: int, last: int) -> list[tuple[str, Event]]:
-    """Events whose text says the seq that they will have."""
+    """Return deltas whose text is their expected seq."""
     return [("text.delta", {"part_id": "1.0", "text": f"{n} "}) for n in range(first, last + 1)]
 
 

@@ -1,4 +1,4 @@
-"""The event catalogue: its content, its checks, and the files that are generated from it."""
+"""The event catalogue: its content, its checks, and its generated files."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from tests.support import site_writer
 ROOT = Path(__file__).parents[3]
 STATIC = ROOT / "agents/static"
 NOTICE = ("agents/services/approvals/notices.py", "approval.requested")
-"""The type of a notice, which only has the same name."""
+"""The type of a notice with the same name as an event."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Undeclared(Event):
-    """In no list `EVENTS`."""
+    """An event that is in no list `EVENTS`."""
 
     type: ClassVar[str] = "run.started"
 
@@ -107,7 +107,7 @@ def test_production_does_not_look_at_values(run: str) -> None:
 
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The directory of an installed app. A test writes its module `events`."""
+    """Return the directory of an installed app. A test writes its module `events`."""
     directory = tmp_path / "weather_feature"
     directory.mkdir()
     (directory / "__init__.py").touch()
@@ -241,7 +241,7 @@ def test_no_python_code_has_the_name_of_a_type_as_text() -> None:
 
 
 def texts_of(path: Path) -> list[str]:
-    """Texts in the code of a file. The audit log has other names, some of them the same."""
+    """Return the texts in a file's code, without audit actions, which can have the same names."""
     tree = ast.parse(path.read_text())
     audited = {
         id(node.args[0])

@@ -1,4 +1,4 @@
-"""What watchers notice when the tail loses its connection, or fails: a delay, or the error."""
+"""Watchers of a tail that loses its connection or fails get a delay or the error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.agents.events.following import deltas, do, take, take_all, wait_until
 
 
 class FailingSource:
-    """A source that raises the errors in `due` instead, by the name of the method."""
+    """A source whose methods raise the errors in `due`, by the name of the method."""
 
     def __init__(
         self,
@@ -147,12 +147,12 @@ def test_a_bug_while_waiting_leaves_nobody_waiting_for_ever(
                     await do(site, "append", run=run, events=deltas(appended, appended))
                 (event,) = await take(events, 1)
                 taken.append(event["seq"])
-                # The first rounds come of starting; this one is spent waiting for news.
+                # The start causes the first rounds; the next one waits for news.
                 if len(taken) == 3:
                     due["wait"] = [ZeroDivisionError("a bug")]
 
-    # The bug finds the watcher waiting for news, which never notices, or asking for a page, which
-    # is told and may ask again.
+    # If the watcher is waiting for news, it does not notice the error. If it is asking for a page,
+    # it gets the error and may ask again.
     try:
         asyncio.run(watch())
     except ZeroDivisionError:
@@ -181,7 +181,7 @@ def test_a_listener_that_the_server_ends_comes_back(followed: Followed) -> None:
 
 
 def end_listeners(url: str) -> int:
-    """End the tail's connections, as a restart of the server would; how many there were."""
+    """End the tail's connections, as a restart of the server does; return their number."""
     with psycopg.connect(url) as connection:
         ended = connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"

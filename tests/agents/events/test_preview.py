@@ -1,4 +1,4 @@
-"""What events and lists show of long inputs: little, and how much is missing."""
+"""Previews of long inputs in events and lists: short, with the number of missing characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading the log: the shapes that leave the process, and what they are made of."""
+"""Reading the log: the public shapes of events, and their sources."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""What the tail does when its connection, or its own code, fails."""
+"""Failures of the tail's connection or of its code."""
 
 from __future__ import annotations

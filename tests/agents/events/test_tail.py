@@ -1,4 +1,4 @@
-"""Following runs that other processes write, on both databases."""
+"""Follow runs that other processes write, on both databases."""
 
 from __future__ import annotations
 
@@ -161,8 +161,8 @@ def test_news_that_comes_together_with_a_page_is_not_lost(followed: Followed) ->
     async def watch() -> None:
         async with aclosing(Tail(lambda: source).follow(run)) as events:
             first = asyncio.create_task(anext(events))
-            await asyncio.sleep(0)  # it has asked for a page now
-            # This loop stands still until both the page and the news are on their way to it.
+            await asyncio.sleep(0)  # the watcher has requested a page
+            # Block this loop until the page and the news are both ready.
             assert woken.wait(HANG)
             assert (await first)["seq"] == 1
             assert [event["seq"] for event in await take(events, 1)] == [2]
@@ -287,7 +287,8 @@ def test_an_impossible_place_is_an_error(followed: Followed, after: int) -> None
 def test_a_run_that_is_deleted_meanwhile_is_an_error(
     followed: Followed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # PostgreSQL tells of events and not of deletions: the watcher looks when all is silent.
+    # PostgreSQL notifies of events but not of deletions, which the watcher looks for during
+    # silence.
     monkeypatch.setattr(postgres, "SILENCE_SECONDS", 0.2)
     site, tail = followed.site, followed.tail
     run = site.do("make_run", owner="olga")

@@ -1,4 +1,4 @@
-"""Following a run with all that it delegates to, on both databases."""
+"""Follow a run with all its subagents, on both databases."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def collect(followed: Followed, run: str, **options: Any) -> Seen:
 
 
 def family(followed: Followed) -> tuple[str, str, str, str]:
-    """A run, its two subagents, and one of the first's: all have ended."""
+    """Create a run, its two subagents, and a subagent of the first, all ended."""
     site = followed.site
     run = site.do("make_run", owner="olga")
     first, second = (site.do("make_child", parent=run, task=task) for task in ("a", "b"))
@@ -96,7 +96,7 @@ def test_subagents_that_begin_later_are_followed_live(followed: Followed) -> Non
 
 
 def test_what_is_told_ends_only_when_the_subagents_have_ended_too(followed: Followed) -> None:
-    """One that a worker drives ends a moment after the run that started it."""
+    """A subagent that a worker drives ends shortly after the run that started it."""
     site = followed.site
     run = site.do("make_run", owner="olga")
     child = site.do("make_child", parent=run)

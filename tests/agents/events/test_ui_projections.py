@@ -1,4 +1,4 @@
-"""What the AI SDK's versions are told of a run: the same rows, the same chunks."""
+"""Chunks of a run for the versions of the AI SDK: the same rows give the same chunks."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_what_was_not_streamed_comes_when_the_part_is_complete() -> None:
     assert types(5, started, delta, whole) == [
         "start", "text-start", "text-delta", "text-delta", "text-end",
     ]  # fmt: skip
-    # Deltas may have been compacted, and a guardrail may have changed what was said.
+    # Compaction can remove deltas, and a guardrail can change the text.
     for drafts in ((whole,), (started, whole), (started, delta, whole), (delta, whole)):
         text = [each["delta"] for each in told(5, *drafts) if each["type"] == "text-delta"]
         assert "".join(text) == "Hello"
@@ -181,7 +181,7 @@ def test_a_call_that_the_policy_denies_is_no_approval() -> None:
         (5, (CALLED, ASKED, PARKED), False),
         (6, (CALLED, ASKED, PARKED, REJECTED), False),
         (6, (CALLED, ASKED, PARKED, REJECTED, RESUMED), False),
-        (6, (ASKED, PARKED), False),  # no call of this message: it is decided over REST
+        (6, (ASKED, PARKED), False),  # no call of this message: the decision is made over REST
         (6, (CALLED, ASKED, ("run.suspended", {"reason": "children"})), False),
         (6, (CALLED, ASKED, PARKED, ("approval.expired", {"approval_id": "a1"})), False),
     ],
@@ -291,13 +291,13 @@ def test_no_log_makes_chunks_that_a_reader_stumbles_over(drafts: list[Draft], ve
 
 
 def broken_off(count: int) -> list[Draft]:
-    """A reply that came in so many pieces and was never complete."""
+    """Return a reply of `count` pieces that was never complete."""
     pieces = [("text.delta", {"part_id": "1.0", "text": "x" * 400})] * count
     return [("step.started", {"step": 1}), *pieces, FAILED]
 
 
 def asked_often(count: int) -> list[Draft]:
-    """So many calls of a subagent each of which somebody decides on."""
+    """Return `count` calls of a subagent, each with an approval request."""
     drafts: list[Draft] = [("step.started", {"step": 1})]
     for number in range(count):
         ids = {"call_id": f"c{number}", "approval_id": f"a{number}"}

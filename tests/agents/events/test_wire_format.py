@@ -1,4 +1,4 @@
-"""What clients see of a run: the names and fields of its events."""
+"""The public format of a run: the names and fields of its events."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.agents.demo.played import play_demo
 from tests.agents.events.demo_log import normalised
 
 RECORDED = Path(__file__).parent / "recorded/demo_run.jsonl"
-"""The logs of the demo's run and of its two subagents, with an empty line between them."""
+"""The logs of the demo's run and of its two subagents, separated by empty lines."""
 
 
 @pytest.mark.bubblewrap
 @pytest.mark.django_db(transaction=True)
 def test_the_events_of_the_demo_are_as_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """RECORD_EVENTS=1 records them anew, for a change of the demo itself."""
+    """RECORD_EVENTS=1 records the events again after a change of the demo."""
     run = play_demo(monkeypatch)
     members = [run, *Run.objects.filter(parent=run).order_by("parent_index")]
     logs = [normalised(rows_of(member)) for member in members]

@@ -1,4 +1,4 @@
-"""docs/features.md shows the files of the example feature as they are."""
+"""docs/features.md shows the files of the example feature without differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A feature of somebody else is one package: it is installed with pip and named in VEL_APPS."""
+"""A third-party feature is one package: it is installed with pip and named in VEL_APPS."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOURCE = Path(__file__).parent / "glossary"
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a project finds that has installed the package."""
+    """Return the feature's parts in a project with the installed package."""
     place = tmp_path_factory.mktemp("outside")
     files = {
         f"vel_glossary/{path.relative_to(SOURCE)}": path.read_text()

@@ -1,4 +1,4 @@
-"""Uses each part of the example feature in a process of its own; prints what it found as JSON."""
+"""Use each part of the example feature in its own process; print the results as JSON."""
 
 from __future__ import annotations
 

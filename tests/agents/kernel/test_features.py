@@ -1,4 +1,4 @@
-"""Finding what the installed features add."""
+"""Discovery of the parts of installed features."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OutsideConfig(FeatureConfig):
 
 @pytest.fixture
 def outside(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An installed feature of somebody else, to which a test adds modules."""
+    """An installed third-party feature, to which a test adds modules."""
     place = tmp_path / "outside_feature"
     place.mkdir()
     (place / "__init__.py").touch()

@@ -1,4 +1,4 @@
-"""Modules that are imported when they are first used."""
+"""Modules that are imported on first use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agents.kernel.lazy_modules import lazy_modules
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a package with the module `heavy`, which nobody has imported."""
+    """Return the name of a package with the module `heavy`, which is not imported."""
     (tmp_path / "lazy_example").mkdir()
     (tmp_path / "lazy_example" / "__init__.py").write_text("")
     (tmp_path / "lazy_example" / "heavy.py").write_text(
@@ -27,7 +27,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def imported_lazily(text: str) -> dict[str, object]:
-    """The globals of a module with a block of these imports."""
+    """Return the globals of a module with a block of these imports."""
     names: dict[str, object] = {"lazy_modules": lazy_modules}
     exec(f"with lazy_modules:\n    {text}", names)
     return names

@@ -97,7 +97,7 @@ def rows() -> set[str]:
 
 
 class Recorder(Middleware):
-    """All hooks, and what they saw."""
+    """Implements all hooks, and records their arguments."""
 
     name = "recorder"
 
@@ -167,7 +167,7 @@ def test_a_run_calls_each_hook_at_its_moment(tmp_path: Path, install: Install) -
 
 
 class Wrap(Middleware):
-    """Both wraps, and a hook that tells of the end."""
+    """Implements both wraps, and a hook for the end."""
 
     def __init__(self, name: str, seen: list[str]) -> None:
         self.name = name  # type: ignore[misc]  # each instance is another middleware
@@ -235,7 +235,7 @@ def test_a_middleware_that_loads_nothing_takes_no_part(tmp_path: Path, install: 
 
 
 def test_hooks_that_no_middleware_has_cost_no_python_call(tmp_path: Path, install: Install) -> None:
-    """The base class has a body for each, which nobody calls."""
+    """The base class has a body for each hook, which is never called."""
 
     class OneHook(Middleware):
         name = "one_hook"
@@ -322,7 +322,7 @@ def test_writes_happen_once_whatever_crashes(
 
 
 class ReadsAgain(Commits):
-    """Another process notices the run during the first reply. Its write needs to know more."""
+    """Another process changes the run during the first reply. The write has to read it again."""
 
     name = "reads_again"
 
@@ -644,7 +644,7 @@ class Leaves(Middleware):
             return
         try:
             run.leave(self.reason)
-        except Exception:  # noqa: BLE001  # what a careless wrap does
+        except Exception:  # noqa: BLE001  # as a careless wrap does
             self.seen.append("caught")
         finally:
             self.seen.append("finally")

@@ -1,4 +1,4 @@
-"""What is announced to people, and by which kinds."""
+"""Notices to users, and the kinds of targets that deliver them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Lunch(NoticeKind):
 
 @pytest.fixture
 def feature(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The module `notices` of a feature, in a process that has not found any yet."""
+    """Return the module `notices` of a feature, in a process that has not searched for notices."""
     module: Any = ModuleType("agents.features.slack.notices")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(slack, "notices", module, raising=False)

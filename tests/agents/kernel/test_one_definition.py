@@ -1,4 +1,4 @@
-"""An agent has one definition: a field that one class declares is at every door."""
+"""An agent has one definition: a field of one class is available at every door."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ OPTIONS = [ToneOptions]
 def tone(
     request: Any, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Any]:
-    """The class of a feature whose files are only these: `apps.py` and `options.py`.
+    """Return the class of a feature with only the files `apps.py` and `options.py`.
 
     A parameter is the name of its option.
     """

@@ -1,4 +1,4 @@
-"""Parking a run: one transaction that lets go of it, ends it, or changes nothing."""
+"""Park a run: one transaction that releases it, ends it, or changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What features do in the transactions that change a run's row."""
+"""Hooks of features in the transactions that change a run's row."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_no_thread_changes_a_run_before_the_hooks_are_loaded(
 
 
 class Noting(RowHooks):
-    """Notes what it is called for, and what the rows were at that moment."""
+    """Records its calls and the rows at each call."""
 
     order = 1
     waits_for = "lunch"
@@ -86,7 +86,7 @@ class Refusing(RowHooks):
 
 @pytest.fixture
 def seen() -> Iterator[list[tuple[Any, ...]]]:
-    """What the hooks are called for from now on."""
+    """Record the calls of the hooks from now on."""
     Noting.seen = []
     register(Noting)
     yield Noting.seen

@@ -1,4 +1,4 @@
-"""Hosts whose directories the accounts of sandboxes can walk to."""
+"""Hosts whose directories the accounts of sandboxes can reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People see and give files on any host, whichever has the thread."""
+"""Files can be read and uploaded on any host, not only on the thread's host."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = [
 
 @pytest.fixture
 def run(machines: Machines, tmp_path: Path) -> Run:
-    """Of a thread on the host a."""
+    """Create a run of a thread on the host a."""
     with machines.on("a"):
         return play(
             tmp_path, write("notes.md", "one"), write("/sandbox/outputs/report.txt", "for you")
@@ -142,7 +142,7 @@ def test_a_fork_on_another_host_has_the_files(machines: Machines, run: Run, tmp_
 def test_what_a_host_left_behind_takes_nothing_with_it(
     machines: Machines, run: Run, tmp_path: Path
 ) -> None:
-    """Retention on a host that was declared dead and is back."""
+    """Retention runs on a host that was declared dead and is back."""
     with machines.on("b"):
         make_silent("a")
         declare_dead("a")

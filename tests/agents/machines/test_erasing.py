@@ -1,4 +1,4 @@
-"""What is erased goes from the disks of all hosts, and nothing else does."""
+"""Erasing removes a thread's files from the disks of all hosts, and no other files."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_host_that_gave_the_thread_away_removes_it_by_itself(
     ada: User, machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = ran_on_a(machines, tmp_path)
-    make_silent("b", -60)  # it lives: somebody must take what a gives up
+    make_silent("b", -60)  # b is alive, so it can take the threads of a
     with machines.on("a"):
         set_draining("a", True)
         with running_worker():
@@ -75,9 +75,9 @@ def test_a_dead_host_does_it_when_it_is_back(ada: User, machines: Machines, tmp_
     make_silent("a")
     with machines.on("b"):
         declare_dead("a")
-    erase_thread(run.thread_id, by=ada)  # by a program on none of them
+    erase_thread(run.thread_id, by=ada)  # in a program outside of all hosts
     with machines.on("a"):
-        assert remove_erased_here() == 0  # it may still be driving, and does not know
+        assert remove_erased_here() == 0  # it may still drive the run, without this information
         assert lying(machines, "a", run.thread_id)
         with running_worker():
             wait_until(lambda: Machine.objects.filter(name="a", dead_at=None).exists())
@@ -110,7 +110,7 @@ def test_what_cannot_be_removed_is_tried_again(
 
 
 def test_what_nobody_has_erased_stays(ada: User, machines: Machines, tmp_path: Path) -> None:
-    """As if the database were another one: none of the directories has a thread in it."""
+    """Simulate another database: none of the directories belongs to one of its threads."""
     run = ran_on_a(machines, tmp_path)
     Thread.every.filter(pk=run.thread_id).update(host="")
     run.events.all().delete()
@@ -119,7 +119,7 @@ def test_what_nobody_has_erased_stays(ada: User, machines: Machines, tmp_path: P
     with machines.on("a"):
         assert remove_erased_here() == 0
     with override_settings():
-        assert remove_erased_here() == 0  # one machine by itself
+        assert remove_erased_here() == 0  # one machine alone
     assert lying(machines, "a", run.thread_id) == before
 
     make_silent("b")

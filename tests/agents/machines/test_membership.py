@@ -1,4 +1,4 @@
-"""Who may act for a host: one data directory, one incarnation, nobody without a name."""
+"""Membership of a host: one data directory, one incarnation, and a name."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def join(machines: Machines, name: str) -> Member:
 
 @pytest.fixture
 def ada(machines: Machines) -> Iterator[User]:
-    """Somebody with an agent. What is said of no other host happens on one that has pages only."""
+    """Create a user with an agent. Calls without a host run on a host that only serves pages."""
     user = make_user()
     make_agent(user, sandbox=True)
     with machines.on("web"):
@@ -74,7 +74,7 @@ def test_who_was_declared_dead_claims_and_pins_nothing(machines: Machines, ada: 
         assert not claim(run, old)
     back = join(machines, "a")
     assert back.incarnation == old.incarnation + 1
-    for run in (pinned, free):  # its other processes have not heard of it yet
+    for run in (pinned, free):  # its other processes do not know this yet
         assert not claim(run, old)
     assert claim(pinned, b)
     assert claim(free, back)
@@ -91,7 +91,7 @@ def test_a_thread_has_one_host_whoever_is_faster(machines: Machines, ada: User) 
 
 
 def race(runs: list[Run], members: list[Member]) -> list[str]:
-    """Let each claim a run of one family in one moment; who has one."""
+    """Let hosts claim runs of one family at the same time; return the hosts that got one."""
     barrier, won = threading.Barrier(len(members)), list[str]()
 
     def compete(run: Run, member: Member) -> None:
@@ -160,7 +160,7 @@ def test_each_host_looks_for_its_own_runs(machines: Machines, ada: User) -> None
     assert orphaned_runs("pool", 9, b) == [free.pk]
     RunClock.objects.filter(run=of_a).update(cancel_requested=True)
     assert of_a.pk in orphaned_runs("pool", 9, b)
-    assert claim(of_a, b)  # anybody ends what was cancelled
+    assert claim(of_a, b)  # any host ends a cancelled run
     assert Thread.objects.get(pk=of_a.thread_id).host == "a"
 
 
@@ -202,7 +202,7 @@ def test_two_machines_do_not_have_one_name(machines: Machines) -> None:
         join(machines, "a")
     make_silent("a")
     with pytest.raises(MachineRefused):
-        join(machines, "a")  # its threads' files are not here: somebody must say that they are lost
+        join(machines, "a")  # its threads' files are missing: an operator must confirm the loss
     with machines.on("b"):
         declare_dead("a")
     assert join(machines, "a").incarnation == 2
@@ -245,7 +245,7 @@ def test_silent_hosts_are_declared_dead_by_others(machines: Machines) -> None:
 
 def test_threads_of_a_former_name_are_adopted(machines: Machines, ada: User) -> None:
     with machines.on(""):
-        run = start_run(ada)  # before there were hosts
+        run = start_run(ada)  # from before there were hosts
     before = Thread.objects.get(pk=run.thread_id).host
     a = join(machines, "a")
     assert not claim(run, a)
@@ -280,7 +280,7 @@ def test_shared_workspaces_must_be_shared(machines: Machines, ada: User, tmp_pat
 def test_a_host_takes_runs_as_soon_as_it_has_joined(
     machines: Machines, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It joins with its first look, which no process waits for."""
+    """A host joins with its first check, for which no process waits."""
     monkeypatch.setattr("agents.engine.process.sweeper.QUEUE_SWEEP_SECONDS", 3600)
     run = new_run(machines, ada)
     with machines.on("a"):

@@ -1,4 +1,4 @@
-"""A thread's files go with it: to its host, away from a dead one, away from a drained one."""
+"""A thread's files move with it: to its host, and away from dead and drained hosts."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def test_calls_succeed_without_the_storage(shared: Machines, s3: S3Server, tmp_p
     with shared.on("a"):
         play(tmp_path, command("echo 2 > two"), thread=run.thread)
     assert run.thread.snapshots.last().is_stored
-    # What was not stored then is with the next state.
+    # The next state includes the missing objects.
     assert len(s3.keys(f"team/snapshots/{run.thread_id}/objects/")) == 2
 
 

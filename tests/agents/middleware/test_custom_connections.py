@@ -1,4 +1,4 @@
-"""What a tool of the settings has changed is there as a whole, or not at all."""
+"""Changes of a tool of the settings are committed completely or not at all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_what_took_too_long_is_undone() -> None:
     async def on_thread(call: Any) -> None:
         running = asyncio.ensure_future(beside.call(call, seconds=HANG))
         await asyncio.to_thread(written.wait, HANG)
-        running.cancel()  # nobody waits any more
+        running.cancel()  # the call is cancelled
         await running
 
     async def main() -> None:

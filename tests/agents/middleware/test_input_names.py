@@ -1,4 +1,4 @@
-"""Which fields of an input a tool looks at."""
+"""The input fields that a tool reads."""
 
 from __future__ import annotations
 

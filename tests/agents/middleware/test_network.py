@@ -1,4 +1,4 @@
-"""What an agent's network is to the model, to the run and to the person who sets it."""
+"""An agent's network for the model, for the run, and for the person who configures it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The to-do list, in both forms in which models write it."""
+"""The to-do list, in both formats that models write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the harness itself adds to the first request."""
+"""The parts of the first request that the harness adds."""
 
 from __future__ import annotations
 

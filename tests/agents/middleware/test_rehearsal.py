@@ -1,4 +1,4 @@
-"""What a changed policy would have said about the calls of the last days."""
+"""Rehearsal of a changed policy with the calls of the last days."""
 
 from __future__ import annotations
 

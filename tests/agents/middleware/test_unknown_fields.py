@@ -1,4 +1,4 @@
-"""Fields of an edited input that a tool does not know."""
+"""Fields of an edited input that are unknown to the tool."""
 
 from __future__ import annotations
 

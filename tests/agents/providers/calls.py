@@ -1,4 +1,4 @@
-"""Making model calls from synchronous tests."""
+"""Model calls from synchronous tests."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ HEAD = PromptHead(model=MODEL, system="You are a careful clerk.", tools=(LS,))
 
 
 def provider_for(server: MessagesServer, **options: Any) -> AnthropicProvider:
-    """A provider that calls this server."""
+    """Return a provider that calls this server."""
     return AnthropicProvider("test-key", server.url, **options)
 
 
 def said(text: str) -> str:
-    """Blocks of a user who says this."""
+    """Return the blocks of a user message with this text."""
     return json.dumps([{"type": "text", "text": text}])
 
 
@@ -61,12 +61,12 @@ def add_results(conversation: Conversation, reply: Reply, content: str = "ok") -
 
 
 async def events_of(provider: Provider, conversation: Conversation) -> list[ModelEvent]:
-    """All events of one call."""
+    """Return all events of one call."""
     return [event async for event in provider.stream(conversation)]
 
 
 async def reply_of(provider: Provider, conversation: Conversation) -> Reply:
-    """The reply of one call."""
+    """Return the reply of one call."""
     reply = (await events_of(provider, conversation))[-1]
     assert isinstance(reply, Reply)
     return reply
@@ -75,7 +75,7 @@ async def reply_of(provider: Provider, conversation: Conversation) -> Reply:
 def ask(
     server: MessagesServer, head: PromptHead = HEAD, text: str = "Hello", **options: Any
 ) -> list[ModelEvent]:
-    """Say one thing to the model behind this server; its events."""
+    """Send one message to the model of this server; return the events."""
 
     async def call() -> list[ModelEvent]:
         provider = provider_for(server, **options)
@@ -90,7 +90,7 @@ def ask(
 
 
 def answer(turns: Sequence[Turn], head: PromptHead = HEAD, **options: Any) -> Reply:
-    """The reply when the model plays these turns and the request is in order."""
+    """Return the reply when the model plays these turns, and check the request."""
     with MessagesServer(turns) as server:
         reply = ask(server, head, **options)[-1]
     assert server.violations == []
@@ -99,7 +99,7 @@ def answer(turns: Sequence[Turn], head: PromptHead = HEAD, **options: Any) -> Re
 
 
 def failure(turns: Sequence[Turn], **options: Any) -> ProviderError:
-    """How a call fails when the model plays these turns."""
+    """Return the error of a call when the model plays these turns."""
     with MessagesServer(turns) as server, pytest.raises(ProviderError) as caught:
         ask(server, **options)
     assert server.violations == []

@@ -1,4 +1,4 @@
-"""Making calls of the Gemini API from synchronous tests."""
+"""Calls of the Gemini API from synchronous tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events out of bytes, however the network cuts them."""
+"""Events from bytes, for any split by the network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ USAGE = {"input_tokens": 3, "output_tokens": 4}
 
 
 def sent(turn: Turn) -> tuple[bytes, SentReply]:
-    """A turn as the server streams it."""
+    """Return a turn as the server streams it."""
     blocks, raw_inputs = reply_blocks(turn, 7)
     stop_reason = turn.stop_reason or ("tool_use" if turn.tool_uses else "end_turn")
     reply = SentReply("msg_7", "a-model", blocks, raw_inputs, stop_reason, USAGE)
@@ -27,7 +27,7 @@ def sent(turn: Turn) -> tuple[bytes, SentReply]:
 
 
 def received(chunks: list[bytes]) -> Reply:
-    """The reply that a client builds of these chunks."""
+    """Return the reply that a client builds from these chunks."""
     decoder, builder = EventDecoder(), ReplyBuilder()
     for chunk in chunks:
         for event in decoder.decode(chunk):

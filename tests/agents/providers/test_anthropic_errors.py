@@ -1,4 +1,4 @@
-"""Replies that do not arrive."""
+"""Replies that fail."""
 
 from __future__ import annotations
 

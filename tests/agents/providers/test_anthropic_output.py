@@ -1,4 +1,4 @@
-"""Which schemas the Messages API is asked for itself."""
+"""The schemas that the Messages API enforces itself."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_plain_schema_is_asked_for_in_its_own_order() -> None:
     schema = wanted["schema"]
     assert list(schema["properties"]) == ["reasoning", "n", "kind", "list"]
     assert schema["additionalProperties"] is False
-    assert "minimum" not in schema["properties"]["n"]  # told in words, and checked by the engine
+    assert "minimum" not in schema["properties"]["n"]  # in the prompt; the engine checks it
 
 
 @pytest.mark.parametrize(

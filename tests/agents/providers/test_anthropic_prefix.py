@@ -22,7 +22,7 @@ MARK = {"type": "ephemeral"}
 
 
 def play(script: Script, turns: int, cache_breakpoint: CacheBreakpoint) -> tuple[Any, list[Usage]]:
-    """Run a tool loop of so many turns; the server and the usage of every turn."""
+    """Run a tool loop of `turns` turns; return the server and the usage of every turn."""
 
     async def loop(server: MessagesServer) -> list[Usage]:
         provider = provider_for(server, cache_breakpoint=cache_breakpoint)

@@ -1,4 +1,4 @@
-"""Replies that arrive whole."""
+"""Replies that arrive complete."""
 
 from __future__ import annotations
 

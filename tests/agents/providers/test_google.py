@@ -1,4 +1,4 @@
-"""The Gemini API over a real socket: what goes there, what comes back, and what goes wrong."""
+"""The Gemini API over a real socket: requests, replies and failures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TWO = [ToolUse("ls", {"path": "/"}), ToolUse("ls", {"path": "/tmp"})]
 def converse(
     server: GoogleServer, turns: int, head: PromptHead = HEAD, note: bool = True
 ) -> list[Reply]:
-    """A tool loop of so many turns."""
+    """Run a tool loop of `turns` turns."""
 
     async def loop() -> list[Reply]:
         provider = provider_for(server)
@@ -99,7 +99,7 @@ def test_a_call_is_shown_while_it_comes() -> None:
 
 @pytest.mark.parametrize("model", [MODEL, OLD])
 def test_fifty_turns_repeat_their_prefix_byte_for_byte(model: str) -> None:
-    """Invariant 5; the server checks that signatures come back on the parts that they came with."""
+    """Invariant 5; the server checks that signatures return on their original parts."""
     turn = Turn("Next: naïve 🙂", TWO, thinking="Hm.")
     with GoogleServer(by_reply([turn] * 50)) as server:
         converse(server, 50, replace(HEAD, model=model))
@@ -247,7 +247,7 @@ def test_an_input_that_could_not_be_stored_is_told_apart(args: Any) -> None:
     reply = builder.finish()
     (block,) = reply.blocks
     assert block["input"] == {}
-    assert block["id"].startswith(MADE)  # the one that came is none that every API takes
+    assert block["id"].startswith(MADE)  # the original id is not valid for every API
     assert set(reply.broken_inputs) == {block["id"]}
     json.dumps([block, reply.broken_inputs], ensure_ascii=False).encode()
     assert isinstance(events[1], PartDelta)

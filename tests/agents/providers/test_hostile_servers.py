@@ -1,4 +1,4 @@
-"""Model servers that mean harm: what they send is bounded, whoever's protocol it is."""
+"""Hostile model servers: their responses are limited, for every protocol."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PART = b"data: " + b"x" * 65_530
 
 @contextmanager
 def serving(write: Callable[[Any], int]) -> Iterator[tuple[str, list[int]]]:
-    """A server that reads a request and lets `write` answer; its URL, and what was taken of it."""
+    """Serve requests with `write`; yield the URL, and the results of `write`."""
     taken: list[int] = []
 
     class Handler(socketserver.StreamRequestHandler):
@@ -69,7 +69,7 @@ def serving(write: Callable[[Any], int]) -> Iterator[tuple[str, list[int]]]:
 
 
 def pours(status: int, kind: str, part: bytes, extra: str = "") -> Callable[[Any], int]:
-    """Writes until nobody takes any more."""
+    """Write until the client stops reading."""
 
     def write(to: Any) -> int:
         to.write(HEADERS.format(status, kind, extra).encode())
@@ -81,7 +81,7 @@ def pours(status: int, kind: str, part: bytes, extra: str = "") -> Callable[[Any
 
 
 def ask(provider_name: str, url: str) -> ProviderError:
-    """How asking it for a reply fails."""
+    """Return the error of a call to this server."""
 
     async def talk() -> ProviderError:
         provider = get_provider(
@@ -145,10 +145,10 @@ def test_a_list_of_models_without_end() -> None:
 def test_small_events_without_end_and_at_no_cost() -> None:
     decoder, event = EventDecoder(), b'data: {"a": 1}\n\n' * 4_096
     list(decoder.decode(event))
-    decoder._received = MAX_STREAM_BYTES - 1  # as if it had come: reading all takes a minute
+    decoder._received = MAX_STREAM_BYTES - 1  # skip the transfer: reading all takes a minute
     with pytest.raises(ProviderError, match="for one reply"):
         list(decoder.decode(event))
-    # An event in very many pieces is not read anew with each of them.
+    # Many small pieces of an event do not make the decoder read it again for each piece.
     decoder = EventDecoder()
     for _ in range(200_000):
         assert list(decoder.decode(b"data: xxxxxxxxxxxx\n")) == []
@@ -266,7 +266,7 @@ def test_names_that_no_row_takes(model: Any, reason: str) -> None:
 
 
 class Told:
-    """A provider that says of itself what it likes."""
+    """A provider that reports any limits."""
 
     def __init__(self, said: ModelLimits) -> None:
         self._said = said

@@ -1,7 +1,7 @@
-"""A real llama.cpp server with a real model, in all three protocols that it speaks.
+"""A real llama.cpp server with a real model, in its three protocols.
 
 VEL_TEST_LLAMA_SERVER is the program `llama-server`, VEL_TEST_LLAMA_MODEL a GGUF file of any chat
-model. What the model says is its own; what is checked is that each side understands the other.
+model. The tests do not check the model's text, only that each side understands the other.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _wait(address: str, server: subprocess.Popen[bytes]) -> None:
             with urlopen(address, timeout=5):
                 return
         except (URLError, ConnectionError):
-            time.sleep(0.2)  # a program of others: there is nothing to wait on
+            time.sleep(0.2)  # an external program: there is no event to wait for
     pytest.fail(f"llama-server did not get ready (exit code {server.poll()})")
 
 
@@ -140,7 +140,7 @@ def test_what_was_sent_before_is_read_from_its_cache(provider: Provider) -> None
     told += [("assistant", [text("Yes.")]), ("user", [text("Go on.")])]
     second = ask(provider, told, head(max_tokens=16))[-1]
     assert isinstance(second, Reply)
-    if second.usage.cache_read:  # not every protocol of every release tells
+    if second.usage.cache_read:  # not every protocol of every release reports this
         assert second.usage.cache_read > 50
         assert second.usage.input < 100
 

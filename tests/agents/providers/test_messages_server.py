@@ -1,4 +1,4 @@
-"""The loopback Messages API refuses what the real one refuses; else passing tests prove nothing."""
+"""The loopback Messages API refuses the same requests as the real one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def tool(name: str = "ls", **fields: Any) -> dict[str, Any]:
 def post(
     server: MessagesServer, body: dict[str, Any] | bytes, headers: dict[str, str] = HEADERS
 ) -> tuple[int, dict[str, Any]]:
-    """Status and JSON of one request that does not stream."""
+    """Send one request that does not stream; return the status and the JSON."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     http_request = HttpRequest(f"{server.url}/v1/messages", data, headers)
     try:

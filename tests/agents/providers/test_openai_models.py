@@ -1,4 +1,4 @@
-"""What the data file, other servers and the form of answers say of OpenAI's models."""
+"""OpenAI's models in the data file, on other servers, and for structured output."""
 
 from __future__ import annotations
 
@@ -124,8 +124,8 @@ def test_a_form_is_asked_for_as_the_server_takes_it() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"required": ["name"]},  # one that may be missing would have to be there
-        {"additionalProperties": True},  # and what may be more could not
+        {"required": ["name"]},  # an optional field would be required
+        {"additionalProperties": True},  # and additional fields would be forbidden
         {"minProperties": 1},
         {"type": "array"},
         {"properties": {}, "required": []},

@@ -1,4 +1,4 @@
-"""Streams of servers that keep to OpenAI's protocols in their own ways, and of hostile ones."""
+"""Streams of servers with their own variants of OpenAI's protocols, and of hostile servers."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ DONE = {"type": "response.completed", "response": {"model": "m", "usage": None}}
 
 
 def test_items_without_an_index_are_known_by_their_ids() -> None:
-    """As llama.cpp sends them: the ends of all items after the last delta."""
+    """llama.cpp sends the ends of all items after the last delta."""
     thought = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": ""}
     whole = thought | {"content": [{"type": "reasoning_text", "text": "Hm"}]}
     message = {"id": "msg_1", "type": "message", "content": []}

@@ -103,7 +103,7 @@ def openai_of(name: str, **settings: Any) -> OpenAIProvider:
 
 @pytest.mark.parametrize(("name", "package"), [("openai-chat", "openai"), ("google", "google")])
 def test_a_provider_of_an_extra_says_that_it_is_not_here(name: str, package: str) -> None:
-    """In a Python whose path lacks the package."""
+    """In a Python process without the package."""
     code = (
         "import importlib.util as u, sys; find = u.find_spec\n"
         f"u.find_spec = lambda name, *p: None if name == {package!r} else find(name, *p)\n"

@@ -30,7 +30,7 @@ def head(model: str = "two-steps") -> PromptHead:
 def play(
     provider: ScriptedProvider, model: str, requests: list[str], *, restart: bool = False
 ) -> list[Reply]:
-    """All replies to these requests; with `restart` every call is made by a new process."""
+    """Return all replies to these requests; with `restart` a new process makes each call."""
 
     async def loop() -> list[Reply]:
         conversation = provider.conversation(head(model))

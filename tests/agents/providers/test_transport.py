@@ -18,7 +18,7 @@ CERTIFICATES = [BEGIN + rest for rest in ALL.split(BEGIN)[1:]]
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file with one certificate, named by SSL_CERT_FILE."""
+    """Create a file with one certificate, named by SSL_CERT_FILE."""
     path = tmp_path / "certificates.pem"
     path.write_text(CERTIFICATES[0])
     monkeypatch.setenv("SSL_CERT_FILE", str(path))

@@ -1,4 +1,4 @@
-"""A finding, as a scanner gives one."""
+"""A finding, in the format of a scanner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For terminals: with colour the same words as without."""
+"""For terminals: colour does not change the words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every input of every call is in its reading, as the tool will take it."""
+"""The review of a call shows every input, as the tool receives it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ INPUTS = st.dictionaries(
 
 
 def inside(value: object) -> list[str]:
-    """All texts in a JSON value, names too."""
+    """Return all texts in a JSON value, with the names."""
     match value:
         case dict():
             return [text for pair in value.items() for item in pair for text in inside(item)]
@@ -49,7 +49,7 @@ def inside(value: object) -> list[str]:
 
 
 def as_shown(value: object) -> list[str]:
-    """The lines in which a value's texts must appear: a string as it is, others as JSON."""
+    """Return the lines that must show a value: a string unchanged, other values as JSON."""
     if isinstance(value, str):
         return visible(value).split("\n")
     return [visible(json.dumps(text, ensure_ascii=False)) for text in inside(value)]
@@ -70,7 +70,7 @@ def test_all_names_and_values_are_in_the_text(
         if name not in NAMES:
             assert f"{visible(name).replace(chr(10), '⟨U+000A⟩')}:" in lines
         if before not in (None, 0) and tool in ("write_file", "edit_file"):
-            continue  # what stays the same is folded
+            continue  # equal lines are folded
         for line in as_shown(value):
             assert any(line in shown for shown in lines), (line, text)
 
@@ -112,7 +112,7 @@ def test_replace_all_is_read_as_the_tool_reads_it(value: object) -> None:
 def test_a_directory_that_the_tool_ignores_is_not_shown_as_its_own(
     tool: str, model: type[Any], text: str
 ) -> None:
-    """A trick: "rm -rf *" in a harmless directory, which the tool does not go to."""
+    """An attack: "rm -rf *" in a harmless directory, which the tool ignores."""
     given_input = {text: "rm -rf *", "cwd": "/tmp/empty", "workdir": "/tmp/empty"}
     assert not {"cwd", "workdir"} & model.model_validate(given_input).model_dump().keys()
     review = call_review(tool, given_input)
@@ -196,7 +196,7 @@ def test_what_is_not_known_of_a_file_is_said() -> None:
     assert section.notes[0].text == "Only the new content is shown. The file is no text."
     assert call_review("write_file", whole, None).title == "Create a.bin"
     assert call_review("write_file", whole, "y").title == "Replace a.bin"
-    # Nobody looked: it must not pass for a new file.
+    # The file was not read, so the review must not call it a new file.
     assert call_review("write_file", whole).title == "Write a.bin"
 
 

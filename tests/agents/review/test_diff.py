@@ -1,4 +1,4 @@
-"""A diff hides no change, folds only what is the same, and marks the very characters."""
+"""A diff shows every change, folds only equal lines, and marks the exact characters."""
 
 from __future__ import annotations
 

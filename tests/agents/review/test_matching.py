@@ -1,4 +1,4 @@
-"""Blocks are right whatever is compared, and the time is bounded whatever an agent writes."""
+"""Blocks are correct for any texts, and the time is limited for any texts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LINES = st.lists(st.sampled_from("abcdefgh"), max_size=30)
 
 
 def rebuilt(old: list[str], new: list[str], blocks: list[Block]) -> list[str]:
-    """`new` from the unchanged parts of `old` and the new sides of the blocks."""
+    """Rebuild `new` from the unchanged parts of `old` and the new sides of the blocks."""
     made, at = [], 0
     for block in blocks:
         made += old[at : block.old_start] + new[block.new_start : block.new_end]
@@ -105,7 +105,7 @@ def test_hostile_contents_cost_linear_time(make: Callable[[int], tuple[str, str]
         return time.process_time() - began
 
     quarter, whole = seconds(25_000), seconds(100_000)
-    # A constant for the budgets, which the smaller one may not have used up.
+    # The constant is for the budgets, which the smaller comparison may not use up.
     assert whole < 6 * quarter + 1.5
     assert whole < 4
 
@@ -124,7 +124,7 @@ def test_without_a_budget_nothing_is_looked_for_between_the_common_ends() -> Non
     old, new = ["=", "a", "b", "c", "="], ["=", "x", "b", "y", "="]
     assert changed_blocks(old, new, Steps(0)) == [Block(1, 4, 1, 4)]
     assert len(changed_blocks(old, new, Steps(100))) == 2
-    # One round of Myers alone may walk far: it stops within the round.
+    # One round of Myers alone may take many steps: the limit applies within the round.
     steps = Steps(2_000)
     changed_blocks(["a", "b"] * 5_000, ["b", "b", "a"] * 5_000, steps)
     assert steps.left > -30_000

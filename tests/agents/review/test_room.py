@@ -1,4 +1,4 @@
-"""Whatever an input holds, its reading costs little, shows both ends and says what is missing."""
+"""The review of any input has a limited cost, shows both ends, and marks missing text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laying out a statement changes white space only, and is left where that is not certain."""
+"""Formatting changes only white space, and is skipped if that is not certain."""
 
 from __future__ import annotations
 

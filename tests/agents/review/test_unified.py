@@ -1,4 +1,4 @@
-"""Unified diffs: what `diff -u` writes, complete and in bounded time for any lines."""
+"""Unified diffs in the format of `diff -u`: complete, and in limited time for any lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "", "-", "@@ -1 +1 @@"]), max_s
 
 
 def applied(old: list[str], diff: list[str]) -> list[str]:
-    """What `patch` would make of the old lines. Checks all lines and numbers on the way."""
+    """Apply the diff to the old lines as `patch` does, and check all lines and numbers."""
     made: list[str] = []
     place = 0
     for number, line in enumerate(diff):

@@ -1,4 +1,4 @@
-"""Agents of a program that are gone at the end of each test, with their engine."""
+"""Agents of a program that are closed at the end of each test, with their engine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEPT = (
 
 @pytest.fixture
 def make_agent(transactional_db: None) -> Iterator[MakeAgent]:
-    """`make_agent(turns, **options)`: without a sandbox unless it is asked for."""
+    """`make_agent(turns, **options)`: by default without a sandbox."""
     made: list[DeepAgent] = []
     before = set(threading.enumerate())
 
@@ -44,7 +44,7 @@ def make_agent(transactional_db: None) -> Iterator[MakeAgent]:
 
 
 def remaining_threads(before: set[threading.Thread]) -> list[threading.Thread]:
-    """Vel's threads that were started since, without those that live as long as the process."""
+    """Return Vel's new threads, without those that live as long as the process."""
     return [
         thread
         for thread in set(threading.enumerate()) - before

@@ -1,4 +1,4 @@
-"""Programs without a project, run as processes of their own."""
+"""Programs without a project, run in their own processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VARIABLES = ("DJANGO_SETTINGS_MODULE", "DATABASE_URL", "VEL_SECRET_KEY", "ANTHRO
 
 
 def environment(home: Path, cache: Path) -> dict[str, str]:
-    """Only what every process has: neither settings nor keys. All that is left lies in `home`."""
+    """Return a minimal environment without settings or keys. All data is stored in `home`."""
     temporary = home / "tmp"
     temporary.mkdir(exist_ok=True)
     return {
@@ -45,7 +45,7 @@ def start(
 
 
 def run(program: str | Path, directory: Path, cache: Path, **variables: str) -> str:
-    """What it prints. It must end well, say nothing else, and leave no temporary file."""
+    """Run the program; return its output. It must succeed and leave no temporary file."""
     out, err = start(program, directory, cache, **variables).communicate(timeout=HANG)
     if err:
         pytest.fail(f"{out}\n{err}")
@@ -55,13 +55,13 @@ def run(program: str | Path, directory: Path, cache: Path, **variables: str) -> 
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the first of these programs keeps an empty database for the others."""
+    """Return the directory in which the first program keeps an empty database for the others."""
     return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A directory that every account can enter."""
+    """Return a directory that every account can enter."""
     for parent in (tmp_path, *tmp_path.parents[:3]):
         if parent.stat().st_uid == os.geteuid() and parent.stat().st_mode & 0o077 == 0:
             parent.chmod(0o711)

@@ -1,4 +1,4 @@
-"""A run can be cancelled at each of its steps: nothing hangs, and nothing stays behind."""
+"""A run can be cancelled at each of its steps: the run ends, and no thread or process remains."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ READS = [
 ]
 COMMAND = [("execute", {"command": "cat *.txt"})]
 TWO = [FILES[0], READS[1]]
-"""Two calls at once: each further one would take the same steps again."""
+"""Two parallel calls: more calls would only repeat the same steps."""
 
 
 Limits = list[tuple[asyncio.Timeout, "asyncio.Task[Any] | None"]]
@@ -52,7 +52,7 @@ class Case:
     at: int
     place: str
     again: int | None = None
-    """After so many more steps of the engine the time limit of each call has passed."""
+    """After this number of further engine steps the time limit of each call has passed."""
     sandbox: bool = False
     long: bool = False
     """Seven calls in two turns instead of two in one, before the command in a sandbox."""
@@ -106,7 +106,7 @@ class Cancelling:
         engine.discard(token)
 
     def _cancel_in_engine(self) -> None:
-        """On the engine's loop: what the heartbeat does when it sees that a run was cancelled."""
+        """Cancel on the engine's loop, as the heartbeat does for a cancelled run."""
         for run_id, handle in list(self._worker._handles.items()):
             begin_in_thread(_store_cancel, run_id).result(HANG)
             handle.stop(StopReason.CANCEL)
@@ -118,7 +118,7 @@ class Cancelling:
         calls = self._steps.tasks("_run_one")
         for limit, task in self.limits:
             if task in calls and not task.done():
-                with suppress(RuntimeError):  # it has been left
+                with suppress(RuntimeError):  # the context was closed
                     limit.reschedule(0)
 
     def _check_rows(self, before: set[threading.Thread]) -> None:
@@ -141,7 +141,7 @@ Play = Callable[[list[Case]], list[int]]
 def play(
     transactional_db: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> Play:
-    """Plays cases and returns the number of steps of each."""
+    """Play cases and return the number of steps of each."""
     limits: Limits = []
     usual = asyncio.timeout
 
@@ -159,7 +159,7 @@ def play(
             one = Cancelling(case, limits)
             await one.check()
             found.append(one.steps)
-            gc.collect(0)  # what nobody has retrieved is logged when it is collected
+            gc.collect(0)  # exceptions that were never retrieved are logged on collection
             errors = [record for record in caplog.records if record.levelno >= logging.ERROR]
             assert errors == [], case
             caplog.clear()
@@ -173,7 +173,7 @@ PLACES = ("program", "engine")
 
 
 def counted(play: Play, place: str, *, sandbox: bool, long: bool = False) -> int:
-    """The number of steps of a run that nobody cancels."""
+    """Return the number of steps of a run without a cancellation."""
     [steps] = play([Case(NEVER, place, sandbox=sandbox, long=long)])
     return steps
 
@@ -181,7 +181,7 @@ def counted(play: Play, place: str, *, sandbox: bool, long: bool = False) -> int
 @pytest.mark.bubblewrap
 @pytest.mark.parametrize("sandbox", [False, True])
 def test_a_run_can_be_cancelled_at_each_step(play: Play, *, sandbox: bool) -> None:
-    """At every second step with a sandbox; the calls are cancelled once more a few steps later."""
+    """Every second step with a sandbox; the calls are cancelled once more a few steps later."""
     for place in PLACES:
         steps = range(1, counted(play, place, sandbox=sandbox) + 1, 2 if sandbox else 1)
         play([Case(at, place, again=1 + at % 5, sandbox=sandbox) for at in steps])
@@ -196,7 +196,7 @@ def test_a_resumed_run_can_be_cancelled_at_each_step(make_agent: MakeAgent) -> N
             pass
 
     async def cancelled_at(step: int) -> bool:
-        """Whether there was such a step."""
+        """Cancel at this step; return whether the step exists."""
         session = f"session-{step}"
         with pytest.raises(RunInterrupted):
             await agent.run("Go", session)
@@ -206,7 +206,7 @@ def test_a_resumed_run_can_be_cancelled_at_each_step(make_agent: MakeAgent) -> N
             await task
         await agent.aclose()
         run = await Run.objects.aget(thread__key=session)
-        if run.status == "waiting":  # nothing was decided yet
+        if run.status == "waiting":  # no request was decided
             await go_on(session)
             await agent.aclose()
             await run.arefresh_from_db()

@@ -23,7 +23,7 @@ from vel import (
 
 
 class Counter(BaseMiddleware):
-    """Counts, for each session by itself."""
+    """Counts for each session separately."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -180,11 +180,11 @@ def test_vels_own_components_configure_the_agent(make_agent: MakeAgent) -> None:
     assert spec["sandbox"] is False
     assert [one["name"] for one in spec["subagents"]] == ["writer"]
     assert spec["max_concurrent_subagents"] == 2
-    assert spec["toolkit"] == ""  # no part of it exists in this program only
+    assert spec["toolkit"] == ""  # no part exists only in this program
 
 
 def test_a_program_that_lost_its_tools_says_so(make_agent: MakeAgent) -> None:
-    """A version with a toolkit, driven where nothing is bound: refused, not narrowed in silence."""
+    """A run without its toolkit is refused: it must not continue with fewer tools."""
     from agents import toolkits
 
     agent = make_agent(COUNTS, middleware=[Counter()])

@@ -158,9 +158,9 @@ def test_reject_ends_the_run_and_nothing_was_called(make_agent: MakeAgent) -> No
 
 
 def test_only_what_was_shown_is_approved(make_agent: MakeAgent) -> None:
-    """Two questions of which a program has seen one: the other is put, not answered."""
+    """Two questions, of which a program has seen one: the other is sent, not answered."""
 
-    @tool(requires_approval=True, effect="read")  # that no call makes the next approval stale
+    @tool(requires_approval=True, effect="read")  # so no call makes the next approval stale
     def show(to: str) -> str:
         """Show it."""
         called.append((to, ""))
@@ -176,7 +176,7 @@ def test_only_what_was_shown_is_approved(make_agent: MakeAgent) -> None:
                 break
         then = await collect(agent.resume("s"))
         assert [e.metadata["input"]["to"] for e in then if e.type == "interrupt"] == ["eve"]
-        assert called == []  # a turn's calls run when all of them are decided
+        assert called == []  # a turn's calls run after the last decision
         assert [e.metadata["input"]["to"] for e in await agent.pending("s")] == ["eve"]
         await collect(agent.resume("s"))
 
@@ -185,7 +185,7 @@ def test_only_what_was_shown_is_approved(make_agent: MakeAgent) -> None:
 
 
 def test_a_stream_can_be_resumed_within_the_loop_that_reads_it(make_agent: MakeAgent) -> None:
-    """Resuming within the stream that has told the interrupt."""
+    """Resume within the stream that has sent the interrupt."""
     agent = make_agent(ASKS, tools=[send])
 
     async def use() -> str:
@@ -282,7 +282,7 @@ def test_failures_and_cancellations_by_others_are_exceptions(make_agent: MakeAge
 def test_agents_of_one_process_work_beside_each_other_with_tools_of_their_own(
     make_agent: MakeAgent,
 ) -> None:
-    """The same names, other functions: each run calls those of its own agent."""
+    """Tools with the same names: each run calls the functions of its own agent."""
 
     def version(number: int) -> Any:
         def which() -> int:
@@ -303,7 +303,7 @@ def test_agents_of_one_process_work_beside_each_other_with_tools_of_their_own(
 
     assert asyncio.run(all_results()) == ["0", "1", "2", "3", "4"]
     assert Agent.objects.count() == 1
-    assert Agent.objects.get().versions.count() == 1  # they are told the same
+    assert Agent.objects.get().versions.count() == 1  # the agents have the same definition
 
 
 def test_coroutines_run_where_the_program_awaits_and_functions_do_not(
@@ -340,7 +340,7 @@ def test_nobody_elses_process_goes_on_with_a_run_of_these_tools(make_agent: Make
     run = Run.objects.get()
     with pytest.raises(Conflict, match=r"agent\.resume"):
         resume_run(run.pk)
-    # The same agent made again, as by a program that was started anew.
+    # The same agent, as in a program that was restarted.
     again = make_agent(ASKS, tools=[send])
     assert types(asyncio.run(collect(again.resume("s"))))[-1] == "end"
     assert called == [("bob", "hi")]

@@ -38,7 +38,7 @@ def test_an_example(
     monkeypatch.chdir(place)
     monkeypatch.setenv("DECISION", "n")
     monkeypatch.setattr("tempfile.tempdir", str(place))
-    os.chmod(place, 0o755)  # the sandbox's account walks through it
+    os.chmod(place, 0o755)  # the sandbox's account needs this access
     program: dict[str, Any] = runpy.run_path(str(ROOT / "examples" / f"{name}.py"))
     asyncio.run(program["main"]())
     out = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Guardrails, hooks and retries that a program gives to its agent."""
+"""Guardrails, hooks and retries of an agent in a program."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_another_process_leaves_the_end_of_a_run_to_its_program(make_agent: Make
     run = Run.objects.get()
     with transaction.atomic():
         note_end(run)
-        assert take_ended_run() is None  # nothing is bound here any more
+        assert take_ended_run() is None  # no hook is bound here now
     told.points.clear()
     again = make_agent(["ok"], hooks=[told])
     asyncio.run(again.run("Hello", session_id="s"))
@@ -197,7 +197,7 @@ def test_who_lacks_the_guardrail_or_hook_does_not_go_on(make_agent: MakeAgent, o
     assert run.status == "waiting"
     without.close()
     assert toolkits.bound(run.thread_id) is None
-    Run.objects.update(status="failed")  # as after a fault
+    Run.objects.update(status="failed")  # as after an error
     with pytest.raises(Conflict, match="of the Python program that began it"):
         resume_run(run.pk)
 
@@ -206,7 +206,7 @@ def test_a_process_without_the_guardrails_ends_the_run(
     make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = make_agent(["ok"], guardrails=[NoPrices])
-    monkeypatch.setattr(toolkits, "bind", lambda *_: None)  # as where the program is not
+    monkeypatch.setattr(toolkits, "bind", lambda *_: None)  # as in a process without the program
     with pytest.raises(RunFailed, match="tools or other code of the Python program") as failed:
         asyncio.run(agent.run("What is the price?"))
     assert failed.value.code == "toolkit_missing"

@@ -1,4 +1,4 @@
-"""The AI SDK parts of runs that a person decides about, and of runs that fail."""
+"""The AI SDK parts of runs with approvals, and of failed runs."""
 
 from __future__ import annotations
 

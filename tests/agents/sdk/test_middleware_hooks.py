@@ -1,4 +1,4 @@
-"""Hooks of middleware that a program gives to its agent."""
+"""Hooks of an agent's middleware in a program."""
 
 from __future__ import annotations
 

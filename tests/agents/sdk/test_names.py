@@ -1,4 +1,4 @@
-"""Every public name that the specification lists is there and takes its documented arguments."""
+"""Every public name of the specification exists and accepts its documented arguments."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_every_name_can_be_imported_and_others_cannot() -> None:
 
 
 def test_the_package_alone_costs_nothing() -> None:
-    """Django imports it before its apps are ready."""
+    """Django imports the package before its apps are ready."""
     seen = "import sys, agents, vel; print([n for n in ('django', 'pydantic') if n in sys.modules])"
     out = subprocess.run(
         [sys.executable, "-c", seen], capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""An option that is given once returns to its default when the agent is made without it."""
+"""An option returns to its default when the agent is made again without it."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ GIVEN: dict[str, Any] = {
     "sandbox_timeout": 99,
 }
 NOT_OF_THE_AGENT = {
-    "name", "user", "persistence_path",  # which agent and database it is
+    "name", "user", "persistence_path",  # these identify the agent and the database
     "skill_dirs", "sandbox_working_dir", "sandbox_allow_write", "sandbox_protect",  # of sessions
     "outputs_dir",  # of the program
-    "options",  # of features: those that come with Vel have none
-    "middleware",  # part of the toolkit, as tools are
+    "options",  # of features: Vel's own have none
+    "middleware",  # part of the toolkit, like tools
     "checkpoint_interval", "auto_load_skills",  # do nothing
     "sandbox_enabled", "database_read_only",  # without a sandbox and writes here
 }  # fmt: skip
@@ -121,7 +121,7 @@ def test_an_option_returns_to_its_default(
             agent.close()
         return stored(name)
 
-    make_agent(["ok"])  # the fixture takes care of the engine
+    make_agent(["ok"])  # the fixture closes the engine
     fresh = save("fresh")
     with_option = save("used", **{option: value})
     if option != "toolbox":
@@ -130,7 +130,7 @@ def test_an_option_returns_to_its_default(
 
 
 def subagent_of(item: SubagentConfig, **options: Any) -> dict[str, Any]:
-    """The subagent as it is stored with an agent that has it."""
+    """Return the stored subagent of an agent."""
     given = {"sandbox": False, "include_builtin_skills": False, "model": MODEL, **options}
     agent = create_deep_agent(subagents=[item], name="walk", **given)
     try:

@@ -1,4 +1,4 @@
-"""An agent of a program in a directory of the caller's: protected files and the report."""
+"""An agent of a program in the caller's directory: protected files and the report."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def project() -> Iterator[Path]:
 
 
 def report(make_agent: MakeAgent, project: Path, **options: object) -> list[str]:
-    """The paths in the report of a run in the directory."""
+    """Return the paths in the report of a run in the directory."""
     agent = make_agent(TURNS, sandbox=True, sandbox_working_dir=str(project), **options)
 
     async def run() -> list[StreamEvent]:

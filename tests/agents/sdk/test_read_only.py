@@ -103,7 +103,7 @@ def test_a_directory_that_vel_keeps_is_read_only_too(make_agent: MakeAgent) -> N
     asyncio.run(agent.run("Look"))
     [text] = results(Run.objects.get())
     assert text.count("ead-only") == 2
-    assert '"stdout":"t\\n"' in text  # /tmp belongs to the call
+    assert '"stdout":"t\\n"' in text  # each call has its own /tmp
 
 
 def test_without_a_sandbox_no_row_is_written(make_agent: MakeAgent) -> None:

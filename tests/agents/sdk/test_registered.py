@@ -1,4 +1,4 @@
-"""Tools of the settings: every process knows them, agents have them by name."""
+"""Tools of the settings: every process knows them, agents select them by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions by `resume`: only calls that a person has approved run."""
+"""Decisions with `resume`: only approved calls run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ONE = [{"tool_calls": [("send", {"to": "bob", "text": "hi"})]}, "Done."]
 TWO = [{"tool_calls": [("send", {"to": name, "text": "hi"}) for name in ("bob", "eve")]}, "Done."]
 
 
-@tool(requires_approval=True, effect="read")  # so that no call makes another request stale
+@tool(requires_approval=True, effect="read")  # so no call makes another request stale
 def send(to: str, text: str = "") -> str:
     """Send a letter."""
     called.append((to, text))

@@ -1,4 +1,4 @@
-"""Programs without a project obey the environment's settings, as the `vel` command does."""
+"""Programs without a project use the environment's settings, as the `vel` command does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In a script with no project around it: own database, no environment, killed and gone on with."""
+"""Scripts without a project: own database, no environment, killed and resumed."""
 
 from __future__ import annotations
 

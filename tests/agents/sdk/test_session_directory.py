@@ -1,4 +1,4 @@
-"""A session of a program keeps its directory at every door; another one is refused."""
+"""A session of a program keeps its directory at every door; another directory is refused."""
 
 from __future__ import annotations
 

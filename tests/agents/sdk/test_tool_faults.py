@@ -1,4 +1,4 @@
-"""Whatever a function of a program does comes to a result that the model is told."""
+"""Every fault of a program's function becomes a result for the model."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_a_function_is_told_for_whom_it_works(make_agent: MakeAgent) -> None:
     run = Run.objects.get()
     assert (seen[0].run_id, seen[0].thread_id) == (run.pk, run.thread_id)
     assert seen[0].session_id == agent.last_session_id
-    # Not a parameter that a model could fill.
+    # The model cannot fill this parameter.
     head = run.thread.epochs.get().head
     told = next(one for one in head["tools"] if one["name"] == "who")
     assert set(told["input_schema"]["properties"]) == {"greeting"}

@@ -1,4 +1,4 @@
-"""The pages of a person's history: whatever is looked for, each reads a bounded number of runs."""
+"""The pages of a user's history: for any search, each page reads a limited number of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators are shown of the present: leases and model errors."""
+"""The current status for operators: leases and model errors."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def test_a_lease_is_held_or_lost_or_of_the_past(ann: User) -> None:
     driven(ann, 20, "a")
     driven(ann, 20, "a")
     driven(ann, 20, "b")
-    driven(ann, -1)  # which the sweeper is about to see
+    driven(ann, -1)  # the sweeper sees it soon
     driven(ann, 20, status=RunStatus.COMPLETED)
-    driven(ann, -60, executor="somebody's program")  # no worker may go on with it
+    driven(ann, -60, executor="somebody's program")  # no worker may resume it
     assert (leases().held, leases().lost) == ({"a": 2, "b": 1}, 0)
     driven(ann, -60)
     driven(ann, None)

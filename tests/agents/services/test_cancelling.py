@@ -1,4 +1,4 @@
-"""Who may end a run, whichever door they come through."""
+"""Permissions to cancel a run, the same at every door."""
 
 from __future__ import annotations
 

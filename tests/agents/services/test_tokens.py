@@ -1,4 +1,4 @@
-"""What a token may be, and how long."""
+"""The scopes and the lifetime of tokens."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_token_that_has_ended_lets_nobody_in(ann: User) -> None:
     revoke_own_token(revoked[0].pk, by=ann)
     assert [authenticate_token(secret) for _, secret in (expired, revoked)] == [None, None]
     assert authenticate_token(living[1]) == living[0]
-    # What is stored opens nothing.
+    # The stored digest is not a valid token.
     assert authenticate_token(living[0].digest) is None
 
 

@@ -1,4 +1,4 @@
-"""Two that see the same thing due at once, and one that is killed in the middle."""
+"""Two processes with the same due trigger, and a process that is killed in the middle."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_whoever_is_killed_before_the_commit_has_done_nothing(tmp_path):
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="needs PostgreSQL")
 def test_what_one_process_holds_does_not_keep_others_from_other_runs():
-    """A person's run is made while a schedule is being started."""
+    """A user starts a run while another process starts the run of a schedule."""
     from django.db import transaction
 
     ada = make_user("ada")

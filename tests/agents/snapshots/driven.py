@@ -1,4 +1,4 @@
-"""Runs of a scripted agent with a workspace, and what they left."""
+"""Runs of a scripted agent with a workspace, and their rows and files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def play(
     ends: str = "completed",
     **fields: Any,
 ) -> Run:
-    """A run that makes one call a turn. In `thread`, or in a new one of ada's."""
+    """Play a run that makes one call a turn, in `thread` or in a new one of ada's."""
     turns = [{"tool_calls": [{"name": name, "input": given}]} for name, given in steps]
     model = script_file(directory, [*turns, {"text": "Done."}], f"{secrets.token_hex(4)}.json")
     user = User.objects.filter(username="ada").first() or make_user()

@@ -1,4 +1,4 @@
-"""A person sees which files each call changed."""
+"""The changed files of each call."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_call_that_fails_half_way_has_its_changes_too(tmp_path: Path) -> None:
 
 @pytest.mark.both_databases
 def test_the_row_commits_with_the_result_or_not_at_all(tmp_path: Path) -> None:
-    """A driver that dies between the call and its result leaves the change to the next one."""
+    """If a driver dies between the call and its result, the next driver records the change."""
     seen: list[CrashPoint] = []
 
     def die_once(point: CrashPoint) -> None:

@@ -1,4 +1,4 @@
-"""No agent overwrites what has changed since it last saw it."""
+"""No agent overwrites changes that it has not seen."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_files_in_rows_are_protected_too(tmp_path: Path) -> None:
 
 
 def test_a_subagent_remembers_for_itself(tmp_path: Path) -> None:
-    """What the child writes is a change for the parent, though both share the thread."""
+    """The child's writes are changes for the parent, although both share the thread."""
     run = play(tmp_path, write("a", "one"))
     child = Run.objects.create(
         thread=run.thread,
@@ -138,7 +138,7 @@ class DictOfSeen(dict[str, str | None]):
 
 @pytest.mark.both_databases
 def test_of_two_that_write_at_once_one_is_told(tmp_path: Path) -> None:
-    """Two agents with locks and memories of their own: each increment counts, none is lost."""
+    """Two agents with their own locks and seen files: each increment counts."""
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "n").write_text("0")
     refused = []

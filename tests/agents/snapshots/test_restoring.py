@@ -1,4 +1,4 @@
-"""A person restores the workspace, undoes that, and never while a run is at work."""
+"""Restore a workspace, undo it, and refuse it during a run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_state_before_and_after_any_turn_comes_back(tmp_path: Path) -> None:
     assert (area(run) / "a").read_text() == "first"
     restore_workspace(run.thread, after, by=ada())
     assert (area(run) / "a").read_text() == "second"
-    # Undone by the restore's own row.
+    # The restore's own row can undo it.
     row = WorkspaceSnapshot.objects.filter(cause=SnapshotCause.RESTORE).earliest("pk")
     assert row.by == ada()
     restore_workspace(run.thread, row.base, by=ada())
@@ -48,7 +48,7 @@ def test_the_state_before_and_after_any_turn_comes_back(tmp_path: Path) -> None:
     assert (area(run) / "tool").stat().st_mode & 0o777 == 0o755
     owner = area(run).stat().st_uid
     assert {path.stat().st_uid for path in area(run).iterdir()} == {owner}
-    # And the agent can go on with what was restored.
+    # The agent continues with the restored files.
     later = play(tmp_path, command("echo more >> b; cat b"), thread=run.thread)
     assert "second" in calls(later)[0].result
 
@@ -98,7 +98,7 @@ def test_an_approval_from_before_a_restore_is_asked_anew(tmp_path: Path) -> None
 
 @pytest.mark.both_databases
 def test_a_driver_waits_for_a_restore_to_end(tmp_path: Path) -> None:
-    """The first call that may write begins only when the lock of the restore is free."""
+    """The first call that may write starts when the restore has released its lock."""
     run = play(tmp_path, write("a", "first"))
     order: list[str] = []
     store = snapshot_store(run.thread_id)

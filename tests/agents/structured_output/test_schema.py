@@ -1,4 +1,4 @@
-"""Which schemas are taken, and that what is taken costs little to check."""
+"""Accepted schemas, and the limited cost of their checks."""
 
 from __future__ import annotations
 

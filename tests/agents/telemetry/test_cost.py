@@ -1,4 +1,4 @@
-"""What watching costs: nothing where it is off, and no statement a turn where it is on."""
+"""The database cost of telemetry: none when it is off, and no statement a turn when it is on."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ TABLES = [model._meta.db_table for model in (EndedRun, RemoteTrace, ServerProces
 
 
 def about(tmp_path: Path, name: str, turns: int) -> tuple[Counter[str], Counter[str]]:
-    """Statements about the tables of watching, and events, of a run with so many turns.
+    """Return the statements on telemetry tables, and the events, of a run with `turns` turns.
 
-    The run has a process of its own, whose sweeper looks once a second: its looks do not count.
+    The run has its own process. The queries of its sweeper, once a second, do not count.
     """
     calls = [
         {"tool_calls": [{"name": "glob", "input": {"pattern": f"*.{number}"}}]}
@@ -77,4 +77,4 @@ def test_what_is_off_costs_microseconds() -> None:
             pass
         with watched_command("bash", "true"):
             pass
-    assert time.process_time() - began < 0.1  # 3,000 of them, with room for a slow machine
+    assert time.process_time() - began < 0.1  # 3,000 of them, with time for a slow machine

@@ -1,4 +1,4 @@
-"""Spans whose texts come from models and their servers: they lose nobody else's, and no bound."""
+"""Spans with texts of models and their servers: other spans are not lost, and limits hold."""
 
 from __future__ import annotations
 

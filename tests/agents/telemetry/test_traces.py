@@ -1,4 +1,4 @@
-"""The trace of a run at a real collector, through parks, subagents and a worker that is killed."""
+"""The trace of a run at a real collector, through parks, subagents and a killed worker."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ worker.Worker().start()
 
 
 def database_url() -> str:
-    """Of the database that this test uses."""
+    """Return the URL of this test's database."""
     name = str(connection.settings_dict["NAME"])
     server = os.environ.get("VEL_TEST_DATABASE_URL", "")
     return urlsplit(server)._replace(path=f"/{name}").geturl() if server else f"sqlite:///{name}"
 
 
 def start_worker() -> subprocess.Popen[bytes]:
-    """A process like a worker's, on the test's database."""
+    """Start a process like a worker, on the test's database."""
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "velproject.settings",
@@ -108,7 +108,7 @@ def start_worker() -> subprocess.Popen[bytes]:
         "VEL_SCRIPTS_DIR": "/",
         "PYTHONPATH": str(ROOT),
     }
-    # Its main thread must live as long as it is to drive: its engine looks.
+    # The engine watches the main thread, which must live while it drives.
     code = _WORKER + "import signal; signal.pause()"
     return subprocess.Popen([sys.executable, "-c", code], env=environment, cwd=ROOT)
 
@@ -134,7 +134,7 @@ def test_one_trace_holds_a_run_with_its_subagent_its_approval_and_a_killed_worke
         request = ApprovalRequest.objects.get(run=run)
         approve = DecisionRequest(decision="approve", digest=request.digest)
         decide_approval(request.id, approve, by=user)
-        # Its spans until here are out, and it is in the middle of the third call of the model.
+        # The spans so far are exported, and the third model call is in progress.
         received.wait(lambda spans: any(span.name == "execute_tool write_file" for span in spans))
         wait_until(lambda: event_types(run).count("step.started") == 3)
     finally:
@@ -172,7 +172,7 @@ def test_one_trace_holds_a_run_with_its_subagent_its_approval_and_a_killed_worke
     assert write_call.attributes["gen_ai.tool.type"] == "function"
 
     chats = [span for span in spans if span.name.startswith("chat") and span.parent == whole.id]
-    # The third call of the model was made twice, and the first time nobody was left to tell it.
+    # The third model call was made twice; the killed worker could not export the first.
     assert [span.attributes["vel.step"] for span in chats] == [1, 2, 3]
     assert chats[0].kind == 3  # CLIENT
     assert chats[0].attributes["gen_ai.response.finish_reasons"] == ["tool_use"]
@@ -321,7 +321,7 @@ def test_a_run_is_not_traced_when_the_sampler_or_its_asker_says_no(
 )  # fmt: skip
 def test_what_is_no_traceparent_is_left_out(received: Collector, header: str) -> None:
     if header.endswith("\n"):
-        assert parse_traceparent(header) is not None  # blanks around it are taken off
+        assert parse_traceparent(header) is not None  # blanks around it are removed
         return
     assert parse_traceparent(header) is None
     user = make_user()

@@ -1,4 +1,4 @@
-"""Requests that wait, and what a person in front of the pages sees of them."""
+"""Pending requests, and their pages for a user."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def shown_ids(client: Client, query: str = "") -> list[str]:
 
 
 def remember(run: str, content: str, **fields: Any) -> ApprovalRequest:
-    """A request to change the memory, as the engine makes it."""
+    """Create a request to change the memory, as the engine does."""
     request = ask(run, "write_memory", path="knowledge/a.md", content=content)
     MemoryEditRequest.objects.create(
         approval=request,

@@ -1,4 +1,4 @@
-"""People in front of the pages, and their runs."""
+"""Users of the pages, and their runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SignIn = Callable[..., Client]
 
 @pytest.fixture
 def sign_in(db: None) -> SignIn:
-    """`sign_in("olga")` makes the user where there is none and gives a signed-in client."""
+    """`sign_in("olga")` returns a signed-in client, and creates the user if needed."""
 
     def make(name: str, *, approver: bool = False, superuser: bool = False) -> Client:
         users = get_user_model().objects
@@ -31,6 +31,6 @@ def sign_in(db: None) -> SignIn:
 
 @pytest.fixture
 def run(sign_in: SignIn) -> str:
-    """A run of olga's."""
+    """Create a run of olga's."""
     sign_in("olga")
     return site_writer.make_run("olga", "Hello <b>there</b>\u202e")

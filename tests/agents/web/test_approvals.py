@@ -1,4 +1,4 @@
-"""The queue as pages: who sees what, what a card says, and how much a page costs."""
+"""The pages of the approval queue: visible requests, the text of a card, and costs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_only_own_requests_are_there_and_an_approver_sees_all(run: str, sign_in:
 def test_a_page_of_long_requests_reads_them_when_they_are_opened(run: str, sign_in: SignIn) -> None:
     olga = sign_in("olga")
     ask(run, command="short one")
-    html(olga)  # what the first page loads is not measured
+    html(olga)  # the first request loads modules, which are not measured
     made = [ask(run, command="long " * 400_000) for _ in range(10)]
     ApprovalRequest.objects.filter(pk=made[0].pk).update(
         status="decided", decision="edit", edited_input={"command": "other " * 400_000}
@@ -198,7 +198,7 @@ def test_decided_ones_are_listed_by_when_they_ended_the_last_first(
         ApprovalRequest.objects.filter(pk=request.pk).update(
             status="decided",
             decision="approve",
-            # The same moment for each two, also at the end of a page.
+            # Each two have the same time, also at the end of a page.
             decided_at=now - timedelta(minutes=(place + 1) // 2),
         )
     first = olga.get("/approvals/live/?tab=decided").json()
@@ -225,7 +225,7 @@ def test_a_large_request_is_closed_until_it_is_opened(run: str, sign_in: SignIn)
 
 @pytest.fixture
 def many(run: str) -> int:
-    """How many requests wait, of 500."""
+    """Return the number of pending requests, of 500."""
     site_writer.make_user("peter")
     runs = [run, site_writer.make_run("peter")]
     rows = []

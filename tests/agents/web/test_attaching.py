@@ -1,4 +1,4 @@
-"""Files that a person attaches are in place before the run begins."""
+"""A user's attachments are stored before the run starts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def olga(sign_in: SignIn, run: str) -> Client:
-    """Signed in; the fixture's run has made the agent."""
+    """Sign in; the fixture's run has made the agent."""
     Run.objects.all().delete()
     return sign_in("olga")
 

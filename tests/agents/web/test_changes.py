@@ -1,4 +1,4 @@
-"""The page of what each call changed: its owner's alone, harmless to read, and a way back."""
+"""The page of the changes of each call: only for the owner, safe to read, with a restore."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOSTILE = "<script>alert(1)</script>\u202e"
 
 @pytest.fixture
 def changed(tmp_path: Path, sign_in: SignIn) -> Run:
-    """A run of olga's whose two turns wrote the same file."""
+    """Create a run of olga's whose two turns wrote the same file."""
     sign_in("olga")
     owner = User.objects.get(username="olga")
     turns = [

@@ -1,4 +1,4 @@
-"""Decisions as forms: bound to what was shown, of one request or several, and of no other's."""
+"""Decision forms: bound to the shown content, for one or several requests, and only these."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_several_at_once_are_decided_each_by_itself(run: str, sign_in: SignIn) -
     results = sign_in("olga").post("/approvals/decide/", data, headers=JSON).json()["results"]
     assert [result["is_done"] for result in results] == [True, False, False, False, False, False]
     assert "that you may decide" in results[3]["message"]
-    assert results[3]["what"] == foreign.pk  # and not its tool
+    assert results[3]["what"] == foreign.pk  # without its tool
     assert [stored(each).status for each in (own, swapped, gone, foreign)] == [
         "decided",
         "pending",

@@ -1,4 +1,4 @@
-"""Deliverables leave as attachments, and nothing else of the host leaves at all."""
+"""Artifacts are sent as attachments; other files of the host are not available."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECRET = b"not for anybody"
 
 @pytest.fixture
 def workspace(run: str) -> Path:
-    """The thread's directories, as its first command would have made them."""
+    """Create the thread's directories, as its first command does."""
     root = DataSettings.now().workspaces / site_writer.run(run)["thread"]
     for area in ("outputs", "workspace", "shared"):
         (root / area).mkdir(parents=True)
@@ -29,7 +29,7 @@ def workspace(run: str) -> Path:
 
 
 def body_of(response: HttpResponseBase) -> bytes:
-    """The whole body, read as an ASGI server reads it."""
+    """Return the whole body, as an ASGI server reads it."""
 
     async def read() -> bytes:
         return b"".join([chunk async for chunk in response.streaming_content])

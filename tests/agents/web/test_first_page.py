@@ -37,7 +37,7 @@ def test_what_needs_attention_is_told(sign_in: SignIn) -> None:
     assert "no⟨U+202E⟩ key" in shown
     assert old not in shown
     assert foreign not in shown
-    # Somebody went on with the conversation.
+    # Another user continued the conversation.
     site_writer.make_run("olga", thread=Run.objects.get(pk=failed).thread_id)
     assert f"/runs/{failed}/" not in attention(olga)
 

@@ -1,4 +1,4 @@
-"""Markdown of an agent's text: a tree of known elements, nothing lost, in time that is bounded."""
+"""Markdown of an agent's text: a tree of known elements, complete, in limited time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every page promises: who sees it, and what a browser may do with it."""
+"""Rules for every page: access, and security headers for browsers."""
 
 from __future__ import annotations
 

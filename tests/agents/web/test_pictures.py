@@ -1,4 +1,4 @@
-"""JPEG, WebP and GIF in a run's page: decoded in a sandbox, and only where there is one."""
+"""JPEG, WebP and GIF in a run's page: decoded in a sandbox, and hidden without one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def gif(width: int, height: int, frames: int = 1) -> bytes:
 
 
 def jpeg_of(width: int, height: int) -> bytes:
-    """A small JPEG whose header says that it is of this size."""
+    """Return a small JPEG whose header claims this size."""
     data = bytearray(samples()["small.jpg"])
     at = data.index(b"\xff\xc0")
     data[at + 5 : at + 9] = struct.pack(">HH", height, width)
@@ -54,7 +54,7 @@ def jpeg_of(width: int, height: int) -> bytes:
 
 
 def webp_of(width: int, height: int) -> bytes:
-    """The same of a lossless WebP."""
+    """Return a lossless WebP whose header claims this size."""
     data = bytearray(samples()["lossless.webp"])
     rest = int.from_bytes(data[21:25], "little") >> 28
     bits = (width - 1) | (height - 1) << 14 | rest << 28
@@ -63,7 +63,7 @@ def webp_of(width: int, height: int) -> bytes:
 
 
 def pixels_of(answer: HttpResponse) -> tuple[int, int]:
-    """Width and height of the PNG that was sent."""
+    """Return the width and height of the PNG in the response."""
     assert answer.status_code == 200, answer.content[:200]
     assert answer["Content-Type"] == "image/png"
     assert answer["X-Content-Type-Options"] == "nosniff"
@@ -81,7 +81,7 @@ def test_pictures_of_other_kinds_are_shown(run: str, olga: Client) -> None:
         "b.JPEG": samples()["small.jpg"],
         "c.webp": samples()["small.webp"],
         "d.gif": samples()["small.gif"],
-        # Wrong names, and what else the bytes may be to others: pixels are all that is left.
+        # Wrong names, and files that are valid in other formats: only pixels remain.
         "e.gif": samples()["lossless.webp"],
         "f.png": samples()["small.jpg"],
         "g.jpg": samples()["small.jpg"] + b"<script>alert(1)</script>PK\x03\x04",
@@ -106,7 +106,7 @@ def test_pictures_of_other_kinds_are_shown(run: str, olga: Client) -> None:
     said = str(olga.get(f"/runs/{run}/said/?seq={last}").json())
     assert said.count("/pictures/") == len(shown)
 
-    # Once made it is there; for nobody else.
+    # The picture is kept, for this user only.
     reads = len(shown_pictures._kept)
     assert pixels_of(olga.get(f"/runs/{run}/pictures/a.jpg")) == (64, 48)
     assert len(shown_pictures._kept) == reads
@@ -140,7 +140,7 @@ def test_what_is_hostile_is_no_picture_and_costs_little(
         answer = olga.get(f"/runs/{run}/pictures/{name}")
         assert answer.status_code == 404, name
         assert time.monotonic() - begun < 15, name
-    # Nor is it tried again each time that somebody looks.
+    # It is not decoded again for each view.
     monkeypatch.setattr(shown_pictures, "_decode", lambda *_: pytest.fail("tried again"))
     assert olga.get(f"/runs/{run}/pictures/bomb.jpg").status_code == 404
 
@@ -200,7 +200,7 @@ def test_without_the_toolbox_they_are_downloads_and_the_page_says_why(
 ) -> None:
     with override_settings(VEL={**settings.VEL, "DOCUMENTS_TOOLBOX": "none-of-this-name"}):
         outputs = outputs_of(run)
-        # As it would be written anew were the file believed.
+        # A JPEG header with a size, without a picture.
         (outputs / "a.jpg").write_bytes(b"\xff\xd8\xff\xc0\0\x11\x08\0\1\0\1" + b"\0" * 99)
         (outputs / "b.png").write_bytes(png())
         text = "![a](a.jpg) ![b](b.png)"

@@ -1,4 +1,4 @@
-"""The profile: own tokens, made, shown once and revoked; the password."""
+"""The profile: own tokens, created, shown once and revoked; the password."""
 
 from __future__ import annotations
 

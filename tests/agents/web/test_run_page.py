@@ -133,7 +133,7 @@ def test_the_summary_shows_requests_only_while_they_wait(run: str, sign_in: Sign
 def test_the_list_of_a_threads_runs_keeps_only_the_beginnings_of_their_messages(
     run: str, sign_in: SignIn
 ) -> None:
-    """Fifty messages of a megabyte took 100 MB, each time that a page looked for news."""
+    """Fifty messages of a megabyte took 100 MB at every refresh of the page."""
     thread = Run.objects.get(pk=run).thread_id
     for _ in range(12):
         site_writer.make_run("olga", thread=thread)

@@ -1,4 +1,4 @@
-"""Texts as Markdown, whole calls and pictures: of one's own runs, and nobody else's."""
+"""Texts as Markdown, complete calls and pictures: only of the user's own runs."""
 
 from __future__ import annotations
 

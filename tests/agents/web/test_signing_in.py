@@ -1,4 +1,4 @@
-"""How often a password may be guessed."""
+"""The limit of password attempts."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def guess(path: str, name: str = "olga", address: str = "192.0.2.1") -> int:
 @pytest.mark.parametrize("path", ["/login/", "/admin/login/"])
 def test_a_name_is_tried_so_often_from_one_address(path: str) -> None:
     assert [guess(path) for _ in range(5)] == [200, 200, 200, 429, 429]
-    # Upper case, and the other page, are the same name.
+    # Upper case and the other page count for the same name.
     assert guess(path, "OLGA") == 429
     assert guess("/login/") == guess("/admin/login/") == 429
     answer = Client(REMOTE_ADDR="192.0.2.1").post(path, RIGHT)
     assert answer.status_code == 429
     assert int(answer["Retry-After"]) > 0
-    # Other names, and the owner somewhere else, are not locked out.
+    # Other names, and the owner at another address, are not locked out.
     assert guess(path, "ada") == 200
     assert Client(REMOTE_ADDR="192.0.2.2").post(path, RIGHT).status_code == 302
 
@@ -54,7 +54,7 @@ def test_all_spellings_that_django_takes_for_one_name_count_together(spelling: s
 
 @pytest.mark.parametrize("path", ["/login/", "/admin/login/"])
 def test_a_name_of_many_marks_is_counted_in_no_time(path: str) -> None:
-    guess(path)  # what the first request loads is not measured
+    guess(path)  # the first request loads modules, which are not measured
     begun = time.process_time()
     assert guess(path, "a" + "\u0301\u0327" * 100_000) == 200
     assert time.process_time() - begun < 5  # under 0.1 s; sorting all marks would be a minute

@@ -1,4 +1,4 @@
-"""Starting runs from the first page, and finding them again."""
+"""Start runs from the first page, and find them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page of a run tells of its subagents, and to whom."""
+"""The subagents on a run's page, and who may see them."""
 
 from __future__ import annotations
 

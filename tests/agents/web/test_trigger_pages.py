@@ -1,4 +1,4 @@
-"""What the pages of schedules and webhooks show of whom, and what they take."""
+"""The pages of schedules and webhooks: visible rows, and accepted forms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def signed_in(user: User) -> Client:
 
 
 def test_the_lists_are_of_ones_own_and_of_agents_that_one_may_use():
-    """For operators, too: others' are in the admin."""
+    """Also for operators, who see the rows of others in the admin."""
     ada, eve = make_user("ada"), make_user("eve")
     eve.user_permissions.set(Permission.objects.filter(codename__endswith="_schedule"))
     agent = make_agent()
@@ -67,7 +67,7 @@ def test_what_is_refused_leaves_what_was_typed_and_changes_nothing():
         assert refused.status_code == 400
         assert "<h1>Stored name</h1>" in page
         assert 'value="Typed name"' in page
-        # Another button of the page has no fields: the form stays as it is stored.
+        # Another button of the page has no fields: the stored values do not change.
         for action in ("nonsense", ""):
             other = client.post(path, {"action": action})
             assert other.status_code == 400
@@ -78,7 +78,7 @@ def test_what_is_refused_leaves_what_was_typed_and_changes_nothing():
 
 
 def test_what_a_form_is_filled_with_is_what_it_saves():
-    """Saved without a change, a schedule is as it was."""
+    """Saving the form without a change keeps the schedule unchanged."""
     ada = make_user("ada")
     client = signed_in(ada)
     ends_at = datetime(2099, 1, 1, 8, 30, tzinfo=UTC)
@@ -118,7 +118,7 @@ def test_a_hook_is_paused_and_goes_on():
 
 
 def test_a_secret_that_somebody_typed_is_not_shown():
-    """Whoever has it needs no copy, and whoever looks on gets none."""
+    """The user who entered it has it already, and others must not see it."""
     make_agent()
     client = signed_in(make_user("ada"))
     made = client.post("/webhooks/", {**HOOK, "signing": "github", "secret": GIVEN})
@@ -132,7 +132,7 @@ def test_a_secret_that_somebody_typed_is_not_shown():
 
 
 def test_deleting_takes_two_steps():
-    """A webhook's address and secret cannot be had again."""
+    """A webhook's address and secret cannot be restored."""
     ada = make_user("ada")
     agent = make_agent()
     hook, _ = make_inbound_webhook(ada, agent=agent)

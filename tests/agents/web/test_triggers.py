@@ -54,7 +54,7 @@ def test_a_schedule():
     client.post(url, {**SCHEDULE, "cron": "", "every_minutes": "90", "ends_at": "2099-01-01T10:00"})
     assert Schedule.objects.get().interval_seconds == 5400
     assert "every 1 h 30 min" in client.get("/schedules/").content.decode()
-    Schedule.objects.update(interval_seconds=90)  # as over the API: the form shows whole minutes
+    Schedule.objects.update(interval_seconds=90)  # set over the API: the form shows whole minutes
     client.post(url, {**SCHEDULE, "cron": "", "every_minutes": "1", "name": "Often"})
     assert Schedule.objects.get(name="Often").interval_seconds == 90
     for text in ({"every_minutes": "x"}, {"ends_at": "soon"}, {"ends_at": "2026-02-30T00:00"}):

@@ -1,4 +1,4 @@
-"""Schemathesis as alice, with ids of hers and of bob's where the schema says only `string`."""
+"""Schemathesis as alice, with ids of alice and bob where the schema says only `string`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.two_people import Somebody
 
 API = "/api/v1"
 STREAMS = ("stream_events", "stream_chat", "send_chat_message")
-"""They last as long as a run does."""
+"""These responses last as long as a run."""
 CHECKS = (
     "not_a_server_error",
     "status_code_conformance",
@@ -42,7 +42,7 @@ _in_body = {**_in_query, "digest": "digest", "step": "step", "id": "chat_id"}
 
 @dataclass
 class Report:
-    """`statuses` counts answers by operation, as `{"get_run": {200: 7}}`."""
+    """The result of `fuzz`. `statuses` counts answers by operation, as `{"get_run": {200: 7}}`."""
 
     found: list[str] = field(default_factory=list)
     sent: int = 0
@@ -50,7 +50,7 @@ class Report:
 
 
 def closed(document: dict[str, Any]) -> dict[str, Any]:
-    """The document where answers have no field that it does not name."""
+    """Return the document with answers closed to fields that it does not name."""
     strict = copy.deepcopy(document)
     for schema in strict["components"]["schemas"].values():
         if "properties" in schema:
@@ -70,26 +70,26 @@ def fuzz(
     deterministic: bool = True,
     checks: tuple[str, ...] = CHECKS,
 ) -> Report:
-    """What came of the operations that `only` takes."""
+    """Test the operations that `only` accepts, and report the results."""
     mark_of_bob = people[1].mark
 
     def nothing_of_bob(ctx: Any, response: Any, case: Any) -> None:
         seen = response.content + repr(response.headers).encode()
         assert mark_of_bob.encode() not in seen, f"alice sees {mark_of_bob}"
 
-    # Before the configuration, which knows only checks that are there.
+    # Register the check first: the configuration accepts only registered checks.
     schemathesis.check(nothing_of_bob)
     config = schemathesis.Config.from_dict(
         {
             "base-url": url + API,
             "headers": headers,
             "request-timeout": 20,
-            "request-retries": 1,  # after Daphne has hung up: see `_is_servers_own`
+            "request-retries": 1,  # Daphne sometimes closes a connection: see `_is_servers_own`
             "continue-on-failure": True,
             "generation": {
                 "max-examples": examples,
                 "deterministic": deterministic,
-                "with-security-parameters": False,  # `ignored_auth` looks at those
+                "with-security-parameters": False,  # `ignored_auth` uses those
                 "no-shrink": deterministic,
             },
             "phases": {
@@ -99,7 +99,7 @@ def fuzz(
             "checks": {
                 "enabled": False,
                 **{name: {"enabled": True} for name in (*checks, nothing_of_bob.__name__)},
-                # A text that is too long is often a body that is too large.
+                # A text that is too long often makes the body too large.
                 "negative_data_rejection": {"enabled": True, "expected-statuses": REJECTED},
             },
         }
@@ -120,12 +120,12 @@ def fuzz(
 
 
 def filter_case(context: Any, case: Any) -> bool:
-    """Daphne hangs up on a longer line of a request, without a word."""
+    """Skip requests whose line is too long: Daphne closes the connection without a response."""
     return len(quote(repr((case.path_parameters, case.query)))) < 12_000
 
 
 def put_ids(case: Any, people: tuple[Somebody, Somebody]) -> None:
-    """Real ids in most of the cases that are to be valid; the same in each run of a case."""
+    """Put real ids into most of the valid cases, the same ids in each run of a case."""
     given = (case.operation.label, case.path_parameters, case.query, case.body)
     chance = random.Random(repr(given))
     if chance.random() < 0.1 or _is_negative(case):

@@ -1,7 +1,7 @@
-"""Schemathesis over the whole schema, as one of two people who each have data of every kind.
+"""Schemathesis over the whole schema, as one of two users who each have data of every kind.
 
-Nothing fails on the server's side, nothing is answered that the schema does not name, and nothing
-that alice is answered has the mark that stands in all that is bob's.
+No request causes a server error or gets an answer outside the schema. No answer to alice contains
+the mark that all of bob's data has.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def with_session(name: str) -> bool:
 
 
 def send(served: Served, person: Somebody, whose: Somebody) -> Iterator[tuple[str, Any]]:
-    """Ask every operation with something in its path for that of `whose`, as `person`."""
+    """Send each operation with a path parameter as `person`, with the ids of `whose`."""
     for path, item in served.document["paths"].items():
         if "{" not in path:
             continue
@@ -82,7 +82,7 @@ def send(served: Served, person: Somebody, whose: Somebody) -> Iterator[tuple[st
             address = address.replace(f"{{{name}}}", str(an_id(whose, name, path)))
         for method, said in item.items():
             if said["operationId"] == "erase_thread" and person is whose:
-                continue  # all that is asked afterwards would be gone
+                continue  # the later requests need the thread
             form = said.get("requestBody", {}).get("content", {}).get("application/json")
             headers = as_token(person) if with_token(said["operationId"]) else as_session(person)
             query = {
@@ -111,7 +111,7 @@ def an_id(whose: Somebody, name: str, path: str) -> Any:
         found = {"memory": "knowledge/notes.md", "skills": "SKILL.md"}
         return next((to for key, to in found.items() if key in path), whose.ids["path"][-1])
     if name in ("run_id", "chat_id", "thread_id"):
-        return whose.ids[name][2]  # the one that has ended
+        return whose.ids[name][2]  # the run that has ended
     return whose.ids.get(name, ["none"])[-1]
 
 
@@ -119,9 +119,9 @@ def test_what_is_bobs_is_not_there_for_alice_and_is_for_bob(served: Served) -> N
     asked = dict(send(served, served.alice, served.bob))
     assert len(asked) > 40
     let_in = {name: answer for name, answer in asked.items() if answer[0] not in (403, 404)}
-    # A chat that is none is one that has not begun.
+    # A chat with an unknown id is a chat without messages.
     assert let_in.pop("stream_chat", (204, ""))[0] == 204
-    # Whether the body fits is looked at before whose it is, in some.
+    # Some operations check the body before the owner.
     assert {status for status, _ in let_in.values()} <= {400, 409}, let_in
     assert not [name for name, (_, text) in asked.items() if served.bob.mark in text]
     own = dict(send(served, served.bob, served.bob))
@@ -145,7 +145,7 @@ def test_everything_sent_is_answered_as_described(served: Served) -> None:
         people,
         only=with_session,
         examples=4,
-        # The header has what is to be left out.
+        # `ignored_auth` removes the header that a session needs.
         checks=tuple(name for name in CHECKS if name != "ignored_auth"),
     )
     found = by_token.found + by_session.found
@@ -156,7 +156,7 @@ def test_everything_sent_is_answered_as_described(served: Served) -> None:
 
 
 def test_the_mark_would_be_found(served: Served) -> None:
-    """As bob himself, with the same checks: else nothing of the above would say anything."""
+    """Verify that the checks find the mark: bob reads his own data."""
     report = fuzz(
         served.document,
         served.url,
@@ -186,4 +186,4 @@ def test_much_more_of_it(served: Served) -> None:
     succeeded = {
         name for name, counts in report.statuses.items() if any(200 <= s < 300 for s in counts)
     }
-    assert len(succeeded) > 40  # the rest take permissions, a workspace or another server
+    assert len(succeeded) > 40  # the rest need permissions, a workspace or another server

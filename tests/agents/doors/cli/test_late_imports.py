@@ -1,4 +1,4 @@
-"""Imports that wait until Django is set up, in an interpreter where it is not."""
+"""Imports that wait for Django's set-up, in an interpreter without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attack: escape sequences in what an agent, a tool or a file says."""
+"""Attacks with escape sequences in texts of agents, tools and files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EVIL = [
     "\x9b31m",  # the same in C1
     "safe\rrm -rf ~",  # overwrites the line
     "ab\x08\x08rm",  # backspaces over it
-    "\u202egnp.exe",  # turns the direction
+    "\u202egnp.exe",  # reverses the direction of the text
     "\u2066x\u2069",
     "zero\u200bwidth",
     "\U000e0041\U000e0042",  # tags that only a model reads

@@ -1,4 +1,4 @@
-"""What models read of errors: no traceback and no directory of the host."""
+"""Error texts for models contain no traceback and no directory of the host."""
 
 from __future__ import annotations
 

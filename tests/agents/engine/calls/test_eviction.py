@@ -1,4 +1,4 @@
-"""Long results of tools: whole in a file, head and tail for the model."""
+"""Long tool results: complete in a file, and their head and tail for the model."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def fetch(size: int = BIG, mark: str = "m") -> dict[str, Any]:
 
 
 def a_run(directory: Path, *calls: dict[str, Any], **fields: Any) -> Run:
-    """A run that makes these calls, each in a turn of its own."""
+    """Create a run with these calls, each in its own turn."""
     user = make_user()
     turns = [{"tool_calls": [call]} for call in calls]
     make_agent(user, model=script_file(directory, [*turns, {"text": "Done."}]), **fields)
@@ -91,7 +91,7 @@ def test_names_are_not_to_be_guessed_and_stay_the_same() -> None:
 def test_a_crash_leaves_one_file_and_one_result(tmp_path: Path, point: CrashPoint) -> None:
     run = a_run(tmp_path, fetch())
     crash_once(run, point)
-    # The file is there before its result is.
+    # The file is stored before the result.
     assert StateFile.objects.count() == 1
     run = drive_to_end(run)
     assert run.status == "completed"
@@ -200,7 +200,7 @@ def test_what_an_agent_plants_in_the_place_of_the_directory(tmp_path: Path, plan
     path = path_in(result)
     if path.startswith("/sandbox/shared/result-"):
         assert int(json.loads(count)["stdout"]) > BIG
-    else:  # as root the closed directory was opened
+    else:  # root can open the closed directory
         assert "mkdir" in plant
     assert not list(Path("/etc").glob("fetch-*"))
 

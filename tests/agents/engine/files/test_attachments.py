@@ -1,4 +1,4 @@
-"""What comes with a message is read before the model is asked, and told as data."""
+"""Attachments of a message are read before the model call and added to it as data."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LOCAL = "my-own-model"
 
 @pytest.fixture
 def server() -> Iterator[MessagesServer]:
-    """A model behind the Messages API, and workers that can read documents."""
+    """Serve a model behind the Messages API, with workers that can convert documents."""
     turns = [Turn(text="Seen.")] * 6
     capable = {"with-eyes": {"capabilities": {"image_input": {"supported": True}}}}
     with MessagesServer(turns, models=capable) as server:
@@ -63,7 +63,7 @@ def told(request: Request, message: int = 0) -> list[dict[str, Any]]:
 
 
 def listed(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The list of files that the model reads."""
+    """Return the list of files in the model's message."""
     (text,) = [block["text"] for block in blocks if block.get("text", "").startswith(HEADING)]
     return [json.loads(line.removeprefix("- ")) for line in text.splitlines()[1:]]
 
@@ -94,12 +94,12 @@ def test_documents_and_pictures_are_there_when_the_model_is_asked(server: Messag
     assert label["text"] == f"{top}/small.jpg:"
     assert image["source"]["media_type"] == "image/jpeg"
     assert b"where I live" not in base64.b64decode(image["source"]["data"])
-    # Beside the file, for commands; and for people.
+    # The text is stored next to the file, for commands and for people.
     assert upload_path(run, "letter.docx.md").read_text() == "Dear Ada\n\ntea < coffee\n"
     assert not upload_path(run, "scan.pdf.md").exists()
     (event,) = events(run, "uploads.ready")
     assert (event["count"], event["files"][3]["note"]) == (4, scan["note"])
-    # Rows name the picture; only requests carry it.
+    # Rows have only a reference to the picture; the request has its bytes.
     run.refresh_from_db()
     assert len(run.attachments) < 2_000
     assert MessageImage.objects.get().size < 10_000
@@ -150,7 +150,7 @@ def test_a_later_model_without_eyes_is_told_that_a_picture_is_left_out(
 
 @pytest.mark.bubblewrap
 def test_a_picture_of_somebody_else_is_never_sent(server: MessagesServer) -> None:
-    """Were a row to name one, by whatever mistake."""
+    """Even if a row refers to such a picture by mistake."""
     run = ask(file("a.png", png()))
     drive_to_end(run)
     MessageImage.objects.update(thread=_thread_of_somebody_else(run))
@@ -190,13 +190,13 @@ def test_without_the_toolbox_model_and_person_are_told(server: MessagesServer) -
         drive_to_end(run)
     document, picture = listed(told(server.requests[0]))
     assert "the toolbox 'not-built'" in document["note"]
-    assert picture["shown"] == "below"  # small already: it goes as it is
+    assert picture["shown"] == "below"  # small already: sent unchanged
     assert "'not-built'" in events(run, "uploads.ready")[0]["files"][0]["note"]
 
 
 def test_files_that_no_message_told_of_come_with_the_next(server: MessagesServer) -> None:
     run = ask(file("a.txt", b"a"), sandbox=False)
-    store_uploads(run.thread, [file("late.txt", b"b")])  # while the run is at work
+    store_uploads(run.thread, [file("late.txt", b"b")])  # during the run
     drive_to_end(run)
     assert [each["path"] for each in listed(told(server.requests[0]))] == ["/user_uploads/a.txt"]
     again = start_run(run.owner, "Next", thread=run.thread_id)
@@ -263,7 +263,7 @@ def test_a_budget_reserves_for_what_a_picture_costs_not_for_its_bytes() -> None:
     conversation = AnthropicConversation(PromptHead(model=MODEL, system=""), "none")
     conversation.append("user", image)
     assert 5_000 < conversation.size < 6_000
-    # A model that writes something like it in a call's input has written text.
+    # Similar text in a call's input is only text from the model.
     call = {"type": "tool_use", "id": "c", "name": "t", "input": source}
     conversation.append("assistant", json.dumps([call], separators=(",", ":")))
     assert conversation.size > 400_000

@@ -1,4 +1,4 @@
-"""Streamed text and the changes of state around it come in order: invariant 8."""
+"""Streamed text and state changes are written in order: invariant 8."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_what_a_driver_asks_for_after_a_flush_comes_after_it() -> None:
         for number in range(20):
             stream.add(TextDelta, f"1.{number}", "piece")
             flusher._flush()
-            # Without a pause in between, as a driver does whose reply has just ended.
+            # Without a pause, as at the end of a driver's reply.
             done = TextCompleted(part_id=f"1.{number}", text="piece")
             await database.run(write_events, writer, [done])
         await asyncio.to_thread(database.close)

@@ -1,4 +1,4 @@
-"""Stretches in which a driver can be interrupted: in each other, and side by side."""
+"""Sections in which a driver can be interrupted: nested, and in parallel."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_stop_passes_everything_between_an_inner_and_the_outer_stretch() -> No
                     with handle.interruptible():
                         begun.set()
                         await asyncio.Event().wait()
-                except Exception:  # noqa: BLE001  # a wrap that takes every error for a failure
+                except Exception:  # noqa: BLE001  # a wrapper that treats every error as a failure
                     passed.append("swallowed")
                 finally:
                     passed.append("finally")
@@ -77,7 +77,7 @@ def test_a_stretch_of_a_call_leaves_that_of_the_waiting_driver() -> None:
         with handle.interruptible():
             await asyncio.sleep(0)
         checked.set()
-        await asyncio.Event().wait()  # the tool itself: its driver cancels it
+        await asyncio.Event().wait()  # the tool itself: the driver cancels it
 
     async def drive() -> None:
         task = asyncio.create_task(call())
@@ -130,7 +130,7 @@ def test_a_cancel_that_is_no_stop_stays_one() -> None:
         task.cancel()
         await asyncio.wait([task])
         assert task.cancelled()
-        with handle.interruptible():  # nothing is left over
+        with handle.interruptible():  # no interruption remains
             pass
 
     run(scene())

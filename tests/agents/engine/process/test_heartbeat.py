@@ -1,4 +1,4 @@
-"""Invariant 1, the driver's side: it keeps its lease, and stops before it has lost it."""
+"""Invariant 1 for the driver: it renews its lease, and stops before the lease expires."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ENDLESS = Turn(text="Never ending", fault=Fault("hang_mid_stream"))
 
 @contextmanager
 def a_driven_run(lease: float) -> Iterator[tuple[Run, MessagesServer]]:
-    """A run that waits for its model, driven by a host in this process."""
+    """Start a run in a host of this process. Its model never ends the reply."""
     user = make_user()
     times = {"LEASE_SECONDS": lease, "HEARTBEAT_SECONDS": lease / 12}
     with served([ENDLESS] * 5, **times) as server:
@@ -40,7 +40,7 @@ def a_driven_run(lease: float) -> Iterator[tuple[Run, MessagesServer]]:
         with running_worker() as running:
             running.submit(run.id)
             assert server.wait_for(requests=1)
-            # Nothing is left to be written but the lease.
+            # From here on, only the lease is written.
             wait_until(lambda: "text.delta" in event_types(run), "what the model said")
             yield run, server
             running.stop(grace=0)
@@ -60,7 +60,7 @@ def database_time() -> float:
 
 @contextmanager
 def lease_that_cannot_be_renewed(run: Run) -> Iterator[None]:
-    """Another connection holds what the heartbeat wants to write, and keeps it."""
+    """Lock the lease's row on another connection, so that the heartbeat cannot write it."""
     held, release = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -91,12 +91,12 @@ def test_a_lease_is_renewed_for_as_long_as_the_driver_waits() -> None:
 
 @pytest.mark.both_databases
 def test_a_driver_that_cannot_renew_stops_before_its_lease_ends() -> None:
-    """However long the heartbeat itself waits for the database."""
+    """Even if the heartbeat waits long for the database."""
     with a_driven_run(lease=4) as (run, server):
         with lease_that_cannot_be_renewed(run):
             assert server.wait_for(gone=1)
             assert database_time() < lease_until(run)
-        # Nobody holds it any more: it is claimed again when the lease has run out.
+        # The run is free: it is claimed again when the lease has expired.
         assert server.wait_for(requests=2)
         assert RunClock.objects.get(run=run).fence == 2
 

@@ -1,4 +1,4 @@
-"""What a model takes, and how many tokens a text may have."""
+"""The context window of a model, and the token limits of texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def spec(model: str, **fields: int) -> AgentSpec:
 
 
 class Asked(ScriptedProvider):
-    """A provider whose server tells `limits`."""
+    """A provider whose server reports `limits`."""
 
     def __init__(self, limits: ModelLimits) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ def test_a_reply_takes_a_fourth_at_most() -> None:
 
 def test_a_model_may_be_kept_below_its_window() -> None:
     window = asyncio.run(window_of(Asked(ModelLimits()), spec("claude-haiku-5-5")))
-    assert usable_tokens(window) == 125_000  # of which COMPACT_AT is 100,000
+    assert usable_tokens(window) == 125_000  # COMPACT_AT of this is 100,000
     assert usable_tokens(Window(1_000_000, 16_000)) == 984_000
 
 

@@ -1,4 +1,4 @@
-"""The engine's door to the database, when the database is not at its best."""
+"""The engine's access to a database that is slow or fails."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_jobs_are_carried_out_in_the_order_in_which_they_were_asked_for() -> Non
 
 
 def test_what_fails_after_its_caller_was_cancelled_is_a_line_and_no_traceback() -> None:
-    """asyncio prints one for a future whose error nobody has asked for."""
+    """asyncio prints a traceback for a future whose exception is never retrieved."""
     begun, go_on = threading.Event(), threading.Event()
     complaints: list[str] = []
 
@@ -98,7 +98,7 @@ def test_what_fails_after_its_caller_was_cancelled_is_a_line_and_no_traceback() 
         with pytest.raises(asyncio.CancelledError):
             await task
         del task
-        await database.run(int)  # the thread lets go of its last job
+        await database.run(int)  # the thread releases its last job
         gc.collect()
 
     with_database(use)
@@ -220,7 +220,7 @@ def test_a_process_that_is_frozen_in_a_transaction_does_not_keep_its_locks(
         rename(run, "never seen")
 
     async def use(database: Database) -> None:
-        # Twice: the second time on the connection that Django has opened in place of the lost one.
+        # Twice: the second call uses the connection that Django opens after the loss.
         for _ in range(2):
             with pytest.raises(DatabaseError):
                 await database.run(freeze)

@@ -1,4 +1,4 @@
-"""Invariant 1: one driver at a time, and one that was replaced writes nothing."""
+"""Invariant 1: one driver at a time, and a replaced driver writes nothing."""
 
 from __future__ import annotations
 
@@ -256,13 +256,13 @@ def test_a_driver_that_lost_its_run_writes_nothing(name: str) -> None:
         with pytest.raises(FenceLost):
             committed(WRITES[name], writer, run)
         assert all_rows() == before, lose.__name__
-    # It was refused for the fence alone: the holder may.
+    # The fence was the only reason: the holder may write.
     writer, run = a_driven_run()
     committed(WRITES[name], writer, run)
 
 
 def test_a_replaced_driver_cannot_take_an_approval_away() -> None:
-    """It would find the workspace changed by the new driver, who is acting on the approval."""
+    """The new driver has changed the workspace, so the approval seems stale to the old driver."""
     user, run = new_run()
     [request] = parked(run)
     decide_approval(request.id, DecisionRequest("approve", request.digest), by=user)
@@ -290,7 +290,7 @@ def test_a_write_and_a_claim_at_the_moment_of_expiry_exclude_each_other() -> Non
     for _ in range(ROUNDS):
         _, run = new_run()
         writer = with_calls(run, a_call(0))
-        # Expiry comes in between: whoever is first after it decides.
+        # The lease has expired: the write is refused and the claim wins.
         RunClock.objects.filter(run=run).update(lease_until=F("lease_until") - 30)
         started, won = at_once(
             lambda writer=writer: committed(write_started, writer, a_call(0), []),

@@ -1,4 +1,4 @@
-"""What the engine tells the model in the middle of a run: notes, each a row of its turn."""
+"""Notes: messages from the engine to the model during a run, each a row of its turn."""
 
 from __future__ import annotations
 

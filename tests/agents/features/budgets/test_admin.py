@@ -1,4 +1,4 @@
-"""Budgets in the admin: who defines them, what they show, and giving more."""
+"""Budgets in the admin: permissions, pages, and higher limits."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def form(of: User, **typed: Any) -> dict[str, Any]:
 
 
 def asked(user: User) -> ApprovalRequest:
-    """A run of the user's that waits for a window which is used up."""
+    """Create a run of the user's that waits because a window is used up."""
     save_budget(Budget(user=user, period="day", max_tokens=100))
     Allowance.objects.update(used_tokens=100)
     run = start_run(user)
@@ -69,7 +69,7 @@ def test_a_budget_is_made_and_its_limits_are_changed() -> None:
     answer = client.post(page_url(budget), form(other, period="month", max_tokens="2000"))
     assert answer.status_code == 302
     budget.refresh_from_db()
-    # Whose it is, and its period, stay.
+    # The user and the period do not change.
     assert (budget.user, budget.period, budget.max_tokens) == (ada, "day", 2_000)
     assert budget.windows.get().max_tokens == 2_000
 
@@ -88,7 +88,7 @@ def test_a_budget_that_is_removed_meanwhile(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(budgets, "save_budget", removed_meanwhile)
     answer = client.post(page_url(budget), form(ada, max_tokens="2000"), follow=True)
     assert "This budget was removed meanwhile" in text_of(answer)
-    assert Budget.objects.filter(max_tokens=1_000).exists()  # all of it was taken back
+    assert Budget.objects.filter(max_tokens=1_000).exists()  # the whole change was rolled back
 
     delete_budget(budget)
     delete_budget(budget)

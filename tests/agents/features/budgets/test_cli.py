@@ -1,4 +1,4 @@
-"""`vel budgets list`: whose budgets are shown, and what is used of them now."""
+"""`vel budgets list`: the visible budgets, with their current use."""
 
 from __future__ import annotations
 

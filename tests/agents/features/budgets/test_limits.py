@@ -1,4 +1,4 @@
-"""Limits of tokens and cost: reserved before a call, settled after; at the limit the run asks."""
+"""Token and cost limits: reserve before a call, settle after it, and request more at the limit."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_who_may_not_approve_own_calls_may_not_give_oneself_more() -> None:
 
 @contextmanager
 def statements() -> Iterator[list[str]]:
-    """What the engine's connections, which are opened meanwhile, are told to do."""
+    """Collect the statements of all connections that are opened in this context."""
     seen: list[str] = []
 
     def note(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
@@ -204,7 +204,7 @@ def statements() -> Iterator[list[str]]:
 
 
 def statements_a_turn(turns: int = 10, **limits: Any) -> tuple[list[str], float]:
-    """All statements of a run of so many turns, and how many each turn adds."""
+    """Return all statements of a run with `turns` turns, and the number of writes for each turn."""
     counts: list[int] = []
     for number in (2, 2 + turns):
         Run.objects.all().delete()
@@ -223,5 +223,5 @@ def test_a_run_that_nothing_limits_pays_nothing_for_budgets() -> None:
     seen, _ = statements_a_turn()
     tables = ("vel_budgets_allowance", "vel_budgets_budget", "vel_budgets_runbudget")
     about = [sql for sql in seen if any(table in sql for table in tables)]
-    # Three when the run is claimed and one when it ends; none in its twelve turns.
+    # Three at the claim and one at the end; none in its twelve turns.
     assert len(about) <= 4, about

@@ -1,6 +1,6 @@
-"""Reserving, settling, parking and deciding on budgets at one moment: in order, and each once.
+"""Concurrent reservations, settlements, parks and decisions on budgets happen in order and once.
 
-As `test_locking` for one run and `test_family_locking` for parents and children.
+Like `test_locking` for one run and `test_family_locking` for parents and children.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _guarded(db: None) -> Iterator[None]:
 
 @dataclass
 class Scene:
-    """A parent that waits for three children: the first is parked for what all have used up."""
+    """A parent that waits for three children; the first is parked because the budget is used up."""
 
     boss: User
     parent: Run
@@ -72,7 +72,7 @@ def reserve(writer: Writer) -> None:
 
 
 def reply(writer: Writer) -> None:
-    """Store a reply and count it, as a driver does."""
+    """Store a reply and count its use, as a driver does."""
     clock = RunClock.objects.get(run=writer.run_id)
     reply_with(writer, [], turn=clock.turn + 1)
     row = RunBudget.objects.get(run=writer.run_id)
@@ -162,7 +162,8 @@ def scene(kind: str, *, third_lost: bool = False) -> Scene:
         for child in children
     }
     assert committed(park_for, writer, children)
-    # The third has a call under way; meanwhile what is left is used up, and the first asks.
+    # The third child has a call in progress. Then the budget is used up, and the first asks for
+    # more.
     committed(reserve, writers[children[2].pk])
     Allowance.objects.filter(pk=allowance.pk).update(used_tokens=1_000)
     assert committed(ask, writers[children[0].pk])
@@ -196,14 +197,14 @@ def _allowances(scene: Scene) -> list[int]:
 
 
 def chosen(kind: str) -> list[tuple[str, str]]:
-    """All pairs of which each driver does one thing at a time."""
+    """Return all pairs in which each driver does at most one step."""
     actions = [name for name in ACTIONS if kind == "window" or name not in ("change", "remove")]
     return [
         pair
         for pair in pairs(actions)
         if not SECOND.issuperset(pair)
         and not THIRD.issuperset(pair)
-        # Whoever was lost has no fence to write with.
+        # A lost driver has no fence to write with.
         and not ("claim third" in pair and THIRD.intersection(pair))
     ]
 

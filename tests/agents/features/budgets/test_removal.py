@@ -1,4 +1,4 @@
-"""What becomes of waiting runs when budgets are removed."""
+"""Waiting runs when their budgets are removed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_request_of_a_removed_feature_can_only_be_rejected() -> None:
     user = make_user()
     make_agent(user)
     request = asked(user)
-    # As if another feature had asked.
+    # Simulate a request of another feature.
     ApprovalRequest.objects.filter(pk=request.pk).update(kind="lunch")
     Run.objects.filter(pk=request.run_id).update(wait_reason="lunch")
     with pytest.raises(Conflict, match="not installed any more"):

@@ -1,4 +1,4 @@
-"""Budgets for a day or a month: who waits, who gives more, and when a window is over."""
+"""Budgets for a day or a month: waiting runs, higher limits, and the end of a window."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ pytestmark = [
 
 
 def scene(**budget: Any) -> tuple[User, Agent, Budget]:
-    """A user who may change nothing, an agent, and a budget of the user's."""
+    """Create a user without permissions, an agent, and a budget of the user's."""
     user = make_user()
     agent = make_agent(user, **SONNET)
     return user, agent, save_budget(Budget(**{"user": user, "period": Period.DAY, **budget}))
@@ -97,7 +97,7 @@ def test_a_rejection_in_a_shared_window_ends_only_the_run_that_asked() -> None:
         second.refresh_from_db()
         assert (first.status, first.error_code) == ("failed", "limit_tokens")
         assert second.status == "waiting"
-        # Whoever was refused ends, though another was given more before its driver came.
+        # A rejected run ends, even if another gets a higher limit before it is claimed.
         third = parked(user)
         answer(pending(third), user, "reject")
         answer(pending(second), operator(), "approve")
@@ -113,7 +113,7 @@ def test_a_new_window_lets_the_waiting_go_on_by_themselves() -> None:
         asked = pending(run)
         tomorrow = window_end("day", "UTC").timestamp()
         assert run.wake_at == tomorrow
-        # The day is over: yesterday's window has yesterday's name.
+        # The day is over: the old window has yesterday's name.
         Allowance.objects.filter(budget=budget).update(window="2026-01-01")
         Run.objects.filter(pk=run.pk).update(wake_at=1.0)
         with running_worker():
@@ -138,7 +138,7 @@ def test_a_limit_that_is_lowered_holds_for_the_next_call_of_a_run_under_way() ->
             window = Allowance.objects.get()
             assert window.max_tokens == 150
             running.stop(grace=0)  # in the middle of its third call
-        # The next one asks.
+        # The next call requests approval.
         run = drive_to_end(run, until=PAUSE)
         assert (run.status, run.wait_reason) == ("waiting", "budget")
     assert settled(window) == (200, 0, 0)
@@ -149,7 +149,7 @@ def test_a_limit_that_is_lowered_holds_for_the_next_call_of_a_run_under_way() ->
 
 
 def test_a_budget_that_is_made_while_a_run_goes_on_counts_what_it_used_and_uses() -> None:
-    """Every reply is counted once: by the sum at the beginning, or when it is written."""
+    """Every reply is counted once: in the sum at the creation, or when it is written."""
     slow = Turn(**{**LOOK_100.__dict__, "chunk_delay": 0.02})
     with served([slow] * 12 + [ANSWER_100]):
         user = make_user()

@@ -1,4 +1,4 @@
-"""Conversations longer than the model's window: they are made shorter and go on."""
+"""Conversations longer than the model's window are compacted, and the runs continue."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def fetching(size: int, mark: str = "m", **given: Any) -> Turn:
 def served(
     script: Any, *, window: int = WINDOW, told: bool = True, **vel: Any
 ) -> Iterator[MessagesServer]:
-    """A server with a window of `window` tokens, which it tells when it is asked, or does not."""
+    """Serve a model with a window of `window` tokens. The models endpoint reports it if `told`."""
     models = {"small": {"max_input_tokens": window, "max_tokens": 4_000}} if told else {}
     with MessagesServer(script, context_window=window, models=models) as server, long_results():
         values = {
@@ -74,7 +74,7 @@ def served(
 
 
 def conversation(turns: list[Turn], summary: Turn | None = None) -> Any:
-    """Turn after turn, whatever the requests look like; what keeps notes gets `summary`."""
+    """Return a script that plays the turns in order; requests for a summary get `summary`."""
     played = iter(turns)
 
     def script(request: Request) -> Turn:
@@ -144,7 +144,7 @@ def test_what_the_model_reads_after_a_summary() -> None:
     assert "search_transcript" not in json.dumps(main_requests(server)[0].json)
     event = events(run, "context.compacted")[-1]
     assert set(event) == {"seq", "type", "before", "after", "summary_ref", "by", "clipped"}
-    # The transcript is whole.
+    # The transcript is complete.
     assert Message.objects.filter(run=run, role="assistant").count() == len(turns)
 
 
@@ -157,7 +157,7 @@ def test_within_an_epoch_each_request_begins_with_the_one_before() -> None:
     by_prompt: dict[str, list[Request]] = {}
     for request in requests:
         by_prompt.setdefault(json.dumps(request.messages[0]), []).append(request)
-    # Of a clipped epoch the first message is the same as before it.
+    # A clipped epoch keeps the first message.
     stretches: list[list[Request]] = [[requests[0]]]
     for before, request in pairwise(requests):
         grown = len(request.body) > len(before.body)
@@ -190,7 +190,7 @@ def test_a_crash_around_a_compaction(point: CrashPoint, after: int) -> None:
 
 
 def test_a_reload_tells_the_model_the_same_bytes() -> None:
-    """A driver that begins anew sends what the one before would have sent."""
+    """A new driver sends the same request as the previous driver."""
     turns = [fetching(4_000, f"m{number}") for number in range(20)]
     with served(conversation([*turns, Turn(text="Done."), Turn(text="Again.")])) as server:
         run = a_run()
@@ -221,7 +221,7 @@ def test_a_window_that_nobody_tells_is_learned_from_the_error(window: int) -> No
     assert run.status == "completed", run.error_message
     assert server.violations
     assert all("prompt is too long" in text or "exceed" in text for text in server.violations)
-    # Once it is known, it is kept to.
+    # A known window is respected.
     assert len(server.violations) <= 2
 
 
@@ -271,7 +271,7 @@ def test_a_message_larger_than_the_window(text: str) -> None:
     with served(conversation([fetching(100, "a"), Turn(text="Done.")])) as server:
         run = drive_to_end(a_run(message=text))
     assert run.status == "completed", run.error_message
-    # Text of digits is denser than estimated; then the server says so.
+    # Digits need more tokens than estimated; in that case the server reports an overflow.
     assert len(server.violations) <= text.startswith("0f")
     row = Compaction.objects.get(number=1)
     path = row.message_files["1"]

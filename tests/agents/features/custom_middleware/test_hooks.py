@@ -43,7 +43,7 @@ DONE = {"text": "Done."}
 
 @pytest.fixture(scope="module")
 def page() -> Any:
-    """The module of the page."""
+    """Return the module of the documentation page."""
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     module = types.ModuleType("company.middleware")
     exec(compile(code, str(PAGE), "exec"), module.__dict__)

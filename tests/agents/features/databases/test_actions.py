@@ -1,4 +1,4 @@
-"""Connections: who defines them, what agents and runs have of them, and what stays as it was."""
+"""Connections: who defines them, which ones agents and runs have, and what does not change."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def targets(agent: Agent, *names: str, owner: int = 0) -> RunDatabases:
 
 
 def spec_of(agent: Agent) -> dict[str, Any]:
-    """The one of the latest version."""
+    """Return the agent's spec in its latest version."""
     return dict(agent.versions.get(number=agent.version).spec)
 
 
@@ -98,7 +98,7 @@ def test_a_run_has_what_is_pinned_and_still_given():
     shop, stock = connection("shop", hidden_columns=["email"], max_rows=7), connection("stock")
     agent = agent_with(shop, stock)
     found = targets(agent, "shop")
-    assert list(found) == ["shop"]  # not pinned: not had, though the agent has it
+    assert list(found) == ["shop"]  # the agent also has stock, which is not pinned
     assert found["shop"] == DatabaseTarget(
         name="shop",
         url="postgresql+psycopg://reader:hunter2@db.example.org/shop",
@@ -221,7 +221,7 @@ def test_ones_own_serves_ones_own_runs_with_ones_own_agent():
     with pytest.raises(InvalidRequest, match="another agent's command line"):
         save_agent(rows.agent("other"), related={"databases": [row]})
     other = Agent.objects.get(slug="other")
-    other.databases.add(row)  # as nobody can, through the doors
+    other.databases.add(row)  # not possible through the doors
     with pytest.raises(DatabaseUnavailable):
         targets(other, "shop", owner=ada.pk)
     with pytest.raises(NotAllowed):
@@ -287,7 +287,7 @@ def test_write_mode_and_dialect_are_pinned_by_a_version_and_asked_anew(file):
     assert target_of(row).allow_writes
 
     row.allow_writes = False
-    with pytest.raises(NotAllowed):  # nor may they change one that is written
+    with pytest.raises(NotAllowed):  # nor may they change one that allows writes
         save_connection(row, url="", by=editor)
 
 

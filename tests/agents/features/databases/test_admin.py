@@ -1,4 +1,4 @@
-"""Databases in the admin: defining them, giving them to agents, and keeping their passwords."""
+"""Databases in the admin: define them, give them to agents, and keep passwords secret."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def stored(name: str = "shop", url: str = URL) -> DatabaseConnection:
 
 
 def spec_of(agent: Agent) -> dict[str, Any]:
-    """The one of the latest version."""
+    """Return the agent's spec in its latest version."""
     return dict(agent.versions.get(number=agent.version).spec)
 
 
@@ -87,7 +87,7 @@ def test_a_change_without_a_url_keeps_it_and_the_log_names_fields_alone():
     client.post(page_url(row), form(new_url=URL.replace("hunter2", "hunter23"), name="renamed"))
     row.refresh_from_db()
     assert "hunter23" in row.url.reveal()
-    assert row.name == "shop"  # runs know it by that
+    assert row.name == "shop"  # runs use this name
     logged = [entry.change_message for entry in LogEntry.objects.all()]
     assert any("URL" in message for message in logged)
     assert not any("hunter" in message or "example.org" in message for message in logged)
@@ -124,7 +124,7 @@ def test_a_taken_name_is_an_error_of_its_field():
 
 
 def test_error_reports_hide_what_was_typed(monkeypatch, settings):
-    """A failure in the middle of saving: what Django would mail or log of it."""
+    """A failure while saving must not put the form's secrets into Django's mails or logs."""
     settings.DEBUG = False
 
     def fail(*arguments: Any, **keywords: Any) -> None:
@@ -325,7 +325,7 @@ def test_writing_needs_a_permission_of_its_own():
     allowed.post(page_url(row), form(new_url="", allow_writes="on"))
     row.refresh_from_db()
     assert (row.allow_writes, row.allow_routines) == (True, False)
-    # From now on the other may not lead it elsewhere, either.
+    # Now the other cannot change its address, either.
     url = "postgresql://reader:hunter2@db.example.org/other"
     assert client.post(page_url(row), form(new_url=url)).status_code == 403
     row.refresh_from_db()

@@ -1,4 +1,4 @@
-"""The database tools in runs: what the model gets, and what a cancelled run leaves behind."""
+"""Database tools in runs: their results, and cancelled runs."""
 
 from __future__ import annotations
 
@@ -172,7 +172,8 @@ def test_cancelling_a_run_ends_its_statement(tmp_path: Path) -> None:
         wait_until(lambda: ToolCall.objects.filter(run=run, status="started").exists())
         begun = time.monotonic()
         cancel_run(run.pk, by="ada")
-        # The call's end is stored when its thread has returned: by itself that takes 30 seconds.
+        # The call ends when its thread has returned, which takes 30 seconds without the
+        # cancellation.
         wait_for_status(run, "cancelled")
         assert time.monotonic() - begun < 15
     assert ToolCall.objects.get(run=run).status == "cancelled"

@@ -1,4 +1,4 @@
-"""Databases in runs: what is pinned and still given, and where a password never shows."""
+"""Databases in runs: pinned names, later revocations, and passwords that are never shown."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def call(tool: str, **given: Any) -> dict[str, Any]:
 
 
 def begin(tmp_path: Path, *turns: dict[str, Any], **fields: Any) -> tuple[User, Run]:
-    """A queued run whose agent has a real file as shop and a server that is away as stock."""
+    """Create a queued run with a real file as shop and an unreachable server as stock."""
     with closing(sqlite3.connect(tmp_path / "shop.db")) as database, database:
         database.execute("CREATE TABLE sales (amount)")
         database.execute("INSERT INTO sales VALUES (42)")
@@ -116,7 +116,7 @@ def test_a_password_is_nowhere_but_encrypted_in_its_row(
         everything.append(serializers.serialize("json", model._default_manager.all()))
     for secret in (PASSWORD, KEY, "reader:"):
         assert not [text for text in everything if secret in text]
-    with connection.cursor() as cursor:  # and as the database itself holds it
+    with connection.cursor() as cursor:  # and in the database's own storage
         cursor.execute("SELECT url FROM vel_databases_databaseconnection")
         for (stored,) in cursor.fetchall():
             assert PASSWORD not in stored
@@ -142,6 +142,6 @@ def test_agents_without_databases_have_the_same_tools_and_prompt() -> None:
     assert {"execute_sql", "get_schema"} <= set(toolset.tools)
     section = toolset.system_prompt(more, timezone.now())
     assert "shop" in section
-    # But for its own section the prompt is the same, byte for byte.
+    # Except for its own section, the prompt is the same, byte for byte.
     start, end = section.index("## Databases"), section.index("\n\n", section.index("## Databases"))
     assert section[:start] + section[end + 2 :] == prompt

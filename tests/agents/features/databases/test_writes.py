@@ -1,4 +1,4 @@
-"""Statements that write, in runs: tried, shown, approved, and made once if they are as shown."""
+"""Writes in runs: tried, shown, approved, and made once if the effect is the same as shown."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_a_grant_for_reading_covers_no_write(tmp_path: Path) -> None:
 def test_a_person_cannot_turn_a_query_into_a_write(tmp_path: Path) -> None:
     run = begin(tmp_path, call(query="SELECT 1"), interrupt_on={"execute_sql": True})
     run = drive_to_end(run, until=("waiting",))
-    # Behind the doors that check it: the driver refuses it by itself.
+    # `decide` skips the check of the doors: the driver refuses the edit itself.
     decide(pending(run), "edit", input=UPDATE)
     run = drive_to_end(run)
     assert "cannot turn a call into one that writes" in results(run)[0]
@@ -232,7 +232,7 @@ def test_what_cannot_be_tried_ends_without_a_question(tmp_path: Path) -> None:
 
 
 class Crashed(BaseException):
-    """Stands for the death of the process: nothing catches it, nothing is cleaned up."""
+    """Simulates the death of the process: no code catches it or cleans up."""
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ class Crashed(BaseException):
 def test_a_driver_that_dies_makes_it_never_twice(
     tmp_path: Path, point: CrashPoint, amount: int
 ) -> None:
-    """Between the journal and the write, and between the write and the journal."""
+    """A crash between the journal and the write, or between the write and the journal."""
     run = drive_to_end(begin(tmp_path, call(**UPDATE)), until=("waiting",))
     decide(pending(run))
     seen: list[CrashPoint] = []
@@ -351,7 +351,7 @@ def test_approving_one_statement_approves_no_other(tmp_path: Path) -> None:
     run = drive_to_end(begin(tmp_path, call(**UPDATE)), until=("waiting",))
     request = pending(run)
     decide(request)
-    # As somebody would who can write to the journal, or a mix-up of rows.
+    # Simulate an attacker with write access to the journal, or a mix-up of rows.
     other = {"query": "DELETE FROM sales"}
     ToolCall.objects.filter(run=run).update(input=json.dumps(other))
     run = drive_to_end(run, until=("waiting",))
@@ -385,7 +385,7 @@ def test_doors_show_the_rows(tmp_path: Path, client: Client) -> None:
 
 
 def test_no_value_can_pass_for_another(tmp_path: Path) -> None:
-    """A row's text stays within its quotes and its line, and hides nothing."""
+    """The text of a row stays in its quotes and on its line, and hides no other text."""
     evil = "x', amount = 43, note = 'fine\n+ id = 9\u202e"
     query = {"query": "UPDATE sales SET note = :note WHERE id = 1", "params": {"note": evil}}
     run = drive_to_end(begin(tmp_path, call(**query)), until=("waiting",))

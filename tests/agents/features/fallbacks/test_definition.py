@@ -1,4 +1,4 @@
-"""Choosing the models that go on when an agent's own is down: the form, files and REST."""
+"""Choose fallback models for an agent: in the form, in files and over REST."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Another model goes on when an agent's own is down, over real sockets."""
+"""A fallback model continues when an agent's own model is down, over real sockets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OVERLOADED = Turn(text="Half an answer", fault=http_error(529, "overloaded"))
 
 
 def by_model(**turns: Sequence[Turn] | Turn) -> Callable[[Request], Turn]:
-    """What each model answers: in order, or always the same."""
+    """Return a script with the answers of each model: in order, or always the same."""
     left = {name: iter(each) for name, each in turns.items() if not isinstance(each, Turn)}
 
     def turn_for(request: Request) -> Turn:
@@ -73,7 +73,7 @@ def asked(server: MessagesServer) -> list[str]:
 
 
 def models_paid(run: Run) -> list[str]:
-    """The model of each reply, which cost what that model costs."""
+    """Return the model of each reply. Each reply has the price of its model."""
     replies = list(Message.objects.filter(run=run, role="assistant").order_by("turn"))
     for reply in replies:
         cached = (reply.cache_read_tokens, reply.cache_write_tokens)
@@ -102,7 +102,7 @@ def test_the_next_model_goes_on_and_is_what_is_paid_for(name: str) -> None:
     assert server.violations == []
     assert asked(server) == [FIRST, FIRST, FIRST, SECOND, SECOND]
     told = server.requests[3].json
-    # The thoughts of another model stay behind, its calls and their results do not.
+    # The request has the calls and results of the other model, without its thinking blocks.
     assert "Where is it?" not in json.dumps(told["messages"])
     assert told["messages"][-1]["content"][0]["type"] == "tool_result"
     assert not {"thinking", "output_config"} & set(told)
@@ -179,7 +179,7 @@ def test_the_next_run_begins_with_the_first_model_which_is_back() -> None:
     ],
 )
 def test_a_crash_beside_the_switch(point: CrashPoint, before: list[str], after: list[str]) -> None:
-    """What is stored goes on with the second model: nobody waits for the dead one again."""
+    """After the switch is stored, a new driver uses the second model and skips the first."""
     with served(by_model(opus=OVERLOADED, haiku=ANSWER)) as server:
         run = a_run()
         crash_once(run, point)
@@ -218,7 +218,7 @@ def test_an_agent_without_fallbacks_is_as_it_was() -> None:
 
 @pytest.mark.both_databases
 def test_a_budget_reserves_what_the_model_that_is_asked_may_cost() -> None:
-    """Nobody knows what the second one costs: a limit in dollars does not let it be asked."""
+    """The second model has no known price: a cost limit prevents calls to it."""
     unknown = [{"provider": "anthropic", "model": "opus-of-our-own"}]
     user = make_user()
     with served(by_model(haiku=OVERLOADED, opus=ANSWER)) as server:

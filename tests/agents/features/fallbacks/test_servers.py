@@ -1,4 +1,4 @@
-"""Two servers that speak two protocols, of which one is down, and the Gemini API in whole runs."""
+"""Fallbacks between two servers with different protocols, and the Gemini API in whole runs."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_server_that_is_gone_and_one_that_is_there() -> None:
 
 
 def test_a_conversation_goes_from_one_protocol_to_the_other_and_back() -> None:
-    """The first dies in the middle of a run, comes back, and the second dies for ever."""
+    """The first fails in the middle of a run and recovers; then the second fails for good."""
     claude = [LOOK, DEAD, DEAD, LOOK, ANSWER]
     gemini = [LOOK, ANSWER]
     with (
@@ -100,7 +100,7 @@ def test_a_conversation_goes_from_one_protocol_to_the_other_and_back() -> None:
         .values_list("model", flat=True)
     )
     assert models == [CLAUDE, GEMINI, GEMINI]
-    # What Gemini signed says nothing to Claude, and what Claude thought nothing to Gemini.
+    # Claude gets no signatures of Gemini, and Gemini gets no thinking blocks of Claude.
     assert "Where is it?" not in google.requests[0].body.decode()
     assert "thoughtSignature" in google.requests[-1].body.decode()
     assert "redacted_thinking" not in anthropic.requests[-1].body.decode()
@@ -131,7 +131,7 @@ def test_the_second_run_of_a_gemini_thread_sends_the_same_bytes_and_more() -> No
 
 
 def test_another_gemini_model_is_not_sent_the_signatures_of_the_first() -> None:
-    """The server refuses a signature on a part that it did not sign; thoughts stay behind."""
+    """The server refuses signatures of another model; thinking blocks are left out."""
     other = [{"provider": "google", "model": "gemini-3.7-flash"}]
 
     def script(request: Any) -> Turn:

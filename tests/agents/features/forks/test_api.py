@@ -1,4 +1,4 @@
-"""Beginning a new thread from a step of a run: its conversation, its files, and nothing twice."""
+"""Start a new thread from a step of a run, with its conversation and files, exactly once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def ada() -> APIClient:
 
 
 def rows_of(thread: str) -> list[Any]:
-    """Everything that is stored of a conversation."""
+    """Return all stored rows of a conversation."""
     kinds = (Message, ToolCall, RunEvent)
     own = [list(kind.objects.filter(run__thread=thread).values()) for kind in kinds]
     return [*own, list(Run.objects.filter(thread=thread).values())]
@@ -69,7 +69,7 @@ TURNS = [
 
 @pytest.fixture
 def answered() -> Run:
-    """Three turns of an agent without a sandbox, and of a model whose server checks requests."""
+    """Run three turns of an agent without a sandbox; the model's server checks the requests."""
     user = runs.make_user()
     with served(list(TURNS)):
         runs.make_agent(user, provider="anthropic", model="claude-sonnet-5-5")
@@ -197,7 +197,7 @@ def test_a_fork_has_the_files_of_its_step(tmp_path: Path) -> None:
             assert thread.sandbox_uid == where.stat().st_uid != area(run).stat().st_uid
     assert sorted((snapshot_store(run.thread_id).directory / "manifests").iterdir()) == kept
     assert (snapshot_store(run.thread_id).directory / "head").read_bytes() == head
-    # What the fork does with its files is its own matter.
+    # Changes in the fork do not change the original.
     later = play(tmp_path, write("d/b", "third"), thread=thread)
     assert (area(later) / "d/b").read_text() == "third"
     assert (area(run) / "d/b").read_text() == "second"
@@ -208,7 +208,7 @@ def test_before_the_first_change_there_were_the_files_from_before(tmp_path: Path
     run = play(tmp_path, ("ls", {}), write("a", "first"))
     made = fork(ada(), run, {"step": 1}).json()["thread"]["id"]
     assert list((DataSettings.now().workspaces / made / "workspace").iterdir()) == []
-    # A command before the oldest change that is kept may have been another change.
+    # An unrecorded command before the oldest stored change may have changed files.
     other = play(tmp_path, command("true"), write("a", "second"), write("a", "third"))
     refused = fork(ada(), other, {"step": 0})
     assert (refused.status_code, problem_of(refused)["code"]) == (409, "files_not_kept")
@@ -293,7 +293,7 @@ def test_a_repeated_fork_is_one(answered: Run) -> None:
 
 
 def test_a_fork_that_fails_in_the_end_leaves_nothing(answered: Run) -> None:
-    # The message is refused only when the run is made: the pinned version needs a value.
+    # The run refuses the message at its creation: the pinned version needs a value.
     agent = Agent.objects.get()
     agent.system_prompt = "For {{context.customer}}."
     save_agent(agent)

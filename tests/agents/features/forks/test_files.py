@@ -1,4 +1,4 @@
-"""Which files a fork begins with, and which it does not."""
+"""The files that a fork has at its start."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def run() -> Run:
-    """Of an agent with a sandbox, with a file in its workspace."""
+    """Create a run of an agent with a sandbox, with a file in its workspace."""
     make_agent(sandbox=True)
     run = make_run(make_user("ann"))
     answer_run(run, "Done.")
@@ -46,7 +46,7 @@ def snapshot(run: Run, turn: int | None, name: str, cause: str = SnapshotCause.C
 
 
 def fork(run: Run, files: str, **fields: Any) -> Path:
-    """The directory of the fork's files."""
+    """Return the directory of the fork's files."""
     request = ForkRequest(files=files, **fields)
     with prepared_fork(run, request, by=User.objects.get()) as made:
         complete_fork(made)

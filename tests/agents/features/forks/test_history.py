@@ -1,4 +1,4 @@
-"""What a fork begins with of the conversation, and what stays behind."""
+"""The part of the conversation that a fork has at its start."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def run() -> Run:
-    """Answered in its second turn; its agent has no sandbox."""
+    """Create a run that ends in its second turn; its agent has no sandbox."""
     make_agent(sandbox=False)
     run = make_run(make_user("ann"), message="First question")
     answer_run(run, "First answer")
@@ -86,7 +86,7 @@ def test_of_later_turns_and_runs_nothing_comes_along(run: Run) -> None:
     calls = ToolCall.objects.filter(run__thread=thread)
     assert list(calls.values_list("call_id", flat=True)) == ["early"]
     whole = ["First question", "First answer", "Second answer"]
-    # Of the runs before it all turns are there.
+    # The earlier runs have all their turns.
     assert said(forked(later, step=0)) == [*whole, "Later question"]
 
 

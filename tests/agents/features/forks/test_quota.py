@@ -1,4 +1,4 @@
-"""A person's forks copy so many bytes in all, and no more."""
+"""A quota limits the bytes that the forks of a user copy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _limit(settings: Any) -> None:
 
 @pytest.fixture(params=["rows", "directories"])
 def run(request: pytest.FixtureRequest) -> Run:
-    """A run of ann's whose thread has one file."""
+    """Create a run of ann's whose thread has one file."""
     make_agent(sandbox=request.param == "directories")
     run = make_run(make_user("ann"))
     answer_run(run, "Done.")
@@ -58,7 +58,7 @@ def test_one_fork_too_many_is_refused_and_leaves_nothing(run: Run) -> None:
     assert "2,001 bytes" in refused.json()["detail"]
     assert sorted(entry.key for entry in kept_workspaces()) == before
     assert forks() == 2
-    # Without files it costs nothing, and other people have copied nothing.
+    # A fork without files costs nothing, and other users have quotas of their own.
     assert fork(run, NONE).status_code == 201
     User.objects.filter(username="ann").update(username="was-ann")
     bob = make_user("ann")

@@ -1,4 +1,4 @@
-"""Runs of an agent with Gmail and Calendar, played from a script."""
+"""Scripted runs of an agent with Gmail and Calendar."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def approve(user: User, run: Run) -> ApprovalRequest:
 
 
 def play(tmp_path: Path, *turns: dict[str, Any], **fields: Any) -> tuple[Run, list[Any]]:
-    """A run to its end, in which whatever waits is approved; and its results."""
+    """Drive a run to its end, approve all requests, and return the run and its results."""
     user, run = begin(tmp_path, *turns, **fields)
     ends = ("completed", "failed", "cancelled")
     run = drive_to_end(run, until=("waiting", *ends))
@@ -49,7 +49,7 @@ def play(tmp_path: Path, *turns: dict[str, Any], **fields: Any) -> tuple[Run, li
 
 
 def results(run: Run) -> list[Any]:
-    """Objects where the results are objects, else texts."""
+    """Return the results, parsed as JSON if they are objects."""
     calls = ToolCall.objects.filter(run=run).order_by("turn", "position")
     return [_value(json.loads(call.result)) for call in calls if call.result]
 

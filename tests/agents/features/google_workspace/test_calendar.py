@@ -175,7 +175,7 @@ def test_a_change_holds_for_the_event_as_it_was_read(tmp_path: Path, google: Goo
         call("delete_calendar_event", event_id="meeting1", etag='"2"'),
     )  # fmt: skip
     assert found[0]["summary"] == "Moved"
-    # Who is invited already keeps the answer that was given.
+    # Guests who are invited already keep their answers.
     assert [one["response"] for one in found[0]["attendees"]] == ["accepted", ""]
     assert "has changed since it was read" in found[1]
     assert "Nothing is to be changed" in found[2]

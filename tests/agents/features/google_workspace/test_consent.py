@@ -1,4 +1,4 @@
-"""Connecting Google by consent, there and back."""
+"""Connect Google by OAuth consent, and the redirect back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def signed_in(name: str = "ann") -> Client:
 
 
 def go(client: Client, *access: str) -> str:
-    """The address at Google to which the page leads."""
+    """Return the address at Google to which the page redirects."""
     answer = client.post("/connections/", {**ASK, "access": access})
     found = re.search(r'href="([^"]+)" rel="noreferrer"', answer.content.decode())
     assert found is not None, answer.content.decode()
@@ -66,7 +66,7 @@ def test_there_and_back(google: GoogleServer) -> None:
     assert [entry.action for entry in AuditEntry.objects.filter(kind="credential")] == [
         "credential.stored"
     ]
-    # Once: the same way back is closed.
+    # A callback works only once.
     assert "begin anew" in come_back(client, code=google.consent(address), state=state_of(address))
 
 
@@ -78,7 +78,7 @@ def test_nobody_is_made_to_connect_the_account_of_another(google: GoogleServer) 
         assert "begin anew" in come_back(ann, code=code, state=state)
     go(ann, "gmail.readonly")
     assert "begin anew" in come_back(ann, code=code, state=state_of(address))
-    # A code of another's consent, with one's own state: the verifier is not the one it is for.
+    # The code of another user's consent with one's own state: the PKCE verifier does not match.
     own = go(ann, "gmail.readonly")
     assert "does not accept" in come_back(ann, code=code, state=state_of(own))
     assert not Credential.objects.exists()

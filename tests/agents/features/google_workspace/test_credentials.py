@@ -1,4 +1,4 @@
-"""Google credentials: storing them by each door, tokens made of them, and where they never are."""
+"""Google credentials: how each door stores them, their tokens, and where they never appear."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_what_cannot_be_used_is_refused_in_words_and_keeps_the_old_one(
 
 
 def test_a_file_says_nothing_of_where_its_token_is_asked_for(google: GoogleServer) -> None:
-    """Else who pastes one could make this server call any address of its network."""
+    """Otherwise a pasted file could make this server call any address of its network."""
     ann = make_user("ann")
     elsewhere = {"token_uri": "http://127.0.0.1:9/token", "universe_domain": "evil.example"}
     save_google_key(
@@ -166,7 +166,7 @@ def test_one_token_serves_many_calls_and_not_another_credential(
 
 @in_runs
 def test_a_removed_credential_is_not_used_once_more(tmp_path: Path, google: GoogleServer) -> None:
-    """Though its token is still kept, and is good for an hour."""
+    """Even though its token is still cached and valid for an hour."""
     user, run = begin(tmp_path, LIST, SEND)
     run = drive_to_end(run, until=("waiting",))
     remove_credential("google", by=user)
@@ -272,7 +272,7 @@ def test_the_admin_stores_a_shared_one(google: GoogleServer) -> None:
         assert "PRIVATE KEY" not in refused
 
 
-# Where it never is
+# Where credentials never appear
 
 
 @in_runs

@@ -1,4 +1,4 @@
-"""Reading mail, putting it in order, and what a mail must not do to its reader."""
+"""Read and organize mail, and the protection of the reader against hostile mail."""
 
 from __future__ import annotations
 

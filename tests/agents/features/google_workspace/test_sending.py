@@ -1,4 +1,4 @@
-"""Mail that goes out: with a person's yes, once, and as it was shown."""
+"""Outgoing mail: after approval, once, and exactly as shown."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_reply_joins_its_conversation(tmp_path: Path, google: GoogleServer) ->
 def test_files_of_the_workspace_are_attached(
     tmp_path: Path, google: GoogleServer, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    """A long message is uploaded, in another form."""
+    """A long message is uploaded, in another format."""
     monkeypatch.setattr(gmail_sending, "MOST_AS_JSON", most)
     write = call("write_file", path="/out/räp ort.csv", content="a,b\n")
     _, found = play(
@@ -155,11 +155,11 @@ def test_nobody_sends_by_a_credential_that_may_only_read(
     assert not any("send" in path for _, path in google.asked[asked:])
 
 
-# What is not known after a fault
+# Faults with an unknown outcome
 
 
 def again(fault: Any, tmp_path: Path, google: GoogleServer) -> list[Any]:
-    """A message whose sending goes wrong, asked for and approved twice."""
+    """Send a message with a fault, twice, with approval both times."""
     google.faults[("POST", "/messages/send")] = [fault]
     return play(tmp_path, SEND, SEND)[1]
 
@@ -211,7 +211,7 @@ def test_a_worker_that_dies_between_journal_and_mail_sends_never_twice(
     approve(user, run)
     crash_once(run, point)
     assert len(google.mail.sent) == sent_before
-    run = drive_to_end(run, until=("waiting",))  # the model asks again, and so a person is asked
+    run = drive_to_end(run, until=("waiting",))  # the repeated call needs an approval, too
     assert ToolCall.objects.filter(run=run, status="interrupted").count() == 1
     approve(user, run)
     run = drive_to_end(run)

@@ -1,4 +1,4 @@
-"""Texts in and out: HTML, headers, messages that are written, errors, prompts."""
+"""Texts in and out: HTML, headers, composed messages, errors, prompts."""
 
 from __future__ import annotations
 

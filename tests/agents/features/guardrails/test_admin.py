@@ -1,4 +1,4 @@
-"""Choosing an agent's guardrails, and what it does when it is stuck or a call fails."""
+"""Choose an agent's guardrails, and its reactions to repetition and failed calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guardrails that come with Vel: what they know, and what they leave alone."""
+"""Vel's own guardrails: the texts that they match, and the texts that they do not match."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_masking_stays_linear(piece: str) -> None:
-    """Texts that an attacker would choose for these expressions; processor time."""
+    """Texts chosen to make these expressions slow; the limit is of processor time."""
     text = piece * (400_000 // len(piece))
     start = time.thread_time()
     mask_secrets(text)

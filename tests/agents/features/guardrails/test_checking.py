@@ -1,4 +1,4 @@
-"""Guardrails in runs: what is blocked does not happen, and what cannot be checked is blocked."""
+"""Guardrails in runs: blocked actions do not happen, and a failed check blocks."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def play(
 
 
 def everything(run: Run) -> str:
-    """All that is stored of a run, but the guardrails' own events."""
+    """Return all stored rows of a run, except for the guardrails' own events."""
     rows: list[Any] = list(RunEvent.objects.filter(run=run).values_list("data", flat=True))
     rows += Message.objects.filter(run=run).values_list("content", flat=True)
     rows += ToolCall.objects.filter(run=run).values_list("result", flat=True)
@@ -242,7 +242,7 @@ def test_what_a_person_made_of_a_call_is_checked_as_well(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("name", "slug"), [("Raises", "raises"), ("Hangs", "hangs")])
 def test_a_call_that_cannot_be_checked_is_not_made(tmp_path: Path, name: str, slug: str) -> None:
-    """As that call's result: the model may go on with something else."""
+    """The block is the result of the call, so the model may try another action."""
     with registered((name,)):
         turns = [call("write_file", path="/a", content="x"), {"text": " "}]
         run = drive_to_end(play(tmp_path, turns, slug))
@@ -292,7 +292,7 @@ def test_a_result_can_be_replaced(tmp_path: Path) -> None:
 def test_what_a_middleware_raises_around_a_call_is_checked(
     tmp_path: Path, install: Install
 ) -> None:
-    """It may repeat the result of the call."""
+    """The error may contain the result of the call."""
     install(Fails(after=True, message=f"It says {WORD}."), order={"fails": 600})
     with registered(("NoWord",)):
         run = drive_to_end(play(tmp_path, [call("ls", path="/"), DONE], "no-word"))
@@ -389,7 +389,7 @@ def test_secrets_are_masked_in_answers(tmp_path: Path) -> None:
 
 
 def test_secrets_in_pieces_pass(tmp_path: Path) -> None:
-    """What `secrets` cannot catch, as its documentation says: nobody should think it can."""
+    """`secrets` cannot find these, as its documentation says."""
     turns = [{"text": KEY[:15], **call("ls", path="/")}, {"text": " ".join(KEY[15:])}]
     run = drive_to_end(play(tmp_path, turns, "secrets"))
     said = "".join(event["text"] for event in events(run, "text.completed")).replace(" ", "")

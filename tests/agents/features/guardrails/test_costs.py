@@ -1,4 +1,4 @@
-"""What a turn costs, and what guards cost an agent that has none."""
+"""The database cost of a turn, and the overhead for agents without guardrails."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @contextmanager
 def statements() -> Iterator[list[str]]:
-    """Every statement that the connections made from now on run, the engine's among them."""
+    """Collect all statements of all connections, also those of the engine."""
     seen: list[str] = []
 
     def note(execute: Any, sql: str, *arguments: Any) -> Any:
@@ -76,7 +76,7 @@ TABLES = {model._meta.db_table: model.__name__ for model in MODELS}
 
 
 def verbs(seen: list[str]) -> Counter[str]:
-    """What is done to the tables of turns. Leases are renewed now and then, beside the turns."""
+    """Return the statements on the tables of turns, without the renewals of leases."""
     found: Counter[str] = Counter()
     for sql in seen:
         verb = sql.split()[0]
@@ -91,7 +91,7 @@ def test_a_turn_has_a_fixed_number_of_statements(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two transactions: the reply with its calls, and the results."""
-    monkeypatch.setattr(deltas, "FLUSH_SECONDS", 3600.0)  # what is streamed is written by then
+    monkeypatch.setattr(deltas, "FLUSH_SECONDS", 3600.0)  # so no deltas are written during the run
     user = make_user()
     counts = []
     for turns in (2, 12):
@@ -112,5 +112,5 @@ def test_a_turn_has_a_fixed_number_of_statements(
         "INSERT ToolCall": 1,
         "UPDATE ToolCall": 1,
         "INSERT RunEvent": 2,
-        "SELECT Thread": 1,  # by the tool, which looks at the files
+        "SELECT Thread": 1,  # the tool looks at the files
     }

@@ -1,4 +1,4 @@
-"""The example of docs/guards.md does what that page says."""
+"""The example of docs/guards.md works as the page describes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAGE = Path(__file__).resolve().parents[4] / "docs" / "guards.md"
 
 @pytest.fixture
 def company(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The example as a module, registered as the page registers it."""
+    """Return the example as a module, registered as on the page."""
     text = PAGE.read_text()
     (code,) = re.findall(r"```python\n# company/guards.py\n(.*?)```", text, re.DOTALL)
     package = tmp_path / "srv" / "company"

@@ -1,4 +1,4 @@
-"""Hooks are told what runs do, at least once, and can neither change nor lose a run."""
+"""Hooks are called for the events of runs, at least once, and cannot change or lose a run."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_an_end_is_told_again_when_the_process_that_told_it_died(tmp_path: Path)
         cancel_run(run.id, by="ada")
         assert committed(take_ended_run) is not None
         assert committed(take_ended_run) is None, "somebody is telling it"
-        EndedRun.objects.update(due_at=timezone.now())  # as time does
+        EndedRun.objects.update(due_at=timezone.now())  # simulate the time
         with running_worker():
             wait_until(lambda: not EndedRun.objects.exists(), "the end told")
     assert seen == [("run_ended", run.id, "cancelled", "")]
@@ -202,12 +202,12 @@ def test_ends_that_are_left_to_programs_delay_no_other(
             assert take_ended_run() is None
         assert EndedRun.objects.count() == 151
         EndedRun.objects.update(due_at=F("due_at") - timedelta(seconds=PROGRAM_SECONDS))
-        assert take_ended_run() is not None  # their programs are gone
+        assert take_ended_run() is not None  # their programs have ended
 
 
 def test_without_hooks_nothing_is_written(tmp_path: Path) -> None:
     with registered(hooks=("Watch",)):
-        pass  # what was registered before does not stay
+        pass  # earlier registrations are gone
     run = play(tmp_path, [LOOK, DONE])
     drive_to_end(run)
     assert not EndedRun.objects.exists()

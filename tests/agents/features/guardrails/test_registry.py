@@ -1,4 +1,4 @@
-"""What is registered is known, and what cannot be used is said at the start."""
+"""Guardrails and hooks can be registered; unusable ones are reported at the start."""
 
 from __future__ import annotations
 

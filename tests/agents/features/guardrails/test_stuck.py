@@ -1,4 +1,4 @@
-"""Runs that repeat themselves are seen, told, and, where the agent says so, ended."""
+"""Runs that repeat themselves are detected, get a note, and end if the agent's policy says so."""
 
 from __future__ import annotations
 
@@ -36,12 +36,15 @@ DONE = {"text": "Done."}
 
 
 def turn_named(name: str) -> Turn:
-    """A turn known by a letter; a capital one is a call that failed, always with the same error."""
+    """Return a turn named by a letter.
+
+    A capital letter is a failed call, always with the same error.
+    """
     return Turn(ord(name), frozenset({1} if name.isupper() else ()), (name,))
 
 
 def found(names: str, repeats: int = 3) -> list[tuple[int, str, int, int]]:
-    """(turn, kind, count, strike) of all that is found in turns known by letters."""
+    """Return (turn, kind, count, strike) of all findings in turns named by letters."""
     turns: list[Turn] = []
     results = []
     for number, name in enumerate(names, start=1):
@@ -77,7 +80,7 @@ def test_what_is_found_in_a_row_of_turns(
 
 
 def test_the_window_is_as_long_as_the_whole_run_would_be() -> None:
-    """What an earlier driver saw, and what a new one reads, lead to the same finding."""
+    """A driver with the whole history and a new one with a window find the same repetition."""
     for names in ("ab" * 20, "a" * 30, "aabbab" * 5, "Ab" * 15, "A" * 20, "abababa" * 4):
         for repeats in (2, 3, 4):
             turns = [
@@ -162,7 +165,7 @@ def test_without_the_setting_nobody_looks(tmp_path: Path, settings: Any) -> None
 
 @pytest.mark.django_db(transaction=True)
 def test_an_empty_reply_is_asked_about_some_times() -> None:
-    """Also one that holds thoughts: a message that ends in thoughts is not taken back."""
+    """Also for a reply with only thinking blocks, which the API does not accept back."""
     user = make_user()
     look = Reply(tool_uses=[ToolUse("ls", {"path": "/"})])
     silent = [Reply(), Reply(thinking="Hm.")]

@@ -1,4 +1,4 @@
-"""Calls that just read are made again after a transient error, where the agent's policy says so."""
+"""Read-only calls are repeated after a transient error if the agent's policy allows it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def play(tmp_path: Path, *turns: dict[str, Any], policy: list[dict[str, Any]]) -
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
-    """Let the list of todos be out of reach so many times, as a remote one would be."""
+    """Return a function that makes the next reads of the todo list fail."""
 
     def let_fail(times: int, error: Exception) -> list[int]:
         real = planning_module.read_todos

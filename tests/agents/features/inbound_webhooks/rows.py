@@ -1,4 +1,4 @@
-"""Webhooks, and requests as their senders sign them."""
+"""Webhooks, and requests with the signatures of their senders."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BODY = json.dumps({"issue": {"title": "Rain"}}).encode()
 def make_inbound_webhook(
     owner: User, *, budget: DayBudget | None = None, given: str = "", **fields: Any
 ) -> tuple[InboundWebhook, str]:
-    """The hook and its secret."""
+    """Create a hook; return it and its secret."""
     agent = fields.pop("agent", None) or make_agent()
     values = {"name": "Issues", "message": TEMPLATE, **fields}
     hook = InboundWebhook(owner=owner, agent=agent, **values)
@@ -32,7 +32,7 @@ def make_inbound_webhook(
 def signed(
     secret: str, body: bytes = BODY, *, message_id: str = "msg_1", at: int | None = None
 ) -> dict[str, str]:
-    """Headers by Standard Webhooks."""
+    """Return signed headers of Standard Webhooks."""
     moment = int(time.time()) if at is None else at
     return {
         "webhook-id": message_id,
@@ -48,6 +48,6 @@ def send(
     *,
     content_type: str = "application/json",
 ) -> HttpResponse:
-    """A client without cookies, which checks CSRF as servers do."""
+    """Send a request without cookies, with CSRF checks as on a real server."""
     client = Client(enforce_csrf_checks=True)
     return client.post(f"/hooks/{hook_id}", body, content_type=content_type, headers=headers)

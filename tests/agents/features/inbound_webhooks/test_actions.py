@@ -1,4 +1,4 @@
-"""Whose a webhook is, what of it is refused, and what a change keeps."""
+"""Owners and permissions of webhooks, refused values, and fields that a change keeps."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def new_hook(owner: User, **fields: Any) -> InboundWebhook:
 
 
 def test_whose_it_is():
-    """Strangers and operators neither make nor change it, nor learn a secret; operators stop it."""
+    """Only the owner can create or change a hook and read its secret. Operators can stop it."""
     ada, eve, olga = make_user("ada"), make_user("eve"), make_user("olga")
     olga.user_permissions.add(Permission.objects.get(codename="change_inboundwebhook"))
     agent = make_agent()
@@ -74,7 +74,7 @@ def test_whose_it_is():
 
 
 def test_what_stays_as_it_was_made():
-    """A new owner would have the old one's runs, another signing another secret."""
+    """A new owner would get the old owner's runs; another signing needs another secret."""
     ada, eve = make_user("ada"), make_user("eve")
     hook, _ = make_inbound_webhook(ada)
     for name, value in (("owner", eve), ("signing", "github")):
@@ -183,7 +183,7 @@ def test_no_secret_is_kept_longer_than_it_is_taken():
 def test_its_budget():
     ada = make_user("ada")
     hook, _ = make_inbound_webhook(ada, budget=DayBudget(max_tokens=9, max_cost=Decimal(2)))
-    change_inbound_webhook(hook, by=ada)  # not named: as it was
+    change_inbound_webhook(hook, by=ada)  # without the field, the value stays
     assert Budget.objects.get().max_tokens == 9
     for wrong in (DayBudget(max_tokens=-1), DayBudget(max_cost=Decimal("-0.5"))):
         with pytest.raises(InvalidRequest, match="negative"):

@@ -1,4 +1,4 @@
-"""What becomes of signed requests: bodies, rates, rights, budgets, and what is kept of them."""
+"""Signed requests: bodies, rates, permissions, budgets, and stored deliveries."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_the_owners_rights_count_and_a_refused_request_may_come_again():
 
 @pytest.mark.both_databases
 def test_what_is_refused_counts_each_time_that_it_comes():
-    """Only what has a run already is told without end: to look again costs what a run costs."""
+    """A repeated refusal counts for the rate limit, because its check costs as much as a run."""
     hook, secret = make_inbound_webhook(make_user("ada"), per_minute=2)
     hook.agent.everyone = False
     hook.agent.save()
@@ -162,7 +162,7 @@ def test_one_thread_takes_one_request_after_the_other():
 
 @pytest.mark.both_databases
 def test_what_is_kept_of_deliveries(monkeypatch: pytest.MonkeyPatch):
-    """Never less than what could still be sent again."""
+    """A delivery is kept as long as its request could still be repeated."""
     monkeypatch.setattr(deliveries, "KEPT_DELIVERIES", 2)
     monkeypatch.setattr(deliveries, "_PRUNE_EVERY", 1)
     hook, secret = make_inbound_webhook(make_user("ada"))
@@ -196,7 +196,7 @@ def test_a_message_that_would_be_too_long_is_refused_and_told_to_the_owner():
 
 
 def test_the_message_is_made_before_anybody_is_kept_from_writing():
-    """The row's lock, and SQLite's one for writing, are not held over a stranger's megabyte."""
+    """No lock of the row, or of SQLite for writing, is held while a large message is made."""
     hook, secret = make_inbound_webhook(make_user("ada"))
     made: list[bool] = []
 

@@ -1,4 +1,4 @@
-"""Where signed requests from outside come in."""
+"""The endpoint for signed requests from outside."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_signed_request_starts_a_run():
 
 
 def test_all_that_is_wrong_gets_one_answer():
-    """Nobody learns whether there is such a hook, whether it is paused, or what was wrong."""
+    """The answer hides whether the hook exists or is paused, and which check failed."""
     ada = make_user("ada")
     agent = make_agent()
     hook, secret = make_inbound_webhook(ada, agent=agent)
@@ -103,7 +103,7 @@ def test_an_unknown_id_costs_what_a_bad_signature_costs():
     bad = signed(new_secret())
     found = {}
     for hook_id in (hook.pk, "0" * 26):
-        send(hook_id, bad)  # the first of the day has a row to make
+        send(hook_id, bad)  # the first refusal of the day creates a row
         with CaptureQueriesContext(connection) as queries:
             send(hook_id, bad)
         found[hook_id] = [each["sql"].split(" ")[0] for each in queries]
@@ -130,7 +130,7 @@ def test_failures_of_one_address_are_limited_and_write_nothing_more(
 
     assert codes == [404, 404, 429, 429]
     assert sum(refusals().values()) == 2
-    # Who has the secret is not kept out by others.
+    # Refusals of others do not block a sender with the secret.
     assert send(hook.pk, signed(secret)).status_code == 202
 
 
@@ -153,7 +153,7 @@ def test_the_same_id_is_the_same_run():
 
 
 def test_github_cannot_be_sent_again_under_another_id():
-    """It signs neither a time nor the delivery's id."""
+    """GitHub signs neither a time nor the delivery's id."""
     hook, secret = make_inbound_webhook(make_user("ada"), signing=InboundWebhookSigning.GITHUB)
     mac = hmac.new(secret.encode(), BODY, hashlib.sha256).hexdigest()
     answers = [
@@ -185,7 +185,7 @@ def test_slack_asks_whether_somebody_is_there():
 
 @pytest.mark.parametrize("challenge", ["x" * 200, "x" * 201])
 def test_nobody_but_slack_is_told_back_what_was_sent(challenge: str):
-    """And no more than a challenge has: else it is a request like others."""
+    """Only challenges of at most 200 characters are sent back; longer ones are normal requests."""
     ada, given = make_user("ada"), "8f742231b10e8888abcd99yyyzzz85a5"
     hook, secret = make_inbound_webhook(ada)
     slack, _ = make_inbound_webhook(

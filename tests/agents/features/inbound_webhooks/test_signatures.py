@@ -1,4 +1,4 @@
-"""Who signed a request: the spellings, and what resembles them."""
+"""Signatures of requests: the supported headers, and forgeries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OTHERS = ("github", "slack", "stripe")
 
 
 def headers_of(signing: str, secret: str, body: bytes = BODY, at: int = NOW) -> dict[str, str]:
-    """As a sender makes them, by the sender's own rules."""
+    """Return headers that follow the sender's own rules."""
 
     def hexed(content: bytes) -> str:
         return hmac.new(secret.encode(), content, hashlib.sha256).hexdigest()
@@ -81,7 +81,7 @@ def test_time(signing: str, moved: int, good: bool):
 
 @pytest.mark.parametrize("signing", ["standard", *OTHERS])
 def test_headers_that_came_twice(signing: str):
-    """Servers join them with a comma."""
+    """Servers join repeated headers with a comma."""
     secret = new_secret()
     headers = headers_of(signing, secret)
     for name in headers:
@@ -101,10 +101,10 @@ def test_several_signatures_while_a_sender_rotates():
 
 
 def test_parts_cannot_be_moved_from_one_header_into_another():
-    """`id.time.body` reads the same where an id holds a dot, and a body begins with a time."""
+    """`id.time.body` has two readings if an id contains a dot and a body starts with a time."""
     secret = new_secret()
     body = f"{NOW}.rest".encode()
-    signature = sign_standard(secret, "msg", 123, body)  # of long ago
+    signature = sign_standard(secret, "msg", 123, body)  # an old signature
     moved = {
         "webhook-id": "msg.123",
         "webhook-timestamp": str(NOW),
@@ -159,7 +159,7 @@ def test_what_is_no_secret(signing: str, secret: str):
 
 
 def test_what_a_sender_of_the_standard_did_not_mean():
-    """An entry of another version is not ours to judge, even with the very bytes."""
+    """Entries of other signature versions are ignored, even with the same bytes."""
     secret, body, at = new_secret(), b"{}", NOW
     made = sign_standard(secret, "m", at, body)
     key = key_of("standard", secret)

@@ -1,4 +1,4 @@
-"""The fixtures of hosts, for what programs keep when their thread moves."""
+"""The fixtures of hosts, for the stored state of programs when their thread moves."""
 
 from tests.agents.machines.conftest import machines
 

@@ -1,4 +1,4 @@
-"""MCP servers in the admin: defining them, looking at what they say, accepting it."""
+"""MCP servers in the admin: define them, review their tool lists, and accept these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MCP servers by REST: who sees what, and who may say yes."""
+"""MCP servers over REST: visible servers, and the permission to accept tools."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_giving_a_server_to_an_agent_needs_its_permission_and_goes_by_yaml(
 def test_stored_secrets_do_not_go_to_another_server_or_program(
     root: User, git: McpServer, elsewhere: dict[str, Any]
 ) -> None:
-    """Whoever may configure servers and does not know a secret must not be able to read it."""
+    """A user who may configure servers must not be able to read a stored secret."""
     by = make_user("config", "configure_mcpserver")
     row = McpServer.objects.get(pk=git.pk)
     row.description = "Another text"

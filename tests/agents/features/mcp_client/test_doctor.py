@@ -1,4 +1,4 @@
-"""What the doctor says of MCP servers. None is started for it."""
+"""The doctor's report on MCP servers, which does not start any server."""
 
 from __future__ import annotations
 

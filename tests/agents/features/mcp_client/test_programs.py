@@ -1,4 +1,4 @@
-"""What a program keeps: there at its next start in the same thread, and nowhere else."""
+"""The state of a program: kept for its next start in the same thread, and only there."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def results(run: Run) -> list[str]:
 
 
 def kept(run: Run) -> Path:
-    """Where the thread's programs keep theirs."""
+    """Return the directory of the state of the thread's programs."""
     return DataSettings.now().workspaces / run.thread_id / "mcp"
 
 
@@ -102,7 +102,7 @@ def test_it_stays_with_the_thread_the_server_and_its_program(ada: User, tmp_path
         fields.update(**before)
     assert results(play(tmp_path, told(COUNT), thread=run.thread)) == ["['/state', 4, 1]"]
 
-    fields.delete()  # and another one of this name
+    fields.delete()  # and a new one with the same name
     accept_all(define(ada, "python"), ada)
     assert results(play(tmp_path, told(LOOK), thread=run.thread)) == ["[]"]
 
@@ -132,7 +132,7 @@ def test_neither_the_agents_commands_nor_its_file_tools_see_it(ada: User, tmp_pa
 
 
 def test_the_home_and_the_place_it_starts_in_are_empty_each_time(ada: User, tmp_path: Path) -> None:
-    """What an agent made it write must not be its settings, or its modules, at the next start."""
+    """Files that an agent makes it write must not become its settings or modules."""
     code = (
         "import os; out = [os.getcwd(), os.environ['HOME'], os.listdir('.'), os.listdir(state)]\n"
         "for where in ('.', state): open(where + '/json.py', 'w').write('raise SystemExit(9)')"
@@ -160,7 +160,7 @@ def test_what_it_plants_there_is_never_followed(ada: User, tmp_path: Path) -> No
     (found,) = results(run)
     assert found.endswith(", 0]")
     assert 0 not in json.loads(found)[:4]
-    later = play(tmp_path, told(LOOK), thread=run.thread)  # it is its own to enter again
+    later = play(tmp_path, told(LOOK), thread=run.thread)  # it can enter the directory again
     assert results(later) == ["['etc', 'pipe', 'r']"]
 
     target = tmp_path / "outside"
@@ -169,7 +169,7 @@ def test_what_it_plants_there_is_never_followed(ada: User, tmp_path: Path) -> No
     for each in place.iterdir():
         each.unlink()
     place.rmdir()
-    place.symlink_to(target)  # as nobody in a sandbox can
+    place.symlink_to(target)  # impossible from inside a sandbox
     refused = play(tmp_path, told(COUNT), thread=run.thread)
     assert "Links are not followed" in str(ToolCall.objects.get(run=refused).result)
     assert list(target.iterdir()) == []
@@ -184,7 +184,7 @@ def test_it_has_a_quota(ada: User, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     run = play(tmp_path, told(fill), told(LOOK), **SERVERS)
     filled, looked = ToolCall.objects.filter(run=run).order_by("turn")
     assert "more than 1.907 MiB of files in /state" in str(filled.result), filled.result
-    assert looked.status == "succeeded"  # it may start, to delete
+    assert looked.status == "succeeded"  # it may start, to delete files
     monkeypatch.setattr(programs, "STATE_BYTES", 2_000_000_000)
     monkeypatch.setattr(programs, "STATE_FILES", 200)
     later = play(tmp_path, told(fill.replace("100_000", "1")), thread=run.thread)
@@ -261,7 +261,7 @@ def test_a_worker_that_is_killed_leaves_what_was_written(ada: User, tmp_path: Pa
     os.kill(worker, signal.SIGKILL)
     os.waitpid(worker, 0)
     os.close(reading)
-    kill_marked(["killed-worker"])  # as whoever claims the run does
+    kill_marked(["killed-worker"])  # as at a new claim of the run
     assert results(play(tmp_path, told(COUNT), thread=run.thread)) == ["['/state', 42, 1]"]
 
 

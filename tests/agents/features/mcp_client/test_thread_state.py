@@ -161,7 +161,7 @@ def test_a_thread_erased_while_it_is_stored_leaves_nothing(
         assert has_ended.wait(HANG)
         erase_thread(workspace.root.name, by=None)
         finish_erasures()
-        place = workspace.root / "mcp" / "plain-1"  # as it was when the copying began
+        place = workspace.root / "mcp" / "plain-1"  # the state at the start of the copy
         place.mkdir(parents=True)
         (place / "count").write_text("1")
         return stores(workspace)
@@ -246,7 +246,7 @@ def test_a_drained_host_keeps_what_is_more_than_the_storage_takes(
         monkeypatch.setattr(thread_state, "LIMITS", SnapshotLimits(file_bytes=999))
         code = "open(state + '/x', 'wb').write(bytes(1000)); out = 1"
         run = play(tmp_path, told(code), **SERVERS)
-        assert McpState.objects.get().manifest == ""  # what would be lost now
+        assert McpState.objects.get().manifest == ""  # this would be lost now
         member = Member("a", Machine.objects.get(name="a").incarnation)
         to_send = next_thread_to_send(member, "")
         assert to_send is not None

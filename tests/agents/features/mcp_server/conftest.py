@@ -1,4 +1,4 @@
-"""One server and one worker for all tests here, as `vel up` has them, and agents to be asked."""
+"""One server and one worker for all tests here, as with `vel up`, and agents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.site_worker import working
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Olga and Peter may use all agents but `private`, which is Peter's, and `unoffered`."""
+    """Olga and Peter may use all agents except `private`, which is Peter's, and `unoffered`."""
     directory = tmp_path_factory.mktemp("mcp")
     site = migrated_site(directory, os.environ.get("VEL_TEST_DATABASE_URL", ""))
 

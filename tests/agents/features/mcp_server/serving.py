@@ -1,4 +1,4 @@
-"""A served site as MCP clients see it: the official client, and bare requests."""
+"""A served site for MCP clients: the official client, and raw requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORM = {
 }
 PLAN = {"name": "write_todos", "input": {"todos": [{"content": "Look", "status": "pending"}]}}
 ERAS = ("auto", "legacy")
-"""The protocol of 2026-07-28, and that which begins with `initialize`."""
+"""The protocol of 2026-07-28, and the older one that starts with `initialize`."""
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 
@@ -57,7 +57,7 @@ class Served:
     def post(
         self, message: Any, token: str = "", *, path: str = "", **headers: str
     ) -> httpx2.Response:
-        """A bare request; `message` is JSON, or bytes as they are."""
+        """Send a raw request; `message` is JSON, or bytes that are sent unchanged."""
         body = message if isinstance(message, bytes) else json.dumps(message).encode()
         sign = {"Authorization": f"Bearer {token}"} if token else {}
         return httpx2.post(
@@ -65,7 +65,7 @@ class Served:
         )
 
     def call(self, token: str, name: str, *, id: Any = 1, **arguments: Any) -> dict[str, Any]:
-        """The result of a tool, by a bare request."""
+        """Return the result of a tool, with a raw request."""
         answer = self.post(call(name, id=id, **arguments), token)
         found = messages_in(answer)[-1]
         assert "result" in found, found

@@ -1,4 +1,4 @@
-"""Whose requests are let in, and how many."""
+"""Authentication of callers, and their request limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the official client of the package `mcp` gets from a served site, in both its protocols."""
+"""The official client of the package `mcp` with a served site, in both protocols."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_it_lists_the_agents_as_tools_and_nothing_of_how_they_are_set_up(
     assert "output_schema" in echo.input_schema["properties"]
     assert "output_schema" not in tools["counts"].input_schema["properties"]
     output = tools["counts"].output_schema["properties"]["output"]
-    assert output["properties"]["total"] == FORM["$defs"]["count"]  # references written out
+    assert output["properties"]["total"] == FORM["$defs"]["count"]  # references are resolved
     greets = tools["greets"].input_schema["properties"]["context"]["properties"]
     assert list(greets) == ["customer"]
     assert not echo.annotations.read_only_hint
@@ -144,7 +144,7 @@ def test_a_call_that_is_cancelled_ends_its_run(served: Served) -> None:
                 scope.cancel()
 
             await client.call_tool("slow", {"message": "Wait"}, progress_callback=give_up)
-        await client.list_tools()  # one that goes at once takes its own word back
+        await client.list_tools()  # a client that leaves immediately does not send its cancellation
 
     with_client(served, work, era="legacy")
     run = str(served.site.do("newest_run"))

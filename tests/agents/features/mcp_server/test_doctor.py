@@ -1,4 +1,4 @@
-"""What the doctor says of agents that are offered as tools."""
+"""The doctor's report on agents that are offered as tools."""
 
 from __future__ import annotations
 

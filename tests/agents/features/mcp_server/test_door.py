@@ -1,4 +1,4 @@
-"""Who gets through the door of a served site, and what is sent that is no request."""
+"""Access to the MCP endpoint of a served site, and invalid requests."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_token_sees_and_does_what_its_scopes_say(served: Served) -> None:
     answer = served.post(message("tools/list"), served.token("olga", "approve", "manage"))
     assert answer.status_code == 403
     assert "'mcp'" in error_in(answer)["message"]
-    for name in ("echo", "unoffered"):  # no difference: it says nothing of which there are
+    for name in ("echo", "unoffered"):  # the same answer: it does not show which tools exist
         for scope in ("read", "run"):
             refused = served.call(served.token("olga", scope), name, message="Hi")
             assert refused["isError"]
@@ -163,7 +163,7 @@ def test_bodies_have_a_limit_however_they_come(served: Served) -> None:
     body = b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": "%s"}}'
     answer = served.post(body % (b"x" * 5_000_000), token)
     assert answer.status_code == 413
-    # In chunks, so that no length is known.
+    # In chunks, without a known length.
     host, port = "127.0.0.1", served.site.port
     with socket.create_connection((host, port), timeout=HANG) as connection:
         head = (
@@ -198,10 +198,10 @@ def test_a_request_is_taken_back_only_by_whom_it_is_from(served: Served) -> None
     session, other = (_session(served, token) for _ in range(2))
     begun = _begin(served, token, session)
     again = _begin(served, token, session)
-    assert again == begun  # the same request, sent again
+    assert again == begun  # the same request, repeated
     assert _begin(served, token, other) != begun
     for by, within in (
-        (served.token(), session),  # another token, also of the same person
+        (served.token(), session),  # another token, even of the same user
         (served.token("peter"), session),
         (token, "made-up"),
         (token, ""),

@@ -1,4 +1,4 @@
-"""Which tools a caller has, and what an answer says."""
+"""The tools of a caller, and the contents of an answer."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_names_are_what_clients_take_and_lead_to_one_agent(ann: User) -> None:
     assert GET_RUN not in found
     for slug in slugs:
         agent = agent_of(tool_name(slug), caller(ann))
-        # Also that which was given the name of another as its slug.
+        # Even the agent whose slug is the tool name of another.
         assert agent is not None
         assert agent.slug == slug
     assert agent_of(GET_RUN, caller(ann)) is None
@@ -113,7 +113,7 @@ def test_nothing_of_its_set_up_is_told(ann: User) -> None:
     told = json.dumps(tools_page(caller(ann), None)[0])
     assert "secret" not in told
     assert "scripted" not in told
-    assert '"code"' in told  # what it needs to be given
+    assert '"code"' in told  # the required variable of the prompt
 
 
 def test_a_run_in_a_family_that_waits_for_a_person_waits_for_that_person(ann: User) -> None:
@@ -129,7 +129,7 @@ def test_a_run_in_a_family_that_waits_for_a_person_waits_for_that_person(ann: Us
     child = Run.objects.create(
         thread=run.thread, number=2, parent=run, agent_version=run.agent_version, owner=ann
     )
-    assert waits_for_person(run) is None  # the child is at work
+    assert waits_for_person(run) is None  # the child is active
     Run.objects.filter(pk=child.pk).update(status=RunStatus.COMPLETED)
     assert waits_for_person(run) == "approval"
 

@@ -1,4 +1,4 @@
-"""Targets and messages in the admin: checked at saving, secrets shown once, tests, retries."""
+"""Targets and messages in the admin: checks on saving, secrets shown once, tests, retries."""
 
 from __future__ import annotations
 

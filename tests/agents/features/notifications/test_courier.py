@@ -1,4 +1,4 @@
-"""From a parked run to the receiver: workers, receivers that hang, and shutdown."""
+"""From a parked run to the receiver: workers, slow receivers, and shutdown."""
 
 from __future__ import annotations
 
@@ -82,9 +82,7 @@ def test_rows_of_a_command_s_run_are_sent_by_whichever_worker_looks_next() -> No
         assert _hints() == []
         other = start_run(request.run.owner)
         Run.objects.filter(pk=other.pk).update(executor="here:2:abc")
-        with running_worker(
-            executor="here:2:abc"
-        ):  # the host of another command looks, and leaves it alone
+        with running_worker(executor="here:2:abc"):  # the host of another command ignores it
             wait_for_status(other, "completed")
         assert hook.received == []
         with running_worker():
@@ -98,7 +96,7 @@ def _hints() -> list[str]:
 
 @pytest.mark.both_databases
 def test_a_receiver_that_hangs_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    # It is never given up.
+    # A long timeout: the courier never gives up on the receiver.
     monkeypatch.setattr("agents.features.notifications.webhook.SECONDS", 600.0)
     with receiver([NO_ANSWER]) as stuck, receiver() as quick, private(stuck.host, quick.host):
         slow, fast = webhook(stuck.url), webhook(quick.url)
@@ -133,7 +131,7 @@ def test_a_courier_that_closes_lets_what_is_under_way_arrive_and_begins_nothing(
 
 
 def test_many_requests_to_two_targets_do_not_slow_parking() -> None:
-    """Two targets cost a request two queries more, the rows and the task, however many there are.
+    """A request makes two more queries, for the rows and the task, for any number of targets.
 
     Measured: 3.8 ms of processor time a request, and 1.9 ms without targets.
     """

@@ -1,4 +1,4 @@
-"""Rows of messages: written with the request, cheaply, and sent at least once."""
+"""Rows of messages: written with the request, with few queries, and sent at least once."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_parking_costs_one_query_without_targets_and_three_with_two() -> None:
         announce_request(request)
     begin_and_commit = 2
     assert len(without) <= 1 + begin_and_commit
-    # The targets, the rows, the task (and django-q2's look at the queue's length, if any).
+    # The targets, the rows, the task (and django-q2's query for the queue's length, if any).
     assert len(with_two) <= 4 + begin_and_commit
 
 
@@ -205,7 +205,7 @@ def test_one_message_that_is_refused_keeps_back_no_other() -> None:
         assert not deliver_next(target.id), "after a failure the others wait a little"
         assert refused is not None
         make_due()
-        make_due(pk=refused.pk)  # it waits longest, but the others were never tried
+        make_due(pk=refused.pk)  # it has waited longest, but the others were never tried
         assert [deliver_next(target.id) for _ in range(3)] == [True] * 3
         assert hook.received[-1].headers["webhook-id"] == refused.id
 

@@ -1,4 +1,4 @@
-"""What operators are shown of messages that fail."""
+"""Failed messages on the pages for operators."""
 
 from __future__ import annotations
 

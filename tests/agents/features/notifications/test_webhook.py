@@ -1,4 +1,4 @@
-"""What a webhook gets, how it is signed, and where it may never go."""
+"""Outgoing webhooks: the content, the signature, and the forbidden addresses."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_a_receiver_that_drips_is_left_in_time(monkeypatch: pytest.MonkeyPatch) 
         begin = time.monotonic()
         with pytest.raises(DeliveryFailed, match=r"no answer within 0\.5 s"):
             post(parse_webhook_url(f"http://127.0.0.1:{port}/"), new_secret(), "m", b"{}")
-        assert time.monotonic() - begin < 20  # of the 50 that it would take
+        assert time.monotonic() - begin < 20  # instead of 50
 
 
 def test_a_receiver_that_is_not_there_is_a_failure() -> None:
@@ -187,7 +187,7 @@ def test_a_receiver_that_is_not_there_is_a_failure() -> None:
 
 
 def certificate(directory: Path, *names: x509.GeneralName) -> tuple[ssl.SSLContext, Path]:
-    """A server's context for these names, and the file of the certificate that it shows."""
+    """Return a server's TLS context for these names, and its certificate file."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     now = datetime.now(UTC)
@@ -246,7 +246,7 @@ def test_the_certificate_must_be_for_the_name_of_the_url(
         address = parse_webhook_url(hook.url)
         with pytest.raises(DeliveryFailed, match=r"certificate is refused: .*mismatch"):
             post(address, new_secret(), "m", b"{}")
-        # The name that TLS verifies is the URL's, whatever address it led to.
+        # TLS verifies the name of the URL, for any address.
         named = parse_webhook_url(f"https://hooks.example.org:{hook.port}/hook")
         here = replace(named, world=ToLoopback())
         assert post(here, new_secret(), "m", b"{}") == 200

@@ -18,7 +18,7 @@ from tests.support.receivers import InboundWebhook
 
 
 def asked(count: int = 1, **run: Any) -> list[ApprovalRequest]:
-    """Requests of a run that has just been parked."""
+    """Return the requests of a run that has just been parked."""
     _, made = by_hand.new_run(**run)
     return by_hand.parked(made, count)
 
@@ -37,20 +37,20 @@ def email(address: str = "ada@example.org", **fields: Any) -> NotificationTarget
 
 @contextmanager
 def private(*hosts: str, **more: Any) -> Iterator[None]:
-    """These hosts may be sent to, as by the operator's word."""
+    """Allow private addresses for these hosts, as an operator does."""
     with override_settings(VEL={**settings.VEL, "WEBHOOK_PRIVATE_HOSTS": hosts, **more}):
         yield
 
 
 @contextmanager
 def hooked(hook: InboundWebhook, **fields: Any) -> Iterator[NotificationTarget]:
-    """A target that leads to `hook`, which is listed as private."""
+    """Create a target for `hook` and allow its private address."""
     with private(hook.host):
         yield webhook(hook.url, **fields)
 
 
 def make_due(**which: Any) -> None:
-    """As if the pause, or the lease of a sender that died, were over."""
+    """End the pause before a retry, or the lease of a dead sender."""
     for row in Notification.objects.filter(status="pending", **which):
         row.next_attempt_at -= timedelta(days=1)
         row.save(update_fields=["next_attempt_at"])

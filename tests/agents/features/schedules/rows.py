@@ -1,4 +1,4 @@
-"""Schedules, and their being due."""
+"""Schedules, and their due times."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make_operator() -> User:
 
 
 def make_due(schedule: Schedule, ago: timedelta = timedelta(seconds=1)) -> datetime:
-    """As if so much time had passed since it was due."""
+    """Move the due time of the schedule back by this time."""
     due = timezone.now().replace(microsecond=0) - ago
     Schedule.objects.filter(pk=schedule.pk).update(due_at=due, next_at=due)
     return due

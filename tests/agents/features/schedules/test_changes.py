@@ -1,4 +1,4 @@
-"""What a change of a schedule keeps, and what it begins anew."""
+"""Changes of a schedule: which fields they keep, and which they reset."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOUR = {"cron": "", "interval_seconds": 3600}
 
 
 def test_a_form_that_was_opened_before_takes_nothing_back():
-    """A worker has begun the thread and gone on to the next time since it was read."""
+    """A worker has started the thread and set the next time since the form was opened."""
     ada = make_user("ada")
     schedule = make_schedule(ada, thread_policy=ThreadPolicy.ONE, **HOUR)
     opened = Schedule.objects.get()
@@ -85,7 +85,7 @@ def test_another_agent_gets_a_thread_of_its_own():
 
 @pytest.mark.parametrize("lost", ["erased", "another's", "of another agent"])
 def test_the_one_thread_is_the_owners_or_another_one(lost: str):
-    """Erasing keeps the thread's row: what is due must not stop for that, nor go on in it."""
+    """Erasing keeps the thread's row: a due schedule continues in a new thread."""
     ada, agent = make_user("ada"), make_agent()
     schedule = make_schedule(ada, agent=agent, thread_policy=ThreadPolicy.ONE)
     first = fire_now(schedule.pk, by=ada)
@@ -104,7 +104,7 @@ def test_the_one_thread_is_the_owners_or_another_one(lost: str):
 
 
 def test_new_threads_from_now_on():
-    """Its one thread is a thread like others then: what goes on there is none of its business."""
+    """The schedule then ignores other runs in its old thread."""
     ada = make_user("ada")
     schedule = make_schedule(ada, thread_policy=ThreadPolicy.ONE)
     fire_now(schedule.pk, by=ada)

@@ -1,4 +1,4 @@
-"""`vel schedules`: whose are shown and started, and what is written of them."""
+"""`vel schedules`: only the user's own schedules are listed and started; the output is safe."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_list_is_of_ones_own(capsys: Output) -> None:
     make_schedule(make_user("ada"), agent=agent, name="Of Ada")
     mine = make_schedule(me, agent=agent, time_zone="Asia/Tokyo")
     assert mine.due_at is not None
-    mine.name = "Mine\u202e\x1b[2J"  # no service stores it
+    mine.name = "Mine\u202e\x1b[2J"  # no service stores this
     Schedule.objects.filter(pk=mine.pk).update(name=mine.name)
 
     call("schedules", "list", "--json")
@@ -68,7 +68,7 @@ def test_one_is_paused_goes_on_and_is_run(capsys: Output) -> None:
 
 
 def test_nothing_of_others_is_started_or_stopped() -> None:
-    """Not by an operator either: what is here is one's own."""
+    """Even an operator can use only their own schedules here."""
     me = local_user()
     right = Permission.objects.get(
         codename="change_schedule", content_type__app_label="vel_schedules"

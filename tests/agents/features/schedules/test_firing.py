@@ -1,4 +1,4 @@
-"""What else happens at a time that is due: waiting, giving up, telling, and what is kept."""
+"""Special cases at a due time: waiting, giving up, notifications, and stored rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_which_runs_have_not_ended(status: RunStatus):
 
 @pytest.mark.parametrize("overlap", Overlap.values)
 def test_what_goes_on_in_the_one_thread_is_waited_for(overlap: str):
-    """A person writes there, too: that is no failure, and no news."""
+    """A person may write in the thread, too: this is not a failure and sends no notification."""
     NotificationTarget.objects.create(kind="webhook", address="https://example.org/", secret="s")
     ada, agent = make_user("ada"), make_agent()
     schedule = make_schedule(ada, agent=agent, thread_policy=ThreadPolicy.ONE, overlap=overlap)
@@ -89,7 +89,7 @@ def test_what_is_longest_due_comes_first():
 
 
 def test_the_databases_clock_counts(monkeypatch: pytest.MonkeyPatch):
-    """This machine believes that it is tomorrow."""
+    """This machine's clock shows tomorrow."""
     schedule = make_schedule(make_user("ada"), cron="", interval_seconds=3600)
     due = make_due(schedule)
     tomorrow = timezone.now() + timedelta(days=1)
@@ -100,7 +100,7 @@ def test_the_databases_clock_counts(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_nothing_is_due_after_the_end():
-    """What was missed before it is made up for, at its last time."""
+    """Missed times before the end become one run, at the last of them."""
     schedule = make_schedule(make_user("ada"), cron="", interval_seconds=3600)
     due = make_due(schedule, timedelta(hours=9))
     Schedule.objects.update(ends_at=due + timedelta(hours=2))

@@ -1,4 +1,4 @@
-"""Whose a schedule is, and what of it is refused."""
+"""Owners and permissions of schedules, and refused values."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_what_is_refused(fields: dict[str, Any]):
 
 
 def test_the_very_agent_counts_and_not_any():
-    """Whoever has one agent has no schedule for another's."""
+    """Access to one agent does not permit a schedule for another."""
     ada, eve = make_user("ada"), make_user("eve")
     mine = make_agent("mine", owner=ada, everyone=False)
     private = make_agent("private", owner=eve, everyone=False)
@@ -139,8 +139,7 @@ def test_the_very_agent_counts_and_not_any():
 
 
 def test_the_day_is_the_one_of_its_thread():
-    """Where the thread has a clock of its own its runs count in that day: so does the look
-    ahead."""
+    """A thread's own time zone sets the day of its runs, so the budget check uses it, too."""
     ada = make_user("ada")
     schedule = make_schedule(ada, thread_policy="one")
     fire_now(schedule.pk, by=ada)
@@ -176,6 +175,6 @@ def test_a_superuser_mends_anothers_schedule():
 
 @pytest.mark.parametrize("year", [1, 1999, 9001, 9999])
 def test_an_end_that_no_page_could_show(year: int):
-    """At the calendar's ends a time overflows in the reader's zone: a page that fails for all."""
+    """Extreme times overflow in the reader's time zone and would break the page for everyone."""
     with pytest.raises(InvalidRequest, match="ends_at"):
         make_schedule(make_user("ada"), ends_at=datetime(year, 12, 31, 23, 59, tzinfo=UTC))

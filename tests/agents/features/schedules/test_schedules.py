@@ -1,4 +1,4 @@
-"""Schedules: what is started, when, how often, and what is not."""
+"""Schedules: which runs start, when, and how often."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_after_downtime_it_is_started_once():
 
 
 def test_a_time_that_was_done_is_not_done_again():
-    """A clock that is set back, and a schedule that is saved anew then."""
+    """For example after a clock is set back and the schedule is saved again."""
     schedule = make_schedule(make_user("ada"), cron="", interval_seconds=3600)
     due = make_due(schedule)
     fire_all()
@@ -149,7 +149,7 @@ def test_one_thread_or_new_ones():
 
     assert Run.objects.filter(trigger=one.pk).values("thread").distinct().count() == 1
     assert Run.objects.filter(trigger=new.pk).values("thread").distinct().count() == 2
-    # What was deleted is begun anew.
+    # A deleted thread is replaced by a new one.
     Thread.objects.filter(runs__trigger=one.pk).delete()
     make_due(one)
     fire_all()
@@ -196,7 +196,7 @@ def test_the_owners_rights_count_when_it_is_due(lose: Any, reason: str):
     firings = list(schedule.firings.all())
     assert {(each.outcome, each.reason) for each in firings} == {("refused", reason)}
     assert len(firings) == 2
-    notification = Notification.objects.get()  # the second time is no news
+    notification = Notification.objects.get()  # the second time sends no notification
     assert notification.subject_id == str(firings[1].pk)
     assert reason.encode() in webhook_body(notification)
     assert b"schedule.not_started" in webhook_body(notification)

@@ -1,4 +1,4 @@
-"""When a schedule is due, also on the days when clocks are changed."""
+"""The due times of schedules, also on the days when clocks change."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ def following(cron: str, zone: str, start: datetime, count: int) -> list[str]:
             "2026-03-28T12:00",
             ["03-29 03:00 +0200", "03-30 02:30 +0200"],
         ),
-        # Two times within the gap are one after it.
+        # Two times within the gap become one after it.
         (
             "15,45 2 * * *",
             VIENNA,
             "2026-03-28T12:00",
             ["03-29 03:00 +0200", "03-30 02:15 +0200", "03-30 02:45 +0200"],
         ),
-        # 2026-10-25 02:00 to 03:00 comes twice.
+        # 2026-10-25 02:00 to 03:00 exists twice.
         (
             "30 2 * * *",
             VIENNA,
             "2026-10-24T12:00",
             ["10-25 02:30 +0200", "10-26 02:30 +0100"],
         ),
-        # What goes by elapsed time comes in both.
+        # Elapsed time counts both.
         (
             "*/30 2 * * *",
             VIENNA,
@@ -86,7 +86,7 @@ def test_clocks_that_are_changed(cron: str, zone: str, start: str, expected: lis
 
 
 def test_a_time_is_not_due_again_while_the_clock_shows_it_twice():
-    """Saved between the two showings of 02:30: the parser names the first one, which is past."""
+    """Saved between the two 02:30: the parser returns the first one, which has passed."""
     second_showing = at("2026-10-25T01:10")
     assert following("30 2 * * *", VIENNA, second_showing, 1) == ["10-26 02:30 +0100"]
 
@@ -136,7 +136,7 @@ def test_what_is_no_interval(seconds: int | None):
 
 
 def test_an_expression_that_is_dear_is_refused_or_read_in_time():
-    """Nobody who saves a schedule stops a worker."""
+    """A user who saves a schedule cannot block a worker."""
     begun = time.process_time()
     for cron in ("0 0 29 2 MON#5", "59 23 31 12 SUN", "0 0 29 2 FRIL", "0 0 LW 2 */7"):
         try:
@@ -167,16 +167,16 @@ def test_times_go_forward_and_are_what_cron_says(
         assert later > before
         found.append(later)
         before = later
-    # From whatever moment it is asked, there is no time that it leaves out.
+    # The search finds every time from any start.
     middle = start + (found[3] - start) / 2
     assert next_after(times, middle) == next(each for each in found if each > middle)
-    # By the wall clock of a day without a change it is due exactly when the expression says.
+    # In local time, on days without a clock change, each time matches the expression.
     for each in found:
         local = each.astimezone(ZoneInfo(zone))
         assert local.second == 0
         if hours not in ("*", "*/2") and local.hour != 3:
             assert local.hour in (0, 1, 2)
-    # What was missed is one time, the last.
+    # Missed times become one, the last.
     end = found[5]
     assert latest_until(times, found[0], end) == (end, 5)
     assert latest_until(times, found[0], found[6] - timedelta(seconds=1)) == (end, 5)
@@ -211,7 +211,7 @@ def test_a_year_of_downtime_is_looked_at_quickly():
     [("0 9 * * *", "2026-01-01T09:00"), ("0 9 1 1 *", "2026-01-01T09:00"), ("0 9 2 1 *", None)],
 )
 def test_what_is_seldom_due_is_one_time_however_long_it_was_missed(cron: str, last: str | None):
-    """Each run for a time years ago would be followed by one for the next thousand."""
+    """Otherwise a run for a time years ago could be followed by a run for each later time."""
     times = times_of(cron, None, VIENNA)
     first = next_after(times, at("1000-01-01T00:00"))
     now = at("2026-01-01T15:00")

@@ -1,4 +1,4 @@
-"""Storing a bot token: by the API, the page and the admin; who may, and what is never shown."""
+"""Store a bot token: over the API, the page and the admin; permissions, and hidden values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents in Slack: what they are offered, what waits for a person, what fails and how."""
+"""Agents in Slack: their tools, approvals, and failures."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_channels_are_listed_unasked_and_a_message_waits_for_a_person(
     assert run.status == "completed"
     (sent,) = slack.sent
     assert (sent["channel"], sent["text"]) == (ROOM, "The report is ready.")
-    # Slack would fetch a link to unfurl it: a way out for what the link holds.
+    # Slack would fetch a link to unfurl it, which could leak data in the link.
     assert (sent["unfurl_links"], sent["unfurl_media"]) == ("False", "False")
     assert "1700000000.000001" in text_of(results(run)[1])
 
@@ -129,7 +129,7 @@ def test_the_shared_token_serves_who_has_none_and_no_other(
     slack.tokens.add(own)
     admin = make_user("root", is_superuser=True)
     save_slack_token(TOKEN, by=admin, shared=True)
-    slack.tokens.remove(TOKEN)  # who uses it now is refused
+    slack.tokens.remove(TOKEN)  # the next request is refused
     user, run = begin(tmp_path, LIST)
     save_slack_token(own, by=user)
     assert "room-1" in text_of(results(drive_to_end(run))[0])

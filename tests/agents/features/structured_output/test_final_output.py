@@ -1,4 +1,4 @@
-"""Final answers in the form that was asked for: checked, repaired, stored with the run's end."""
+"""Final answers with an output schema: checked, repaired, and stored at the run's end."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ GOOD = '{"reasoning": "counted", "n": 3}'
 
 
 def texts_of(request: Request) -> list[str]:
-    """The texts of the last message, which is the user's."""
+    """Return the texts of the last message, which is the user's."""
     return [block["text"] for block in request.messages[-1]["content"] if block["type"] == "text"]
 
 
@@ -60,7 +60,7 @@ def test_an_answer_that_fits_is_the_runs_value() -> None:
     assert server.violations == []
     systems = {system_of(request) for request in server.requests}
     assert len(systems) == 1
-    # The order of names is the author's on every database: a model writes in that order.
+    # Every database keeps the author's order of names, which models follow.
     assert json.dumps(TOTAL, separators=(",", ":")) in systems.pop()
 
 
@@ -114,7 +114,7 @@ def test_a_failed_run_that_a_person_resumes_gets_its_tries_anew() -> None:
         assert run.status == "failed"
         run = drive_to_end(resume_run(run.pk))
     assert (run.status, run.structured_output) == ("completed", json.loads(GOOD))
-    assert server.violations == []  # a conversation ends with the user's word, the note
+    assert server.violations == []  # a conversation ends with a user message, the note
     assert [event["attempt"] for event in events(run, "output.invalid")] == [1, 1]
 
 
@@ -134,7 +134,7 @@ def test_a_refusal_stays_a_refusal() -> None:
 )
 def test_a_crash_beside_the_check_changes_nothing(point: CrashPoint, after: int) -> None:
     turns = [Turn(text="One."), Turn(text='{"n": 0}'), Turn(text=GOOD)]
-    with served(by_reply(turns)) as server:  # type: ignore[arg-type]  # the server takes both
+    with served(by_reply(turns)) as server:  # type: ignore[arg-type]  # the server accepts both
         run = start_run(agent(output_schema=TOTAL))
         try:
             crash_once(run, point, after=after)
@@ -207,7 +207,7 @@ def test_a_server_that_can_is_asked_itself_in_every_request(settings: Any) -> No
     assert (run.status, run.structured_output) == ("completed", json.loads(GOOD))
     assert server.violations == []
     assert "JSON Schema" not in system_of(server.requests[0])
-    # A server that promised more than it keeps: the note says what nothing else does.
+    # The server does not enforce its schema: only the note contains it.
     assert '"reasoning":{"type":"string"}' in texts_of(server.requests[2])[0]
     for request in server.requests:
         config = request.json["output_config"]

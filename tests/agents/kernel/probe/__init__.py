@@ -1,1 +1,1 @@
-"""A feature whose middleware is what a test puts into it."""
+"""A feature whose middleware a test sets."""

@@ -1,4 +1,4 @@
-"""Making model calls over any wire from synchronous tests."""
+"""Model calls over any wire from synchronous tests."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def dump(blocks: Sequence[Block]) -> str:
 
 
 class Talk:
-    """One conversation with one server; a context manager. No request may break a rule."""
+    """One conversation with one server; a context manager. Every request must be valid."""
 
     def __init__(
         self, wire: Wire, turns: Sequence[Turn], head: PromptHead | None = None, **server: Any
@@ -88,7 +88,7 @@ class Talk:
             assert self.server.violations == []
 
     def events(self) -> list[ModelEvent]:
-        """All events of one call; its reply is not appended."""
+        """Return all events of one call, without appending its reply."""
 
         async def call() -> list[ModelEvent]:
             try:
@@ -99,7 +99,7 @@ class Talk:
         return asyncio.run(call())
 
     def ask(self, *blocks: Block) -> Reply:
-        """Say this, and append the reply."""
+        """Send this message, and append the reply."""
         if blocks:
             say(self.conversation, *blocks)
         reply = self.events()[-1]
@@ -121,7 +121,7 @@ def reply_of(wire: Wire, turn: Turn, head: PromptHead | None = None) -> Reply:
 
 
 def failure(wire: Wire, turn: Turn, **options: Any) -> ProviderError:
-    """How a call fails when the server plays this turn."""
+    """Return the error of a call when the server plays this turn."""
     talk = Talk(wire, [turn])
     talk.options = options
     with talk, pytest.raises(ProviderError) as caught:

@@ -1,4 +1,4 @@
-"""Replies that do not arrive, whoever serves the model."""
+"""Failed replies, for every provider."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_server_that_repeats_the_key_is_not_quoted(wire: Wire) -> None:
 
 
 def test_a_redirect_is_not_followed(wire: Wire) -> None:
-    """Neither the key nor what is said goes to whom a server names."""
+    """A server cannot direct the key or the conversation to another address."""
     with wire.server([Turn("Hi")]) as elsewhere:
         moved = Fault("status", 307, headers=(("location", f"{elsewhere.url}/v1/elsewhere"),))
         error = failure(wire, Turn(fault=moved))

@@ -1,4 +1,4 @@
-"""What comes back, whoever serves the model."""
+"""Replies, for every provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent, whoever serves the model. Each server refuses what its real one would."""
+"""Requests, for every provider. Each server refuses invalid requests as its real one does."""
 
 from __future__ import annotations
 
@@ -93,24 +93,24 @@ def test_thoughts_go_back_unchanged(wire: Wire) -> None:
 
 
 def test_thoughts_without_anything_after_them_have_no_place(wire: Wire) -> None:
-    """A reply that its limit cut off while the model thought."""
+    """The token limit has cut the reply off during the thinking."""
     with Talk(wire, [Turn(thinking="Hm", stop_reason="max_tokens"), Turn("Yes.")]) as talk:
         reply = talk.ask(text("Think"))
         assert [block["type"] for block in reply.blocks] == ["thinking"]
         if wire.name == "anthropic":
-            return  # which takes them
+            return  # which accepts them
         say(talk.conversation, text("Go on"))
         talk.ask()
 
 
 @pytest.mark.parametrize("other", WIRES, ids=str)
 def test_nothing_opaque_of_another_api_is_sent(wire: Wire, other: Wire) -> None:
-    """History leaves thoughts of earlier epochs out; should one slip through, it stops here."""
+    """The history omits thinking blocks of earlier epochs; the provider drops any that remain."""
     if other.provider is wire.provider:
         pytest.skip("not applicable: both are the same API")
     with Talk(other, [CALLING]) as talk:
         reply = talk.ask(text("Look"))
-    if other.name == "anthropic":  # whose blocks are canonical: a signature alone names nobody
+    if other.name == "anthropic":  # its blocks have no mark of the API
         assert all("origin" not in block for block in reply.blocks)
     with Talk(wire, [Turn("Done.")]) as talk:
         say(talk.conversation, text("Look"))
@@ -137,7 +137,7 @@ def test_ids_of_other_apis_are_taken(wire: Wire) -> None:
 
 
 def test_the_prompt_s_prefix_stays_byte_for_byte(wire: Wire) -> None:
-    """Invariant 5: each request begins with the one before it, but for what closes it."""
+    """Invariant 5: each request starts with the previous one, except for the closing part."""
     with Talk(wire, [CALLING, CALLING, Turn("Done."), Turn("Bye.")]) as talk:
         for words in ("Look", "Again"):
             ids = [call["id"] for call in calls_of(talk.ask(text(words)))]
@@ -151,7 +151,7 @@ def test_the_prompt_s_prefix_stays_byte_for_byte(wire: Wire) -> None:
 
 
 def test_a_conversation_that_is_read_anew_is_the_same(wire: Wire) -> None:
-    """Another process makes the same bytes of the same rows."""
+    """Another process makes the same bytes from the same rows."""
     rows: list[tuple[Role, str]] = []
     with Talk(wire, [CALLING, Turn("Done.", thinking="So.")]) as talk:
         for blocks in ([text("Look"), PICTURE], [text("Quick\nly é")]):
@@ -184,7 +184,7 @@ def test_the_size_is_no_less_than_the_bytes_without_pictures(wire: Wire) -> None
 def test_what_is_no_array_of_blocks_is_refused_and_adds_nothing(wire: Wire, rows: str) -> None:
     with Talk(wire, []) as talk:
         before = body_of(talk.conversation)
-        with pytest.raises(ValueError):  # noqa: PT011 -- whatever it says
+        with pytest.raises(ValueError):  # noqa: PT011 -- any message
             talk.conversation.append("user", rows)
         assert body_of(talk.conversation) == before
 
@@ -205,5 +205,5 @@ def test_how_hard_to_think_is_passed_on(wire: Wire, kind: str, effort: str | Non
 
 
 def _bare(body: bytes) -> bytes:
-    """Without cache marks, which move."""
+    """Return the request without cache marks, which move."""
     return body.replace(b',"cache_control":{"type":"ephemeral"}', b"")

@@ -1,21 +1,22 @@
 """The contract of every provider: one set of tests, run over each wire protocol.
 
-How it is laid out:
+The parts:
 
-- A *wire* (`Wire` below) says how to start a loopback server of a protocol and how to make the
-  provider that calls it. The tests in this package take the fixture `wire` and run once for each
-  of `WIRES`. They say nothing of a protocol: replies are `Turn`s with `ToolUse`s and `Fault`s
-  (`tests.support.messages_script`), which each server puts into its own words.
+- A *wire* (`Wire` below) starts a loopback server of a protocol and makes the provider that calls
+  it. The tests in this package take the fixture `wire` and run once for each of `WIRES`. They do
+  not depend on a protocol: replies are `Turn`s with `ToolUse`s and `Fault`s
+  (`tests.support.messages_script`), which each server converts to its protocol.
 - A loopback server is a context manager that is made of turns (or a function of the request) and
-  has `url`, `requests`, `violations` and `wait_for` as `MessagesServer`; the others are built on
-  it: they override `_serves`, `_request`, `_refusal`, `_reply`, `_events`, `_is_delta`, `_is_end`,
+  has `url`, `requests`, `violations` and `wait_for` like `MessagesServer`. The others subclass it
+  and override `_serves`, `_request`, `_refusal`, `_reply`, `_events`, `_is_delta`, `_is_end`,
   `_broken` and `_send_error`. It checks each request as strictly as the real API (pairing of call
-  and result, roles, ids, schemas, unknown fields, thoughts that it has not given out), answers what
-  it refuses with 400 in the API's words, and lists it in `violations`: no test may leave one.
+  and result, roles, ids, schemas, unknown fields, foreign thinking blocks), answers invalid
+  requests with 400 and the API's message, and lists them in `violations`. A test must not leave
+  violations.
 
-To add a provider: write its server in tests/support, add a `Wire` to `WIRES`, and the tests run.
-`thinks`: the server sends thoughts which have to come back unchanged. `errors`: how its API words
-the failures whose status alone does not say what they are.
+To add a provider, write its server in tests/support and add a `Wire` to `WIRES`. `thinks`: the
+server sends thinking blocks that have to come back unchanged. `errors`: the API's messages for
+failures that the status alone does not identify.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ class Wire:
     """By the same codes: errors in the middle of a stream."""
     thinks: bool = True
     whole_inputs: bool = False
-    """Inputs of calls come as objects: what is garbled ends the reply, and is asked for again."""
+    """The inputs of calls are objects: an invalid one ends the reply, which is requested again."""
     settings_key: str = ""
-    """The setting (and environment variable) that holds its key."""
+    """The setting (and environment variable) of its key."""
 
     def __str__(self) -> str:
         return self.name

@@ -1,4 +1,4 @@
-"""Tasks of a spawner end in every case, and leave no run at work."""
+"""The tasks of a spawner end in every case and leave no active run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files in /sandbox/outputs are kept for the program, and hostile ones do no harm."""
+"""Files in /sandbox/outputs are kept for the program; hostile files do no harm."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def turns(*calls: tuple[str, dict[str, Any]]) -> list[Any]:
 
 @pytest.fixture
 def work() -> Iterator[Path]:
-    """A directory below which an agent may work and `outputs` is made."""
+    """Return a directory for an agent, in which `outputs` is made."""
     with reachable_directory() as found:
         (found / "own").mkdir()
         if AS_ROOT:
@@ -46,7 +46,7 @@ def work() -> Iterator[Path]:
 def collected(
     make_agent: MakeAgent, work: Path, *calls: tuple[str, dict[str, Any]], **options: Any
 ) -> tuple[list[StreamEvent], list[AgentFile]]:
-    """The artifact events of a run, and the files that it left."""
+    """Return the artifact events of a run, and its files."""
     given = {"sandbox_working_dir": None, "outputs_dir": work / "outputs", **options}
     agent = make_agent(turns(*calls), sandbox=True, **given)
 
@@ -148,7 +148,7 @@ def test_sizes_are_bounded(
 def test_an_outputs_directory_in_the_agent_s_own_directory_leads_nowhere_else(
     make_agent: MakeAgent, work: Path, target: str
 ) -> None:
-    """The agent replaces the directory for copies by a link, and asks for copies again."""
+    """The agent replaces the directory for copies with a link, and requests copies again."""
     own = make_checkout(work, "checkout")
     (work / "secret").mkdir()
     hooks = contents(own / ".git/hooks")

@@ -1,4 +1,4 @@
-"""Agents out to YAML and in again."""
+"""Export and import of agents as YAML."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def shop() -> DatabaseConnection:
 
 
 def full_agent() -> Agent:
-    """One where nothing is as it would be by itself."""
+    """Create an agent without default values."""
     groups = [Group.objects.create(name=name) for name in ("team: a", "no")]
     database = shop()
     agent = Agent(
@@ -263,13 +263,13 @@ def test_letting_others_use_an_agent_needs_a_permission(more: str) -> None:
     with pytest.raises(NotAllowed, match="share_agent"):
         carry_out_import(SMALL + more, by=ed, known_tools=TOOLS)
     carry_out_import(SMALL + more, by=_given(ed, "share_agent"), known_tools=TOOLS)
-    # Taking it away again is a change of it, too.
+    # To stop sharing is a change of sharing, too.
     with pytest.raises(NotAllowed, match="share_agent"):
         carry_out_import(SMALL, by=rows.staff("bo", "change_agent"), known_tools=TOOLS)
 
 
 def test_what_a_file_leaves_out_is_guarded_as_well():
-    """A default is a value: leaving the sandbox's rules out would take them away."""
+    """A missing field means its default: this would remove the sandbox's rules."""
     rows.agent("helper", name="Helper", interrupt_on={"execute": True}, network="full")
 
     with pytest.raises(NotAllowed, match=r"interrupt_on needs .*configure_approval"):
@@ -292,7 +292,7 @@ def test_who_may_import_and_export():
         export_agent(agent, by=ada)
     with pytest.raises(NotAllowed):
         plan_import(SMALL, by=ada, known_tools=TOOLS)
-    with pytest.raises(NotAllowed, match="change_agent"):  # and not what it is now
+    with pytest.raises(NotAllowed, match="change_agent"):  # and not the current value
         plan_import(SMALL, by=rows.staff("adder", "add_agent"), known_tools=TOOLS)
     changer = rows.staff("changer", "change_agent")
     with pytest.raises(NotAllowed, match="add_agent"):

@@ -1,4 +1,4 @@
-"""Which key and base URL a provider gets, and which SDKs workers load beforehand."""
+"""The key and base URL of a provider, and the SDKs that workers load in advance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is refused of a policy when an agent is saved."""
+"""Invalid policies are refused when an agent is saved."""
 
 from __future__ import annotations
 

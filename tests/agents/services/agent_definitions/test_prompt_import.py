@@ -22,7 +22,7 @@ from tests.support.runs import make_agent, make_user
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A repository with instructions at the top and in web/, and others above it."""
+    """Create a repository with instructions at the top and in web/, and others above it."""
     (tmp_path / "AGENTS.md").write_text("Above.")
     project = tmp_path / "project"
     (project / "web/pages").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Nobody learns from a scripted model which files the server has."""
+"""A scripted model does not show which files the server has."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_what_a_program_gave_its_agent_stays_and_is_not_copied(model: str) -> No
     boss = rows.superuser()
     agent = rows.agent("helper", name="Helper", provider="scripted", model=model)
     client = client_of(boss)
-    # The limits can be changed; the model stays as it is.
+    # The limits can be changed; the model does not change.
     fields = form(provider="scripted", model=model, max_turns=3, everyone="on")
     done = client.post(page_url(agent), fields)
     assert done.status_code == 302, text_of(done)

@@ -1,4 +1,4 @@
-"""A person's changes to an input: as diffs that share one room."""
+"""Diffs of a person's changes to an input, which share one size limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Standing permissions through the real engine: given, used, counted, ended."""
+"""Grants with the real engine: given, used, counted, ended."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def write(path: str = "/a", content: str = "alpha", **fields: Any) -> dict[str, 
 def an_agent(
     tmp_path: Path, *calls: dict[str, Any], owner: User | None = None, **fields: Any
 ) -> Any:
-    """Each of its runs makes these calls, one a turn."""
+    """Create an agent whose runs make these calls, one a turn."""
     owner = owner or make_user()
     turns = [*({"tool_calls": [call]} for call in calls), {"text": "Done."}]
     model = script_file(tmp_path, turns)
@@ -50,7 +50,7 @@ def an_agent(
 
 
 def waits(run: Run) -> ApprovalRequest:
-    """Drive it until it asks."""
+    """Drive the run until it waits for approval."""
     drive_to_end(run, until=("waiting", "completed", "failed"))
     return ApprovalRequest.objects.get(run=run, status="pending")
 
@@ -324,7 +324,7 @@ def test_a_grant_goes_with_an_approval_only(tmp_path: Path, decision: str) -> No
 
 
 def a_request(user: User, tool: str, given: dict[str, Any], effect: str) -> ApprovalRequest:
-    """What waits about a call that no tool of these tests makes."""
+    """Create a pending request for a call whose tool does not exist in these tests."""
     run = start_run(user)
     request = waits(run)
     ToolCall.objects.filter(pk=request.tool_call_id).update(tool=tool, effect=effect)
@@ -382,7 +382,7 @@ def test_who_sees_and_who_revokes(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         revoke_grant(grant.pk, by=eve)
     with pytest.raises(NotAllowed):
-        revoke_grant(grant.pk, by=bob)  # it covers his runs; he did not give it
+        revoke_grant(grant.pk, by=bob)  # it covers his runs, but he did not give it
     for user in (agents_owner, member):
         revoke_grant(grant.pk, by=user)
         grant.refresh_from_db()

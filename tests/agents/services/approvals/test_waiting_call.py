@@ -1,4 +1,4 @@
-"""What the file of a waiting call holds now: never anything outside of the agent's own files."""
+"""The current file of a waiting call, which is always one of the agent's own files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    """The directory that a waiting run of ada's works in."""
+    """Return the directory of a waiting run of ada's."""
     rows.agent(sandbox=True, network="allowlist", allowed_hosts=["example.org"])
     run = rows.run(rows.user())
     with transaction.atomic():
@@ -76,7 +76,7 @@ def test_looking_makes_no_directories() -> None:
     request = write("notes.md")
     assert current_text(request) is None
     assert review_of(request).title == "Create notes.md"
-    # That is for the worker of the run.
+    # The run's worker creates the directory.
     assert not (DataSettings.now().workspaces / request.run.thread_id).exists()
 
 
@@ -97,7 +97,8 @@ def test_planted_links_do_not_lead_out(workspace: Path, tmp_path: Path, kind: st
             (workspace / "dir").symlink_to(tmp_path)
             path = "dir/secret.txt"
         case "own":
-            # Stays inside, where reading through it would be right, but no tool writes through it.
+            # The link stays inside. Reading through it would be safe, but no tool writes through
+            # it.
             (workspace / "real.txt").write_text("mine")
             (workspace / path).symlink_to("real.txt")
     for request in (
@@ -126,7 +127,7 @@ def test_a_link_to_the_hosts_accounts_is_not_shown(workspace: Path) -> None:
     "path", ["/etc/passwd", "../../../../../etc/passwd", "~/x", "/sandbox/../etc/passwd", "a\0b"]
 )
 def test_paths_outside_are_refused(workspace: Path, path: str) -> None:
-    request = write(path.replace("\0", "\ud800"))  # a NUL gets no further than the model's reply
+    request = write(path.replace("\0", "\ud800"))  # a NUL is refused in the model's reply
     assert "cannot be read" in reason(request)
     assert any(note.startswith("This call would fail:") for note in notes(request))
 

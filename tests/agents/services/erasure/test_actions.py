@@ -1,4 +1,4 @@
-"""What is left of a thread that was erased: nothing of what was said, and the sums."""
+"""An erased thread keeps its usage totals, and no content."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def ann() -> User:
 
 
 def talked(owner: User, text: str = SAID, **more: Any) -> Run:
-    """A run that was asked `text`, and answered at some cost."""
+    """Create a run with the message `text` and an answer with costs."""
     run = make_run(owner, message=text, **more)
     answer_run(run, text)
     Run.objects.filter(pk=run.pk).update(ended_at=timezone.now())
@@ -128,7 +128,7 @@ def test_nothing_that_was_said_is_left_in_any_table(ann: User) -> None:
 
 
 def test_every_reference_to_a_thread_can_be_followed() -> None:
-    """A reference that protects what it points to would stop erasing halfway."""
+    """A protected reference to a thread would stop the erasure halfway."""
     seen: set[Any] = set()
     wait: list[Any] = [Thread]
     while wait:
@@ -176,7 +176,7 @@ def test_workers_are_asked_to_finish_it_at_once(ann: User) -> None:
     before = OrmQ.objects.count()
     erase_thread(run.thread_id, by=ann)
     assert [task.func() for task in OrmQ.objects.order_by("pk")[before:]] == [FINISH_TASK]
-    assert Thread.every.get(pk=run.thread_id).title == ""  # which began its first message
+    assert Thread.every.get(pk=run.thread_id).title == ""  # it was the start of the first message
 
 
 def test_of_erasing_and_going_on_at_once_one_happens(ann: User) -> None:
@@ -313,7 +313,7 @@ def test_files_go_before_the_rows_that_lead_to_them(ann: User, with_files: Run) 
     assert len(files_of(thread)) == 3
     snapshots = DataSettings.now().snapshots / thread
     snapshots.rmdir()
-    snapshots.symlink_to("/etc")  # which is never followed, and no file of Vel's
+    snapshots.symlink_to("/etc")  # links are not followed, and it is not a file of Vel's
     erase_thread(thread, by=ann)
     finish_erasures()
     assert erasures_wait()
@@ -372,7 +372,7 @@ def test_a_fork_stays_whole(ann: User) -> None:
     before = list(Message.objects.filter(run__thread=made.thread).values_list("content", flat=True))
     erase_thread(run.thread_id, by=ann)
     with pytest.raises(NotFound), prepared_fork(run, ForkRequest(), by=ann) as late:
-        complete_fork(late)  # it was being made when its source went
+        complete_fork(late)  # the fork was created during the erasure of its source
     finish_erasures()
     kept = Message.objects.filter(run__thread=made.thread).values_list("content", flat=True)
     assert list(kept) == before
@@ -399,7 +399,7 @@ def test_answers_under_idempotency_keys_go_too(ann: User) -> None:
     for key, name in (("c", run.pk), ("d", child.pk), ("e", child.thread_id)):
         kept = {"body_hash": "", "status": 201, "answer": SAID, "location": f"/api/v1/x/{name}"}
         IdempotencyKey.objects.create(owner=ann, key=key, **kept)
-    # A guest's program may have said the name of anything.
+    # A guest's program may have used any name.
     IdempotencyKey.objects.create(owner=make_user("bob"), key="f", body_hash="", answer=answer)
     erase_thread(run.thread_id, by=ann)
     assert [row.key for row in IdempotencyKey.objects.order_by("key")] == ["b", "f"]

@@ -1,4 +1,4 @@
-"""Wherever on this machine files of a thread lie, they go with it, and no others do."""
+"""Erasing removes the files of a thread from every place on this machine, and no others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REFUSES: set[str] = set()
 
 
 class Unwilling(InMemoryStorage):
-    """A storage that does not delete what is in `REFUSES`."""
+    """A storage that does not delete the threads in `REFUSES`."""
 
     def delete(self, name: str) -> None:
         if name in REFUSES:
@@ -40,11 +40,11 @@ def _willing() -> None:
 
 
 def places_of(thread: str) -> list[Path]:
-    """One in each directory that has something of a thread."""
+    """Return one path in each directory that can have data of a thread."""
     settings = DataSettings.now()
     return [
         settings.workspaces / thread,
-        settings.workspaces / f"{REMOVED}{thread}-0a1b",  # whoever removed it was interrupted
+        settings.workspaces / f"{REMOVED}{thread}-0a1b",  # an interrupted removal
         settings.snapshots / thread,
         settings.synced_copies / thread,
         settings.set_aside / f"{thread}-0a1b2c3d",
@@ -87,7 +87,7 @@ def test_a_link_that_leads_nowhere_is_no_reason_to_stop(ann: User) -> None:
     with pytest.raises(OSError, match=r"Not a directory|symbolic link"):
         erase_files(thread)
     assert not place.is_symlink()
-    assert list(place.parent.glob(f"{REMOVED}{thread}-*"))  # told of, and tried again
+    assert list(place.parent.glob(f"{REMOVED}{thread}-*"))  # reported, and tried again
 
 
 def test_what_the_storage_does_not_give_up_keeps_the_rows_that_lead_there(

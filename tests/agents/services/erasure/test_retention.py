@@ -1,4 +1,4 @@
-"""What is removed for its age, and what is not."""
+"""Data that retention removes, and data that it keeps."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_new_thread_without_runs_is_not_old_and_one_that_is_taken_stops_nothin
 ) -> None:
     first, second = aged(talked(ann), 91), aged(talked(ann), 91)
     new = aged(talked(ann), 91)
-    Thread.objects.filter(pk=new.thread_id).update(created_at=ago(1))  # as a fork's is
+    Thread.objects.filter(pk=new.thread_id).update(created_at=ago(1))  # like that of a fork
     assert {row.pk for row in old_threads(90)} == {first.thread_id, second.thread_id}
 
     def meanwhile(thread_id: str, **terms: Any) -> None:
@@ -151,9 +151,9 @@ def test_each_kind_has_a_time_of_its_own(ann: User) -> None:
     RequestCount.objects.create(subject="now", minute=minute)
     Session.objects.create(session_key="gone", expire_date=ago(1))
     each = Keep(1, 1, 1, 1, {"notification": 1})
-    assert prune(each, stop=lambda: True) == {}  # a worker that is to end
+    assert prune(each, stop=lambda: True) == {}  # a worker that stops
     assert Session.objects.exists()
-    assert what_is_old(NOTHING) == {"idempotencykey": 1, "requestcount": 1}  # 0 is for ever
+    assert what_is_old(NOTHING) == {"idempotencykey": 1, "requestcount": 1}  # 0 means forever
     keep = replace(Keep.of_settings(), threads=0)
     told = what_is_old(keep)
     assert told == {
@@ -169,7 +169,7 @@ def test_each_kind_has_a_time_of_its_own(ann: User) -> None:
     assert [row.name for row in Task.objects.all()] == ["young"]
     assert [row.subject for row in RequestCount.objects.all()] == ["now"]
     assert not Session.objects.exists()
-    assert run.pk in kept()  # threads are kept for ever unless somebody says otherwise
+    assert run.pk in kept()  # by default threads are kept forever
 
 
 def test_the_audit_log_has_a_time_of_its_own_and_is_told_of_it(ann: User) -> None:
@@ -232,7 +232,7 @@ def test_a_worker_finishes_what_was_erased_though_it_does_not_prune(
     erase_thread(talked(ann).thread_id, by=ann)
     pruner.look()
     pruner.join()
-    assert erasures_wait()  # it has begun just now, and looks later
+    assert erasures_wait()  # it has started just now, and checks later
     pruner.hurry()
     pruner.join()
     assert not erasures_wait()
@@ -267,7 +267,7 @@ def test_one_thread_works_at_a_time_and_goes_on_if_somebody_asks_meanwhile(
     assert not at_work[0]()
     pruner.hurry()
     pruner.close()
-    assert at_work[0]()  # it is to end after the transaction under way
+    assert at_work[0]()  # it has to end after the current transaction
     go_on.release()
     pruner.join()
     assert most == [1, 1]

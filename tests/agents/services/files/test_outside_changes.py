@@ -1,4 +1,4 @@
-"""What a run has changed in a user's own directory that runs outside the sandbox."""
+"""Changed files in a user's own directory that can run code outside the sandbox."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """A run in a directory in which a Makefile is new."""
+    """Create a run in a directory with a new Makefile."""
     owner = make_user()
     make_agent(owner)
     run = start_run(owner)

@@ -1,4 +1,4 @@
-"""Uploads are stored whole or not at all, under names that hurt nobody."""
+"""Uploads are stored completely or not at all, under safe names."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_names_collide_as_on_any_file_system() -> None:
     stored = store_uploads(thread, given)
     assert [upload.name for upload in stored] == ["A.TXT", "a-2.txt", "a.docx", "a.docx-2.md"]
     assert [upload.original_name for upload in stored] == ["A.TXT", "a.txt", "a.docx", "a.docx.md"]
-    # What lies there keeps its name, and so does the Markdown that is to come.
+    # The new file and its Markdown get names that no existing file has.
     (again,) = store_uploads(thread, [file("A.DOCX", docx("y"))])
     assert (again.name, again.rendition) == ("A-2.DOCX", "A-2.DOCX.md")
 
@@ -80,7 +80,7 @@ def test_no_name_leads_out(name: str) -> None:
 
 
 def test_what_was_planted_there_is_neither_followed_nor_replaced(tmp_path: Path) -> None:
-    """Commands cannot write in user_uploads; were they able to, nothing would be lost."""
+    """Commands cannot write to user_uploads. Even if they could, no file would be lost."""
     thread = new_thread()
     victim = tmp_path / "victim"
     victim.write_bytes(b"mine")
@@ -90,14 +90,14 @@ def test_what_was_planted_there_is_neither_followed_nor_replaced(tmp_path: Path)
     os.mkfifo(place / "pipe.txt")
     with pytest.raises(Conflict):
         store_uploads(thread, [file("link.txt")])
-    # A rendition is not written through a link, either.
+    # A converted file is not written through a link, either.
     stored = store_uploads(thread, [file("dir.txt"), file("pipe.txt")])
     assert [upload.name for upload in stored] == ["dir-2.txt", "pipe-2.txt"]
     assert victim.read_bytes() == b"mine"
 
 
 class Failing(SimpleUploadedFile):
-    """A file in whose middle the disk is full."""
+    """A file that fails in the middle with a full disk."""
 
     def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]:
         yield b"half"
@@ -180,7 +180,7 @@ def test_deleting() -> None:
     assert Thread.objects.get().workspace_generation == before + 1
     with pytest.raises(NotFound):
         delete_upload(thread, document.pk)
-    # A link in its place is taken away itself.
+    # A link in its place is removed itself.
     place = directory(thread) / "p.png"
     victim = place.parent.parent / "outputs" / "victim"
     victim.write_bytes(b"mine")
@@ -192,7 +192,7 @@ def test_deleting() -> None:
 
 
 def test_with_the_workspace_the_rows_of_uploads_go() -> None:
-    """Rows told of files that were pruned, and their names stayed taken."""
+    """Otherwise rows would list deleted files and reserve their names."""
     thread, others = new_thread(), new_thread(make_user("bob"), slug="other")
     for each in (thread, others):
         store_uploads(each, [file("a.txt")])
@@ -247,7 +247,7 @@ def test_putting_replaces_nothing_also_when_the_name_was_free_a_moment_ago(sandb
 
 @override_settings(VEL={**settings.VEL, "UPLOAD_BYTES": 2 * MAX_FILE_BYTES})
 def test_a_file_among_rows_has_a_limit_of_its_own() -> None:
-    """A file is in memory several times when it becomes a row."""
+    """A file that becomes a row is in memory several times."""
     thread = new_thread(sandbox=False)
     with pytest.raises(InvalidRequest, match="with a sandbox") as refused:
         store_uploads(thread, [file("a"), file("b", b"x" * (MAX_FILE_BYTES + 1))])

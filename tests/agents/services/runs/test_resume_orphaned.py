@@ -1,4 +1,4 @@
-"""Taking over a run that waits for its subagents."""
+"""Resume an orphaned run that waits for its subagents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GONE = "elsewhere:1:x"
 
 
 def orphans() -> tuple[Run, list[Run]]:
-    """A parent that waits for three subagents: one at work, one that asks, one that has ended."""
+    """Create a parent with three subagents: one driven, one waiting for approval, one ended."""
     user = make_user()
     make_agent(user)
     run = start_run(user, executor=GONE)

@@ -79,7 +79,7 @@ def test_a_program_s_session_keeps_its_sandbox_or_stays_without(sandbox: bool) -
     assert refused.value.code == "other_directory"
     assert "Use another session id" in refused.value.message
     assert Run.objects.count() == 1
-    # A fork without runs has the files of the run from which it was made.
+    # A fork without runs has the files of its source run.
     fork = Thread.objects.create(agent=agent, owner=user, forked_from=run)
     check_sandbox(fork, sandbox)
     with pytest.raises(Conflict):

@@ -1,4 +1,4 @@
-"""Each reply counts once: by its row until its run was counted, then in the totals."""
+"""Each reply counts once: its row until its run is counted, then the totals."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def end(run: Run, status: str = RunStatus.COMPLETED) -> None:
 
 
 def used(owner: User) -> tuple[int, int, int | None]:
-    """(calls, tokens, microusd), by both ways of asking. Midnight may have passed in between."""
+    """Return (calls, tokens, microusd), from both queries. Midnight may have passed in between."""
     rows = usage_by_day(owner, 2, ZoneInfo("UTC"), own=True)
     calls, tokens = sum(row.calls for row in rows), sum(row.tokens for row in rows)
     costs = [row.microusd for row in rows if row.microusd is not None]
@@ -56,7 +56,7 @@ def used(owner: User) -> tuple[int, int, int | None]:
 
 
 def calls_in_totals() -> int:
-    """Totals are kept for quarters of an hour: there are two if one has just ended."""
+    """Return the sum of the totals: each quarter of an hour has its own, so there may be two."""
     calls = UsageTotal.objects.aggregate(all=Sum("calls"))["all"]
     return calls or 0
 

@@ -1,4 +1,4 @@
-"""The shop in a SQLite file, and in a PostgreSQL database with a role that can only read."""
+"""The shop in a SQLite file, and in a PostgreSQL database with a read-only role."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def sqlite_shop(tmp_path: Path) -> DatabaseTarget:
 
 @pytest.fixture(scope="session")
 def reader(postgres_url: str) -> Iterator[str]:
-    """A role that may connect and read what is granted."""
+    """Create a role that may connect and read granted tables."""
     name = f"reader_{secrets.token_hex(4)}"
     with psycopg.connect(postgres_url, autocommit=True) as admin:
         admin.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'")
     yield name
     with psycopg.connect(postgres_url, autocommit=True) as admin:
-        # The databases of the tests go with the server; of a server that stays, the role stays.
+        # The databases are deleted with the test server. On a permanent server the role remains.
         admin.execute(f"ALTER ROLE {name} NOLOGIN")
 
 
@@ -50,13 +50,13 @@ def postgres_shop(postgres_url: str, reader: str) -> Iterator[DatabaseTarget]:
 
 @pytest.fixture
 def writer_shop(postgres_shop: DatabaseTarget, postgres_url: str, reader: str) -> DatabaseTarget:
-    """The same for a role that has been granted everything: only the session keeps it back."""
+    """The same shop with a role that has all rights: only the session prevents writes."""
     return _writer_shop(postgres_shop, postgres_url, reader)
 
 
 @pytest.fixture(scope="module")
 def lasting_writer_shop(postgres_url: str, reader: str) -> DatabaseTarget:
-    """One for all tests of a module that change nothing in it: a new database costs 0.1 s."""
+    """One shop for all tests of a module that do not change it: a new database costs 0.1 s."""
     return _writer_shop(_postgres_shop(postgres_url, reader), postgres_url, reader)
 
 
@@ -97,7 +97,7 @@ def _writer_shop(postgres_shop: DatabaseTarget, postgres_url: str, reader: str) 
 
 @pytest.fixture(scope="session")
 def mariadb() -> Iterator[MariaDB]:
-    """A MariaDB server that has the shop."""
+    """A MariaDB server with the shop."""
     with mariadb_server() as server:
         make_shop(server)
         yield server

@@ -1,4 +1,4 @@
-"""The shop on a MariaDB server, with accounts that may do more or less."""
+"""The shop on a MariaDB server, with accounts that have more or fewer rights."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ GRANT SELECT ON shop.addresses TO viewer;
 
 @contextmanager
 def root_of(server: MariaDB) -> Iterator[Any]:
-    """A cursor of the server's own root, on the shop once it is there."""
+    """Return a cursor of the server's root, in the shop's database if it exists."""
     connection = pymysql.connect(
         unix_socket=server.socket, user="root", autocommit=True, charset="utf8mb4"
     )

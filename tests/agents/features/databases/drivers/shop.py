@@ -1,4 +1,4 @@
-"""A small shop, the same in SQLite and PostgreSQL, and asking it."""
+"""A small shop, the same in SQLite and PostgreSQL, and functions to query it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agents.features.databases.drivers.target import DatabaseTarget
 from sandbox.cancellation import Cancellation
 
 NOBODYS = OwnDatabase()
-"""Vel's own database, where it does not matter."""
+"""Vel's own database, for tests in which it has no effect."""
 PASSWORD = "sesame/öffne:dich"
 PASSWORD_IN_URL = "sesame%2F%C3%B6ffne%3Adich"
 
@@ -51,6 +51,6 @@ def make_sqlite(path: Path) -> DatabaseTarget:
 
 
 def admin_of(target: DatabaseTarget, admin_url: str) -> psycopg.Connection[Any]:
-    """A superuser's session on the target's database."""
+    """Open a superuser's session on the target's database."""
     database = target.url.partition("?")[0].rpartition("/")[2]
     return psycopg.connect(admin_url, dbname=database, autocommit=True)

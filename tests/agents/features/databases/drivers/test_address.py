@@ -1,4 +1,4 @@
-"""Which databases are connected to at all."""
+"""The database addresses that Vel connects to."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_other_forms_of_sqlite_are_refused(tmp_path, form):
 
 
 def use_as_own(settings: Any, **database: str) -> None:
-    """Vel's own database for what reads the settings; nothing connects to it."""
+    """Set Vel's own database in the settings only; nothing connects to it."""
     for name, value in database.items():
         settings.DATABASES["default"][name] = value
 

@@ -1,4 +1,4 @@
-"""DuckDB: read, and nothing else: neither the file nor anything outside of it."""
+"""DuckDB is read-only: no write to the file, and no access outside of it."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from tests.agents.features.databases.drivers.shop import ask
 
 @pytest.fixture
 def pipe() -> Iterator[Channel]:
-    """A channel that reads its own messages."""
+    """Open a channel that reads its own messages."""
     channel = Channel(*os.pipe())
     yield channel
     channel.close()

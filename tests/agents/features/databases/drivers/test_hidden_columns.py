@@ -1,4 +1,4 @@
-"""Hidden columns stay hidden, or the database cannot be queried."""
+"""Hidden columns stay hidden, or queries to the database are refused."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_sqlite_refuses_every_way_to_read_one(query: str, hiding: DatabaseTarget
     with pytest.raises(QueryFailed):
         ask(hiding, query)
     if "sqlite_stat" not in query:
-        # It is the setting that refuses it.
+        # Only the setting refuses the query.
         assert ask(replace(hiding, hidden_columns=()), query) is not None
 
 

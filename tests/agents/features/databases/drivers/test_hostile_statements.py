@@ -1,4 +1,4 @@
-"""Statements made to use up memory, time and locks: they end, and the worker goes on."""
+"""Statements that try to exhaust memory, time and locks are stopped; the worker continues."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def duckdb_shop(tmp_path: Path) -> DatabaseTarget:
 
 @contextmanager
 def modest() -> Iterator[None]:
-    """No helper takes more than its share meanwhile, and this process hardly anything."""
+    """Check that no helper exceeds its memory limit, and that this process uses little memory."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     yield
     pools.close_idle(older_than=0)
@@ -97,7 +97,7 @@ def test_a_huge_value_of_postgresql_is_not_read(postgres_shop: DatabaseTarget) -
     limited = replace(postgres_shop, statement_seconds=5)
     with modest(), pytest.raises(QueryFailed) as refused:
         ask(limited, "SELECT repeat('x', 1000000000)")
-    # A busy server does not come so far.
+    # A busy server is stopped by time first.
     assert refused.value.code in ("memory", "timeout")
     assert ask(postgres_shop, "SELECT count(*) FROM orders").values == [(3,)]
 
@@ -112,7 +112,7 @@ def test_a_huge_row_of_mysql_is_not_read(mariadb: MariaDB) -> None:
 
 
 def is_gone(pid: int) -> bool:
-    """Not there, or only until its parent has asked for its end."""
+    """Return whether the process has ended, or is a zombie."""
     try:
         return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -120,14 +120,14 @@ def is_gone(pid: int) -> bool:
 
 
 def helper_of(target: DatabaseTarget) -> int:
-    """The helper that the target's next statement uses."""
+    """Return the id of the helper process that the target's next statement uses."""
     ask(target, "SELECT 1")
     with _pool_of(target).connection(HANG, Cancellation()) as helper:
         return helper.pid
 
 
 def works(pid: int) -> bool:
-    """Whether it has used processor time for a statement."""
+    """Return whether the process has used processor time for a statement."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) / os.sysconf("SC_CLK_TCK") > 0.5
 
@@ -226,7 +226,7 @@ execute_sql(target, given["query"], None, OwnDatabase(), Cancellation())
 
 @contextmanager
 def worker(**given: Any) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A process that runs a statement in a helper, and the helper's number."""
+    """Start a process that runs a statement in a helper; yield it with the helper's process id."""
     command = [sys.executable, "-c", WORKER, json.dumps(given)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""Rows, bytes, time, connections: nothing goes on for ever, and nothing leaks."""
+"""Limits of rows, bytes, time and connections; nothing runs forever or leaks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def test_rows_are_limited_and_it_says_so(target: DatabaseTarget) -> None:
 @BOTH
 def test_an_endless_result_ends_at_the_limit(target: DatabaseTarget) -> None:
     if target.url.startswith("postgres"):
-        # A function in FROM is gathered first: in the select list it comes row by row.
+        # PostgreSQL collects a function in FROM first, but returns one in the select list row by
+        # row.
         query = "SELECT generate_series(1, 2000000000)"
     else:
         query = ENDLESS + "SELECT x FROM n"
@@ -65,7 +66,7 @@ def test_bytes_are_limited(target: DatabaseTarget) -> None:
 
 @BOTH
 def test_a_first_row_that_is_too_long_is_an_error(target: DatabaseTarget) -> None:
-    """A result without rows would say that there are none."""
+    """An empty result would mean that there are no rows."""
     with pytest.raises(QueryFailed, match=r"The first row has 1,0\d\d bytes, and at most 500"):
         ask(replace(target, max_bytes=500), "SELECT '" + "x" * 1000 + "'")
 
@@ -131,7 +132,7 @@ class TestPostgresql:
     ) -> None:
         active = self.sessions(postgres_shop, postgres_url, "active")
         cancel = Cancellation()
-        # A statement that switches its own time-out off.
+        # A statement that turns its own timeout off.
         with admin_of(postgres_shop, postgres_url) as admin:
             admin.execute(
                 "CREATE FUNCTION endless() RETURNS void STABLE LANGUAGE sql"
@@ -147,7 +148,7 @@ class TestPostgresql:
             with pytest.raises(QueryFailed):
                 running.result(timeout=HANG)
         wait_until(lambda: active() == 0)
-        # The connection is not used again: a late cancellation would hit somebody else's.
+        # The connection is closed: a late cancellation could otherwise hit the next statement.
         assert self.sessions(postgres_shop, postgres_url, "%")() == 0
         assert ask(postgres_shop, "SELECT 1").row_count == 1
 

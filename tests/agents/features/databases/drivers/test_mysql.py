@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: values, limits, sessions, what they hold, and how they are reached."""
+"""MySQL and MariaDB: values, limits, sessions, schemas, and connections."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_params_are_values(shop: DatabaseTarget) -> None:
         (evil, 4, 1.5, None, 1, "ä", 1, ":n", ":n", "back':n")
     ]
     found = ask(shop, "SELECT name FROM latin WHERE name = :name", {"name": "müller"})
-    assert found.values == [("Müller",)]  # whatever a column's character set and collation are
+    assert found.values == [("Müller",)]  # for any character set and collation of the column
     assert ask(shop, "SELECT seq FROM seq_1_to_5 LIMIT :n", {"n": 1}).row_count == 1
     for query in ("SELECT :missing", "SELECT ?", "SELECT :n"):
         with pytest.raises(QueryFailed):
@@ -105,7 +105,7 @@ def test_params_are_values(shop: DatabaseTarget) -> None:
 
 def test_marks() -> None:
     assert marked("a :x :y :x '::x' \\:x", {"x": 1}) == ("a ? :y ? '::x' \\?", [1, 1, 1])
-    assert marked("1--:x", {"x": 2}) == ("1--?", [2])  # minus minus: no comment without a space
+    assert marked("1--:x", {"x": 2}) == ("1--?", [2])  # "--" without a space is minus
 
 
 # Limits ------------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ def test_rows_and_bytes_are_limited(shop: DatabaseTarget) -> None:
     assert (cut.row_count, cut.truncated) == (5, True)
     assert "5,500 bytes" in cut.notes[0]
     assert time.monotonic() - begun < 5
-    # The catalogue is not cut with them.
+    # The row limit does not cut the catalogue.
     assert inspect.list_tables(replace(shop, max_rows=1), NOBODYS, Cancellation()).row_count > 3
 
 
@@ -148,7 +148,7 @@ def test_a_statement_that_takes_too_long_is_stopped(
 def test_a_statement_without_the_servers_time_out_is_stopped(
     shop: DatabaseTarget, mariadb: MariaDB
 ) -> None:
-    """Vel's own clock kills it, a second after the server's should have."""
+    """Vel kills the statement a second after the server's timeout."""
     begun = time.monotonic()
     with (
         pytest.raises(QueryFailed) as stopped,
@@ -249,7 +249,7 @@ def test_hidden_columns(shop: DatabaseTarget, mariadb: MariaDB) -> None:
     with pytest.raises(QueryFailed, match=r"shop\.customers\.email.*REVOKE") as refused:
         ask(replace(shop, hidden_columns=hidden), "SELECT 1")
     assert refused.value.code == "hidden_column"
-    # Such an account is what the message asks for.
+    # The message asks for an account like this one.
     viewer = target_of(mariadb, "viewer", hidden_columns=hidden)
     assert ask(viewer, "SELECT name FROM customers WHERE id = 1").values == [("Ada",)]
     for query in ("SELECT * FROM customers", "SELECT 1 FROM customers WHERE email > 'a'"):
@@ -315,7 +315,7 @@ def test_tls(shop: DatabaseTarget, mariadb: MariaDB, monkeypatch: pytest.MonkeyP
     for mode in ("verify-ca", "verify-full"):
         with pytest.raises(QueryFailed, match=r"(?i)certificate"):
             cipher(f"{named}?sslmode={mode}")
-    # Whom to trust is OpenSSL's setting.
+    # OpenSSL's setting selects the trusted certificates.
     monkeypatch.setenv("SSL_CERT_FILE", mariadb.certificate)
     assert "TLS" in str(cipher(f"{named}?sslmode=verify-full"))
     assert "TLS" in str(cipher(f"{shop.url}?sslmode=verify-ca"))

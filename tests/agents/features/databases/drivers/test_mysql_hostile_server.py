@@ -1,4 +1,4 @@
-"""A server that is not what it should be: it gets no file, no password and no time."""
+"""A hostile server gets no file and no password, and cannot keep the worker busy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OK = b"\x00\x00\x00\x02\x00\x00\x00"
 
 
 class Peer:
-    """The server's end: packets of the protocol, and all that was said to it."""
+    """The server's end of a connection: packets of the protocol, and the received data."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -49,7 +49,7 @@ class Peer:
 
 @contextmanager
 def hostile(play: Callable[[Peer], None]) -> Iterator[tuple[str, list[Peer]]]:
-    """A server on loopback that plays its part for each connection; its URL."""
+    """Start a server on loopback that plays its part for each connection; yield its URL."""
     peers: list[Peer] = []
 
     def serve() -> None:

@@ -1,4 +1,4 @@
-"""Statements that write, from a program: nobody approves them, and they wait for each other."""
+"""Writes from a program need no approval, and wait for each other."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def write(target: DatabaseTarget, query: str) -> Changes:
 
 
 def in_program(backend: DatabaseBackend, *queries: str) -> list[QueryResult]:
-    """Run all at the same time."""
+    """Run all queries at the same time."""
 
     async def run() -> list[QueryResult]:
         try:

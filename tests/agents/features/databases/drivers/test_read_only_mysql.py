@@ -1,4 +1,4 @@
-"""Nothing that an agent sends to MariaDB changes anything, nor what the next one finds."""
+"""Agents cannot change anything in MariaDB, not even the session of the next agent."""
 
 from __future__ import annotations
 
@@ -110,11 +110,11 @@ UNDONE = {
     "settings": "SELECT later()",
     "row-locks-shared": "SELECT * FROM orders LOCK IN SHARE MODE",
 }
-"""The server lets these run, and takes them back: at the transaction's end, or with the session."""
+"""The server runs these, and undoes them at the end of the transaction or of the session."""
 
 
 def contents(server: MariaDB) -> tuple[object, ...]:
-    """What the server holds, what it is set to, and the files of its directories."""
+    """Return the server's data, its settings, and the files of its directories."""
     asked = (
         "CHECKSUM TABLE customers, orders, old, latin, numbers, mysql.global_priv, mysql.proc",
         "SELECT TABLE_SCHEMA, TABLE_NAME, CREATE_TIME FROM information_schema.TABLES"
@@ -135,12 +135,12 @@ def contents(server: MariaDB) -> tuple[object, ...]:
 
 @pytest.fixture(scope="module")
 def before(mariadb: MariaDB) -> tuple[object, ...]:
-    """Looked at once: each attempt is compared with what was there before the first."""
+    """Return the contents before the first attempt, to compare them after each attempt."""
     return contents(mariadb)
 
 
 def left_behind(target: Any) -> tuple[object, ...]:
-    """What the next agent finds of the session."""
+    """Return the state of the session as the next agent finds it."""
     query = (
         "SELECT CURRENT_ROLE(), @left, @@SESSION.tx_read_only, @@SESSION.max_statement_time,"
         " @@SESSION.sql_mode = @@GLOBAL.sql_mode, IS_USED_LOCK('x'), @@in_transaction, DATABASE()"
@@ -155,7 +155,7 @@ CLEAN = (None, None, 1, 30.0, 1, None, 1, "shop")
 def test_no_attempt_changes_anything(
     name: str, mariadb: MariaDB, before: tuple[object, ...]
 ) -> None:
-    """By an account that may do everything, which an operator has allowed."""
+    """Even with a privileged account that an operator has allowed."""
     writer = target_of(mariadb, "writer", allow_privileged=True)
     query = {**REFUSED, **UNDONE}[name].format(beside=mariadb.directory / "tmp" / "beside")
     if name in UNDONE:
@@ -182,9 +182,9 @@ def test_no_attempt_changes_anything(
 def test_the_read_only_transaction_holds_by_itself(
     statement: str, mariadb: MariaDB, before: tuple[object, ...]
 ) -> None:
-    """Without the look at what kind of statement it is; DDL does not commit its way out either.
+    """Even without the check of the statement's kind, DDL cannot commit.
 
-    (A procedure does: it may COMMIT. So CALL is only kept out by that look.)
+    A procedure can COMMIT, so only that check excludes CALL.
     """
     writer = target_of(mariadb, "writer", allow_privileged=True)
     with pytest.raises(QueryFailed), read_only_mysql(writer, Cancellation()) as session:
@@ -197,7 +197,7 @@ def test_files_are_out_of_reach_of_accounts_that_read(mariadb: MariaDB) -> None:
     assert ask(reader, "SELECT LOAD_FILE('/etc/passwd')").values == [(None,)]
     with pytest.raises(QueryFailed, match=r"(?i)denied"):
         ask(reader, "SELECT * FROM other.secrets")
-    # Its role may write, and is off.
+    # Its role has write rights, and is off.
     assert left_behind(reader) == CLEAN
 
 
@@ -226,7 +226,7 @@ def test_accounts_that_may_do_more_are_refused(grant: str, says: str, mariadb: M
         assert ask(target, "SELECT 1").row_count == 1
         root.execute(f"GRANT {grant}" + ("" if " TO " in grant else " TO granting"))
     if "*.*" in grant:
-        close_idle(older_than=0)  # these come to hold with the next session, as the server has it
+        close_idle(older_than=0)  # the server applies these to new sessions
     with pytest.raises(QueryFailed, match=says) as refused:
         ask(target, "SELECT 1")
     assert refused.value.code == "privileged"

@@ -1,4 +1,4 @@
-"""Nothing that an agent sends to PostgreSQL changes anything, nor what the next one finds."""
+"""Agents cannot change anything in PostgreSQL, not even the session of the next agent."""
 
 from __future__ import annotations
 
@@ -115,11 +115,11 @@ VOLATILE = {
     "timeout-setting": "SELECT set_config('statement_timeout', '0', false)",
     "application": "SELECT set_config('application_name', 'leak', false)",
 }  # fmt: skip
-"""Some of this the server takes back at the transaction's end, or with the session; some not."""
+"""The server undoes some of these at the end of the transaction or of the session, but not all."""
 
 
 def contents(admin: psycopg.Connection[tuple[object, ...]]) -> str:
-    """A checksum of all that the database holds, of its catalogue and of the shared one."""
+    """Return a checksum of the database's data, of its catalogue and of the shared catalogue."""
     parts = [
         admin.execute("TABLE customers").fetchall(),
         admin.execute("TABLE orders").fetchall(),
@@ -136,7 +136,7 @@ def contents(admin: psycopg.Connection[tuple[object, ...]]) -> str:
 
 
 def session(target: DatabaseTarget) -> tuple[object, ...]:
-    """What the next agent finds of the session."""
+    """Return the state of the session as the next agent finds it."""
     return ask(
         target,
         "SELECT current_user = session_user, current_setting('search_path'),"
@@ -149,7 +149,7 @@ def session(target: DatabaseTarget) -> tuple[object, ...]:
 
 
 CLEAN = (True, '"$user", public', "vel", "on", "on", 0, 0, 1, 0)
-"""The one cursor is the question's own."""
+"""The one cursor is that of this query."""
 
 
 @pytest.mark.parametrize("name", [*REFUSED, *VOLATILE])
@@ -209,7 +209,7 @@ def test_functions_of_extensions(postgres_shop: DatabaseTarget, postgres_url: st
         "pg_trgm": ["SELECT similarity('a', 'b')"],
     }  # fmt: skip
     with admin_of(postgres_shop, postgres_url) as admin:
-        # A minimal server has none of them.
+        # A minimal server has no extensions.
         for (name,) in admin.execute("SELECT name FROM pg_available_extensions").fetchall():
             for query in statements.get(name, ()):
                 admin.execute(f'CREATE EXTENSION IF NOT EXISTS "{name}"')
@@ -251,7 +251,7 @@ def test_an_operator_allows_functions_of_the_database(
 def test_the_attempts_would_work_without_the_guards(
     writer_shop: DatabaseTarget, postgres_url: str
 ) -> None:
-    """The role is allowed all of it: what keeps it back is the session."""
+    """The role has all these rights: only the session prevents the writes."""
     with psycopg.connect(writer_shop.url, autocommit=True) as open_session:
         for name in (
             "insert",
@@ -305,7 +305,7 @@ def test_a_role_with_powers_is_refused_unless_the_operator_says_so(
         try:
             assert ask(target, "SELECT 1").values == [(1,)]
             admin.execute(grant.replace("{role}", role))
-            # Also on the connection that is open already.
+            # Also on the open connection.
             with pytest.raises(QueryFailed, match=words) as refused:
                 ask(target, "SELECT 1")
             assert refused.value.code == "privileged"
@@ -322,7 +322,7 @@ def test_dblink_is_refused_until_it_is_revoked(
     postgres_shop: DatabaseTarget, postgres_url: str
 ) -> None:
     with admin_of(postgres_shop, postgres_url) as admin:
-        # As the extension installs it, which a minimal server may not have.
+        # The function of the extension, which a minimal server may not have.
         admin.execute(
             "CREATE FUNCTION dblink_exec(text, text) RETURNS text LANGUAGE sql AS $$ SELECT '' $$"
         )
@@ -357,7 +357,7 @@ def test_vels_own_database_is_refused(postgres_shop: DatabaseTarget, postgres_ur
         assert ask(postgres_shop, "SELECT 1", own=beside).row_count == 1
         elsewhere = replace(own, server="7")
         assert ask(postgres_shop, "SELECT 1", own=elsewhere).row_count == 1
-        # What cannot be asked is not assumed to be another.
+        # A database whose identity cannot be read counts as Vel's own.
         admin.execute("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
         with pytest.raises(QueryFailed, match="own database"):
             ask(postgres_shop, "SELECT 1", own=elsewhere)

@@ -1,4 +1,4 @@
-"""Nothing that an agent sends to SQLite changes anything."""
+"""Agents cannot change anything in SQLite."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ ATTEMPTS = {
 
 
 def contents(path: Path) -> str:
-    """A checksum of the file, and of all that is dumped from it."""
+    """Return a checksum of the file and of its dump."""
     connection = sqlite3.connect(path)
     dump = "\n".join(connection.iterdump())
     connection.close()

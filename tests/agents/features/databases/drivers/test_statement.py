@@ -1,4 +1,4 @@
-"""Which statements look like writing. Nothing but convenience hangs on it."""
+"""Detection of statements that write. It is only a convenience, not a guard."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def seconds(query: str) -> float:
 
 @pytest.mark.parametrize("piece", ["/* ", "$a{}$ ", "'''a", "'a'b", "`", "( ", "x "])
 def test_time_is_linear(piece: str) -> None:
-    """`/* ` a million times took hours: each was looked for to the end."""
+    """A million `/* ` once took hours: each search ran to the end of the text."""
     short, long = (
         "WITH " + "".join(piece.format(number) for number in range(count))
         for count in (4_000, 16_000)

@@ -1,4 +1,4 @@
-"""What comes back is exact, and can be read."""
+"""Returned values are exact and readable."""
 
 from __future__ import annotations
 

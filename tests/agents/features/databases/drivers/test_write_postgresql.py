@@ -1,4 +1,4 @@
-"""Writes to PostgreSQL: what a trial shows and leaves, and what is not even tried."""
+"""Writes to PostgreSQL: what a trial shows and leaves behind, and the refused statements."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def written(target: DatabaseTarget, query: str, approved: Preview) -> dict[str, 
 
 
 def written_here(target: DatabaseTarget, query: str) -> None:
-    """Written by this process, not by a helper: for tests that come between its steps."""
+    """Write in this process, not in a helper: for tests that act between its steps."""
     operations.write(target, query, None, NOBODYS, Cancellation(), lambda _: True)
 
 
@@ -165,7 +165,7 @@ def counts(preview: Preview) -> dict[str, tuple[int, int, int]]:
 
 
 def state(target: DatabaseTarget, postgres_url: str) -> list[Any]:
-    """All rows, sequences as far as they must stay, functions, tables and locks."""
+    """Return all rows, sequences that must not change, functions, tables and locks."""
     with admin_of(target, postgres_url) as admin:
         tables = ("customers", "orders", "items", "watched", "called", "parts", "late", "ruled")
         found: list[Any] = [
@@ -202,7 +202,7 @@ def test_cascades_are_shown_with_their_rows(shop: DatabaseTarget) -> None:
     approved = tried(shop, "WITH x AS (DELETE FROM orders) DELETE FROM items")
     assert counts(approved) == {"items": (0, 0, 2), "orders": (0, 0, 3)}
     tried_ = tried(replace(shop), "INSERT INTO orders VALUES (77, 1, 1)")
-    # The customer that it refers to is locked, and not shown as changed.
+    # The trial locks the referenced customer, but does not show it as changed.
     assert counts(tried_) == {"orders": (1, 0, 0)}
     both = "WITH x AS (INSERT INTO orders VALUES (77, 1, 1)) UPDATE customers SET name = 'z' "
     [customers, _] = tried(shop, f"{both} WHERE id = 2")["tables"]
@@ -262,7 +262,7 @@ def test_others_wrote_since(shop: DatabaseTarget, postgres_url: str) -> None:
 def test_others_write_while_it_is_made(
     shop: DatabaseTarget, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the snapshot and the statement: the server refuses the row that is not as seen."""
+    """A write between the snapshot and the statement makes the server refuse the changed row."""
     query = "UPDATE orders SET total = total + 1 WHERE id = 10"
     original = module._execute
 
@@ -364,7 +364,7 @@ def test_a_cancelled_write_is_not_made(shop: DatabaseTarget, postgres_url: str) 
 
 
 def test_reading_stays_reading(shop: DatabaseTarget, postgres_url: str) -> None:
-    """A session that has written is clean for who reads next."""
+    """A session that has written is clean for the next reader."""
     written(
         shop, "DELETE FROM orders WHERE id = 10", tried(shop, "DELETE FROM orders WHERE id = 10")
     )

@@ -1,4 +1,4 @@
-"""Writes to SQLite: what a trial shows and leaves, and what cannot be written at all."""
+"""Writes to SQLite: what a trial shows and leaves behind, and the refused statements."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_a_trial_shows_all_that_changes_and_changes_nothing(
     changes = written(shop, query, approved)
     assert {table.table: table.counts for table in changes.tables} == expected
     with pytest.raises(QueryFailed):
-        written(shop, query, approved)  # it does something else the second time, or nothing
+        written(shop, query, approved)  # the second time it has another effect, or none
 
 
 @pytest.mark.parametrize("statement", REFUSED)
@@ -187,14 +187,14 @@ def test_no_trial_tells_of_a_hidden_column(
 def test_what_a_hidden_column_refers_to_cannot_be_written_either(shop: DatabaseTarget) -> None:
     hidden = replace(shop, hidden_columns=("orders.customer_id",))
     with pytest.raises(QueryFailed, match="not authorized"):
-        tried(hidden, "DELETE FROM customers WHERE id = 1")  # else: whether an order refers to it
+        tried(hidden, "DELETE FROM customers WHERE id = 1")  # it could show references
     assert tables(tried(hidden, "DELETE FROM items WHERE id = 1")) == {"items": (0, 0, 1)}
 
 
 def test_a_statement_cannot_forge_what_is_shown(
     shop: DatabaseTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Even one that had guessed the name of the function that tells of changes."""
+    """Even if it guesses the name of the function that reports changes."""
     monkeypatch.setattr(sqlite_recorder.secrets, "token_hex", lambda _: "known")
     [orders] = try_sqlite(shop, "DELETE FROM orders WHERE id = 10", {}, NOBODYS).tables
     assert (orders.table, orders.counts) == ("orders", (0, 0, 1))
@@ -268,7 +268,7 @@ def test_a_large_trial_leaves_the_file_alone(shop: DatabaseTarget, tmp_path: Pat
 
     size = path.stat().st_size
     write_sqlite(large, fill, {}, NOBODYS, look)
-    assert meanwhile == [size]  # as a process would leave it that dies in a trial
+    assert meanwhile == [size]  # as left by a process that dies in a trial
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 

@@ -1,4 +1,4 @@
-"""What is taken of a server's list, and what a digest stands for."""
+"""The accepted parts of a server's tool list, and the content of a digest."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_answers_become_texts_pictures_and_files() -> None:
     ]
     answer = read_answer({"content": content, "structuredContent": {"a": 1}}, pictures=True)
     text, shown, broken, unreadable, sound, inside, blob, link = answer.parts
-    assert text == '{"a": 1}'  # said once
+    assert text == '{"a": 1}'  # only once
     assert isinstance(shown, bytes)
     assert shown.startswith(b"\x89PNG")
     assert isinstance(broken, File)

@@ -1,4 +1,4 @@
-"""What a hostile program can do to the one who talks to it: nothing that lasts."""
+"""A hostile program cannot harm its client permanently."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_call_goes_there_and_back_and_the_process_is_gone_afterwards() -> None
 def test_it_runs_as_nobody_of_the_host_with_nothing_of_its_environment() -> None:
     uid, pid, place, variables = json.loads(answer("ids").partition(": ")[2])
     assert uid not in (0, os.geteuid()) or os.geteuid() != 0
-    assert pid < 10  # of its own
+    assert pid < 10  # its own PID namespace
     assert place == "/home/sandbox"
     assert "VEL_DATA_DIR" not in variables
     assert "DJANGO_SETTINGS_MODULE" not in variables
@@ -194,7 +194,7 @@ def test_a_server_dies_with_the_process_that_talked_to_it() -> None:
 
 
 def _marked(marker: str) -> list[int]:
-    """Processes of the sandboxes with this marker."""
+    """Return the sandboxed processes with this marker."""
 
     found = []
     for place in Path("/proc").glob("[0-9]*/cmdline"):

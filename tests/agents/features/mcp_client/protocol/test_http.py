@@ -1,4 +1,4 @@
-"""Servers over HTTP: who may be spoken to, and for how long."""
+"""Servers over HTTP: allowed addresses, and time limits."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_loopback_is_refused_where_it_is_not_listed() -> None:
 
 
 class Rebinding(PublicInternet):
-    """A name that is public at the first look and leads to this host at the second."""
+    """A name that resolves to a public address first, and to this host on the second look-up."""
 
     def __init__(self) -> None:
         self.looked = 0
