@@ -68,7 +68,7 @@ GROUPS = {
         *_files("root", "both_databases"),
     ),
 }
-"""The command of each group, where PYTEST stands for pytest and its general options."""
+"""The command of each group. PYTEST is replaced by pytest and its general options."""
 
 PROBLEMS = ("failed", "error")
 
@@ -124,7 +124,7 @@ class Run:
             )
 
     def wait(self) -> Outcome:
-        """Wait for the end, print the output, and read what tests.support.report has written."""
+        """Wait for the end, print the output, and read the report of tests.support.report."""
         code = self._process.wait()
         seconds = time.monotonic() - self._begin
         if self.output is not None:
