@@ -37,7 +37,7 @@ MIB = 1024**2
 
 
 def measure(options: Options) -> Report:
-    """Start the processes as an operator does. Measure them idle, then with a run in each worker."""
+    """Start the processes as an operator does. Measure them idle, then with runs in each worker."""
     with ExitStack() as stack:
         url = stack.enter_context(fake_model())
         directory = stack.enter_context(temporary_directory())

@@ -122,7 +122,7 @@ def temporary_directory() -> Iterator[Path]:
 
 
 def vel_environment(directory: Path, model_url: str, database_url: str = "") -> dict[str, str]:
-    """Return the environment of a Vel process with its data in `directory`. The default is SQLite."""
+    """Return the environment of a Vel process with its data in `directory`. SQLite by default."""
     return clean_environment(
         DJANGO_SETTINGS_MODULE="velproject.settings",
         PYTHONPATH=str(ROOT),
@@ -137,7 +137,7 @@ def vel_environment(directory: Path, model_url: str, database_url: str = "") -> 
 
 @dataclass(frozen=True)
 class Weight:
-    """Memory of one process in bytes. `pss` divides shared pages among the processes that use them."""
+    """Memory of one process in bytes. `pss` divides shared pages among the processes with them."""
 
     rss: int
     pss: int
