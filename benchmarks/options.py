@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Options:
     """The size and the time limit of the benchmarks.
 
-    `turns` are the tool turns of a run. After `seconds`, a benchmark starts no more rounds. `full`
-    runs `load` and `growth` at their full size.
+    `turns` are the tool turns of a run. No round starts that would probably end after `seconds`.
+    `full` runs `load` and `growth` at their full size.
     """
 
     turns: tuple[int, ...] = (50, 200)

@@ -81,9 +81,9 @@ LONG = (
     *("tests/benchmarks", "tests/foreign_project", "tests/attacks", "tests/skills_app"),
     *("tests/agents/demo", "tests/sandbox"),
 )
-"""Directories with slow files. They run first, in this order, so that the last files are short:
-then
-no process of a parallel run is left alone with a long file.
+"""Directories with slow files, which run first and in this order.
+
+The last files of a parallel run should be short, so that all processes end at about the same time.
 """
 
 

@@ -42,7 +42,7 @@ class Crowd:
         runs: list[str],
         decisions: int,
     ) -> None:
-        """Start the threads. `readers` and `approvers` are tokens. Every second watcher has a
+        """Start all threads. `readers` and `approvers` are tokens. Every second watcher has a
         socket.
         """
         self._port, self._decisions = port, decisions

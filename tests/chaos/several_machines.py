@@ -39,7 +39,7 @@ class SeveralMachines:
     network: Network | None
 
     def _fetched(self, thread: Thread) -> str:
-        """Return the host that has fetched the files of a thread without a host.
+        """Fetch the files of a thread without a host to "web", and return that name.
 
         The run of such a thread ended before it was moved, or was cancelled during the move.
         """
@@ -60,9 +60,7 @@ class SeveralMachines:
         wait_until(lambda: all(self.driven_on(name) for name in NAMES), "runs on both hosts")
 
     def let_die(self, name: str) -> int:
-        """Wait until a host's leases have ended and declare it dead. Return the number of moved
-        threads.
-        """
+        """Wait until a host is silent and declare it dead. Return the number of moved threads."""
 
         def is_silent() -> bool:
             seen = Machine.objects.values_list("seen_at", flat=True).get(pk=name)

@@ -71,9 +71,7 @@ def ledger_lines(workspaces: Path, thread: Thread) -> list[str]:
 
 
 def check_ledger(workspaces: Path, run: Run, name: str) -> None:
-    """Check that each line occurs once and has a call, and that each call that succeeded has a
-    line.
-    """
+    """Check that each line occurs once and has a call, and each successful call has a line."""
     lines = ledger_lines(workspaces, run.thread)
     twice = [line for line, count in Counter(lines).items() if count > 1]
     assert not twice, f"calls were made twice: {twice}"

@@ -145,7 +145,7 @@ def test_children_in_three_processes_never_exceed_what_their_parent_may_use(
             enqueue_run(child)
         wait_until(lambda: waiting(children), "all children to wait")
         check(allowance, server, size.calls * CALL + 1)
-        # There is one approval request for the budget, whichever run found it used up.
+        # All runs share one approval request for the budget.
         request = ApprovalRequest.objects.get()
         assert (request.run_id, request.status) == (parent.pk, "pending")
         answer = DecisionRequest("edit", request.digest, {"more_tokens": more * CALL})

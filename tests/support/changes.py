@@ -26,8 +26,7 @@ BY_ENGINE = frozenset(
         "skills_app.RunSkillSet",
     }
 )
-"""The engine writes rows of these models for each call. Only rows of other runs count as changes.
-"""
+"""The engine writes rows of these models for each call. Rows of other runs count as changes."""
 BY_OTHERS = frozenset(
     {
         "agents.ApprovalRequest",

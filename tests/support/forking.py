@@ -47,8 +47,9 @@ _DEPEND_ON_NO_SETTINGS = ("skills_app.library.search.",)
 """Modules whose caches are kept."""
 
 Session = Literal["parent", "own", "terminal"]
-"""The session of a process: that of its parent, its own, or its own with standard input as the
-controlling terminal.
+"""The session of a process: its parent's, its own, or its own with a terminal as standard input.
+
+The terminal is the controlling terminal of the session.
 """
 
 

@@ -90,8 +90,11 @@ class GoogleServer:
         self.tokens_made = 0
         self.codes: dict[str, tuple[str, dict[str, str]]] = {}
         self.faults: dict[tuple[str, str], list[Any]] = {}
-        """Faults by (method, end of the path), one for each request: a status instead of the work,
-        ("after", status), "cut" after the work, "revoke" the token, or None for no fault."""
+        """Lists of faults by (method, end of the path), one fault for each request.
+
+        A fault is a status instead of the work, ("after", status), "cut" after the work, "revoke"
+        the token, or None for no fault.
+        """
         self.before: Callable[[str, str], None] = lambda method, path: None
 
     @property

@@ -30,7 +30,7 @@ logging.getLogger("mail.log").propagate = False
 logging.getLogger("mail.log").addHandler(logging.NullHandler())
 
 NO_ANSWER = 0
-"""An answer that stands for no response until the server ends."""
+"""As an answer: no response until the server ends."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Settings that differ from Vel's own wherever a project's settings may."""
+"""Settings that differ from Vel's own in all ways that a project's settings may."""
 
 import os
 from pathlib import Path
