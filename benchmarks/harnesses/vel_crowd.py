@@ -42,9 +42,7 @@ class Crowd:
         runs: list[str],
         decisions: int,
     ) -> None:
-        """Start all threads. `readers` and `approvers` are tokens. Every second watcher has a
-        socket.
-        """
+        """Start all threads. `readers`, `approvers`: tokens. Every second watcher has a socket."""
         self._port, self._decisions = port, decisions
         watching = threading.Thread(
             target=lambda: asyncio.run(self._watch(readers, watchers, runs))

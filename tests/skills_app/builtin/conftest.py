@@ -31,7 +31,7 @@ def desk(room: Path) -> Desk:
 
 @pytest.fixture(scope="session")
 def toolbox() -> Toolbox:
-    """A toolbox with pandas, matplotlib and pypdf. Skips the test without a package index."""
+    """A toolbox with pandas, matplotlib and pypdf. Skips tests if there is no package index."""
     return find_toolbox(data_with_packages() / "toolboxes", TOOLBOX)
 
 

@@ -191,9 +191,7 @@ def test_names_that_people_choose_stay_few_and_harmless() -> None:
     numbers = Counters()
     for odd in ("a b", 'x"} 1\nevil 2', "é", "", "x" * 81, "\u202eabc"):
         numbers.add("vel_tool_calls_total", odd, "ok")
-        numbers.add(
-            "vel_tool_calls_total", "send_slack_message", odd
-        )  # a name that only its server uses
+        numbers.add("vel_tool_calls_total", "send_slack_message", odd)  # its server's own name
     for count in range(MOST):
         numbers.add("vel_sandbox_commands_total", f"outcome-{count}")
     numbers.add("vel_spans_total", "exported")  # another family has other outcomes

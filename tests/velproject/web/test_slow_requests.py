@@ -227,7 +227,7 @@ def test_who_waits_longest_for_a_request_makes_room() -> None:
 
 
 def reusable(web: Web, path: str = "/") -> socket.socket:
-    """Yield a connection that has had an answer and waits for the next request."""
+    """Return a connection that has had an answer and waits for the next request."""
     client = web.connect(head(path, method="GET"))
     assert answer(client).startswith(b"HTTP/1.1 200 ")
     return client

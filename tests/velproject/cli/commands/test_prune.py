@@ -71,9 +71,7 @@ def test_one_thread_and_nothing_else(ann: User, capsys: pytest.CaptureFixture[st
     MemoryRevision.objects.create(
         agent=agent, path=edit.path, number=1, operation="write", edit_request=edit
     )
-    with pytest.raises(
-        CliError, match="no thread"
-    ):  # a subagent's thread is removed with its parent's
+    with pytest.raises(CliError, match="no thread"):  # removed only with its parent's
         pruned(capsys, "--thread", child.thread_id)
     given = ("--thread", one.thread_id)
     assert pruned(capsys, *given)[1] == {"would_remove": {"run": 2, "thread": 1}}
