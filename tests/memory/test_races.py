@@ -348,7 +348,7 @@ except Conflict as error:
 
 @contextmanager
 def process(program: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """A process of the project on the test's database."""
+    """Start a process of the project on the test's database."""
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "tests.chaos.settings",

@@ -33,7 +33,7 @@ class MariaDB:
 
     @property
     def certificate(self) -> str:
-        """The server's self-signed certificate for `localhost`."""
+        """Return the path of the server's self-signed certificate for `localhost`."""
         return str(self.directory / "server.pem")
 
     @property

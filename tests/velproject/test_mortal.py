@@ -22,7 +22,7 @@ FORK = get_context("fork")
 
 @contextmanager
 def process(function: Callable[..., object], *arguments: Any) -> Iterator[int]:
-    """A forked process, which is killed at the end."""
+    """Fork a process, and kill it at the end."""
     started = FORK.Process(target=function, args=arguments)
     started.start()
     assert started.pid is not None
