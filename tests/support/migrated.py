@@ -21,7 +21,7 @@ from tests.support.shared import alone, shared_directory
 ROOT = Path(__file__).resolve().parents[2]
 _MIGRATE = (
     "import django; django.setup(); from django.core.management import call_command; "
-    # Unchecked: tests can use the directory, although sandboxes cannot.
+    # Skip the checks: tests can use the directory, although sandboxes cannot.
     "call_command('migrate', verbosity=0, skip_checks=True)"
 )
 

@@ -1,7 +1,7 @@
 """A network namespace with one cable to this machine, which a test can unplug. For root only.
 
-with Network("a") as network, network.forward(port_or_socket) as port:
-    Cluster(..., prefix=network.inside)   # reaches this machine as network.address:port
+with Network() as network, network.forward(port_or_socket) as port:
+    Cluster(..., inside=network.inside)   # reaches this machine as network.address:port
     network.unplug()
 """
 

@@ -73,7 +73,7 @@ LONG = f"600.{os.getpid()}"
 def run(
     command: str | list[str], limits: Limits | None = None, seconds: float = 30.0, **options: Any
 ) -> GroupExecution:
-    """Run a command as Seatbelt's sandbox does, with limits and report, but without sandbox-exec."""
+    """Run a command as Seatbelt's sandbox does, with limits and report, without sandbox-exec."""
     limits = limits or Limits()
     argv = ["/bin/bash", "-c", command] if isinstance(command, str) else command
     whole = limited_argv(limit_options(limits, count_own_processes()), argv)
