@@ -20,7 +20,7 @@ BATCH_SECONDS = 0.05
 def measure(options: Options) -> Report:
     """Let another process write events at a worker's pace, and add watchers step by step."""
     with temporary_directory() as directory:
-        os.environ.setdefault("VEL_DATA_DIR", str(directory))  # runs where the database is migrated
+        os.environ.setdefault("VEL_DATA_DIR", str(directory))  # for the migrated database
         site = migrated_site(directory)
         try:
             site.do("make_user", name="olga")

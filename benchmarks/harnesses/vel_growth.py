@@ -116,7 +116,7 @@ class Growth:
             pass  # workers do this within seconds
         counting = time.monotonic() - began
         with connection.cursor() as cursor:
-            # Autovacuum does this as well. SQLite has no such statistics.
+            # Autovacuum does this on PostgreSQL. SQLite has no automatic equivalent.
             if connection.vendor == "postgresql":
                 cursor.execute("ANALYZE")
         rows = sum(model._base_manager.count() for model in COPIED)
