@@ -1,1 +1,1 @@
-"""What Vel costs beside a bare SDK loop and beside other harnesses: `python -m benchmarks`."""
+"""Compare the costs of Vel, a bare SDK loop and other harnesses: `python -m benchmarks`."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure, and print tables."""
+"""`python -m benchmarks`: run the benchmarks and print tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many runs at once: Vel in worker processes beside the same conversations without anything."""
+"""Many runs at the same time: Vel's worker processes compared with the bare loop and deepagents."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Contender = Callable[[], dict[str, Any]]
 
 
 def measure(options: Options) -> Report:
-    """Take turns, round after round, while the time lasts."""
+    """Run the contenders in turn, round after round, until the time limit."""
     turns = options.turns[0]
     notes: list[str] = []
     samples: dict[str, list[dict[str, Any]]] = {}

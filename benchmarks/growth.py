@@ -1,4 +1,4 @@
-"""What a run, a worker's looks and the pages cost as the database grows by ten and by a hundred."""
+"""The cost of a run, a worker's queries and the pages, as the database grows by 10 and by 100."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tests.support.postgres import binaries, postgres_server
 
 SMALL = (100, 1_000, 10_000)
 FULL = (1_000, 10_000, 100_000)
-"""Runs that are there before."""
+"""The number of runs in the database before each measurement."""
 TURNS = 3
 TIMES = 15
 SECONDS = 3600
 
 
 def measure(options: Options) -> Report:
-    """Fill, measure, fill more."""
+    """Fill the database and measure, once for each size."""
     levels = FULL if options.full else SMALL
     found: dict[str, dict[int, Any]] = {}
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""A full queue: many runs, many of them driven at once, people who watch and people who approve."""
+"""A full queue: many runs at the same time, with watchers and approvers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.support.postgres import binaries, postgres_server
 
 TURNS = 5
 ASKS_EVERY = 5
-"""Every so many runs one waits for a person's approval."""
+"""One run in this many requires an approval."""
 MODEL_MS = 300
 PACE_MS = 20
 READERS = 8
@@ -45,7 +45,7 @@ RUN_SECONDS = 3600
 
 @dataclass(frozen=True)
 class Scale:
-    """How much of everything."""
+    """The size of the benchmark."""
 
     runs: int
     at_once: int
@@ -54,12 +54,12 @@ class Scale:
 
 
 SMALL = Scale(runs=60, at_once=20, watchers=10, approvers=4)
-"""Two minutes on two cores."""
+"""Takes two minutes on two cores."""
 FULL = Scale(runs=1_000, at_once=200, watchers=100, approvers=20)
 
 
 def measure(options: Options) -> Report:
-    """Each harness once, one after the other, on the same work."""
+    """Measure each harness once, one after the other, with the same work."""
     scale = FULL if options.full else SMALL
     notes: list[str] = []
     found: dict[str, dict[str, Any]] = {}
@@ -103,7 +103,7 @@ def measure(options: Options) -> Report:
 
 
 def _told(name: str, figures: dict[str, Any]) -> dict[str, Any]:
-    """A sign of life, and what is known should a later harness fail."""
+    """Print the figures now, in case a later harness fails."""
     print(f"{name}: {json.dumps(figures)}", file=sys.stderr, flush=True)
     return figures
 
@@ -114,7 +114,7 @@ def _vel(options: Options, scale: Scale, url: str, database_url: str = "") -> di
         environment = {
             **vel_environment(directory, url, database_url),
             "VEL_RUNS_PER_WORKER": str(-(-scale.at_once // options.workers)),
-            # The crowd is one address, and fewer people than it plays.
+            # The crowd uses one address and few accounts, so rate limits would stop it.
             "VEL_API_USER_REQUESTS": "0",
             "VEL_API_TOKEN_REQUESTS": "0",
         }
@@ -169,7 +169,7 @@ def _work(number: int) -> tuple[str, str]:
 
 
 def _wait(site: Harness, pid: int, ids: list[str]) -> int:
-    """Until all have ended; the most memory that `vel up` had meanwhile."""
+    """Wait until all runs have ended. Return the peak memory of `vel up` in bytes."""
     peak = 0
     deadline = time.monotonic() + RUN_SECONDS
     while time.monotonic() < deadline:
@@ -187,7 +187,7 @@ def _memory(pid: int) -> int:
         try:
             total += weigh(process).pss
         except (FileNotFoundError, ProcessLookupError):
-            continue  # it ended meanwhile
+            continue  # the process has ended
     return total
 
 
@@ -217,7 +217,7 @@ def _loop(
 
 
 def _peak(pid: int) -> int:
-    """The most that a process without children had (Linux)."""
+    """Return the peak memory, in bytes, of a process without children (Linux)."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024

@@ -1,4 +1,4 @@
-"""What `vel up` weighs: the web process, and workers idle and busy."""
+"""The memory of `vel up`: the web process, and workers that are idle or busy."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MIB = 1024**2
 
 
 def measure(options: Options) -> Report:
-    """Start everything as an operator does; weigh it idle, then with runs in every worker."""
+    """Start the processes as an operator does. Measure them idle, then with runs in each worker."""
     with ExitStack() as stack:
         url = stack.enter_context(fake_model())
         directory = stack.enter_context(temporary_directory())
@@ -57,7 +57,7 @@ def measure(options: Options) -> Report:
         address = address_in(log)
         for _ in range(PAGES):
             urlopen(f"{address}/login/", timeout=START_SECONDS).close()
-        # One run each, which is awaited: all worker processes are there and have done something.
+        # One run for each worker process, so that all of them have started and worked.
         warm_up = [script(TOOL, 3, delay_ms=MODEL_MS)] * (options.workers * 4)
         site.call("run_many", agent=READER, messages=warm_up, seconds=START_SECONDS)
         commands = descendants(up.pid)
@@ -99,7 +99,7 @@ def measure(options: Options) -> Report:
 
 
 def address_in(log: Path) -> str:
-    """Where `vel up` says that it listens."""
+    """Return the address that `vel up` prints."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         found = re.search(r"http://\S+?(?=/ )", log.read_text())

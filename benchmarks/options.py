@@ -1,4 +1,4 @@
-"""What can be asked of the benchmarks."""
+"""The options of the benchmarks."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Options:
-    """`turns` are tool turns of a run; `seconds` is when a benchmark begins no more rounds.
+    """The size and the time limit of the benchmarks.
 
-    `full`: `load` and `growth` at their whole size.
+    `turns` are the tool turns of a run. No round starts that would probably end after `seconds`.
+    `full` runs `load` and `growth` at their full size.
     """
 
     turns: tuple[int, ...] = (50, 200)

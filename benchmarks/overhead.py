@@ -1,4 +1,4 @@
-"""Own CPU of a harness for each model call, side by side, and what its database grows by."""
+"""The CPU time of each harness for a model call, and the growth of its database."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ BARE, VEL, VEL_POSTGRES = "bare SDK loop", "Vel", "Vel on PostgreSQL"
 DEEPAGENTS, PYDANTIC_AI = "deepagents", "pydantic-ai"
 WARM_UP_CALLS = 5
 PACE_MS = 2
-"""Between two events of a paced stream: they come one by one, as from a real model."""
+"""The pause between two events of a paced stream, as from a real model."""
 RUN_SECONDS = 300
 
 
 @dataclass
 class Contender:
-    """A harness that is running, and what was measured of it by scenario."""
+    """A running harness, and its measurements by scenario."""
 
     name: str
     harness: Harness
@@ -52,7 +52,7 @@ class Contender:
         self.samples.setdefault(scenario, []).append(found)
 
     def cpu_ms(self, scenario: Scenario) -> float:
-        """Median CPU milliseconds for each model call."""
+        """Return the median CPU milliseconds of a model call."""
         return statistics.median(
             sample["cpu_s"] * 1000 / sample["calls"] for sample in self.samples[scenario]
         )
@@ -65,11 +65,11 @@ class Contender:
 
 
 Scenario = tuple[int, int]
-"""Tool turns of a run, and milliseconds between the events of the stream."""
+"""The tool turns of a run, and the milliseconds between the events of the stream."""
 
 
 def measure(options: Options) -> Report:
-    """Run all contenders in turn, round after round, while the time lasts."""
+    """Run the contenders in turn, round after round, until the time limit."""
     notes: list[str] = []
     scenarios: list[Scenario] = [(turns, 0) for turns in options.turns]
     scenarios.append((options.turns[0], PACE_MS))

@@ -39,7 +39,7 @@ DIRECTORIES = {
 
 
 def _fastest(*functions: Callable[[], object]) -> list[float]:
-    """Milliseconds of each; they take turns, so that other work disturbs all of them."""
+    """Return the milliseconds of each. They take turns, so that other work affects all of them."""
     times: list[list[float]] = [[] for _ in functions]
     for _ in range(TIMES):
         for function, taken in zip(functions, times, strict=True):

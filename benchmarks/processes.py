@@ -1,4 +1,4 @@
-"""The processes of a benchmark: starting them, asking them, weighing them, ending them."""
+"""Start the processes of a benchmark, send commands to them, measure their memory and stop them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ STOP_SECONDS = 20.0
 
 
 class HarnessFailed(Exception):
-    """A harness did not do what it was told, or not in time."""
+    """Raised if a harness fails or does not answer in time."""
 
 
 class Child:
-    """A process that leads a session of its own, so that all it starts can be ended with it."""
+    """A process with its own session, so that `close` also ends the processes that it started."""
 
     def __init__(
         self, arguments: list[str], environment: Mapping[str, str], **options: Any
@@ -39,7 +39,7 @@ class Child:
         return self.process.pid
 
     def close(self) -> None:
-        """Ask the main process alone to stop, then kill what is left of the session."""
+        """Ask only the main process to stop, then kill the rest of the session."""
         if self.process.stdin is not None:
             self.process.stdin.close()
         if self.process.poll() is None:
@@ -51,7 +51,7 @@ class Child:
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:
-            pass  # nothing was left
+            pass  # all have ended
         self.process.wait()
 
 
@@ -68,7 +68,7 @@ class Harness(Child):
         self._answer(timeout)
 
     def call(self, command: str, *, timeout: float = 120, **arguments: Any) -> Any:
-        """Let it carry out a command. Raises `HarnessFailed` if it fails or takes too long."""
+        """Send a command and return its result. Raises `HarnessFailed` on an error or a timeout."""
         assert self.process.stdin is not None
         print(json.dumps({"do": command, **arguments}), file=self.process.stdin, flush=True)
         return self._answer(timeout)
@@ -90,7 +90,7 @@ class Harness(Child):
 
 @contextmanager
 def fake_model() -> Iterator[str]:
-    """The model's server in a process of its own; yields its URL."""
+    """Run the model's server in a separate process. Yield its URL."""
     server = Child(
         [sys.executable, str(ROOT / "benchmarks" / "server.py")],
         clean_environment(),
@@ -106,7 +106,7 @@ def fake_model() -> Iterator[str]:
 
 
 def clean_environment(**values: str) -> dict[str, str]:
-    """This process's environment without what would change a harness or lead it elsewhere."""
+    """Return the environment without the variables that would influence a harness."""
     ours = ("VEL_", "ANTHROPIC_", "DJANGO_", "LANGSMITH_", "LANGCHAIN_", "DATABASE_URL", "PYTHON")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {**kept, "PYTHONHASHSEED": "0", **values}
@@ -114,7 +114,7 @@ def clean_environment(**values: str) -> dict[str, str]:
 
 @contextmanager
 def temporary_directory() -> Iterator[Path]:
-    """A directory that the accounts which Vel drops to may walk through."""
+    """Yield a directory that the accounts of the sandbox can traverse."""
     with tempfile.TemporaryDirectory(prefix="vel-bench-", dir="/var/tmp") as name:
         path = Path(name)
         path.chmod(0o711)
@@ -122,7 +122,7 @@ def temporary_directory() -> Iterator[Path]:
 
 
 def vel_environment(directory: Path, model_url: str, database_url: str = "") -> dict[str, str]:
-    """What makes a process part of the Vel site in `directory`; SQLite unless told otherwise."""
+    """Return the environment of a Vel process with its data in `directory`. SQLite by default."""
     return clean_environment(
         DJANGO_SETTINGS_MODULE="velproject.settings",
         PYTHONPATH=str(ROOT),
@@ -137,7 +137,7 @@ def vel_environment(directory: Path, model_url: str, database_url: str = "") -> 
 
 @dataclass(frozen=True)
 class Weight:
-    """Memory of one process in bytes. `pss` counts shared pages by the part it has in them."""
+    """Memory of one process in bytes. `pss` divides shared pages among the processes with them."""
 
     rss: int
     pss: int
@@ -153,9 +153,9 @@ def weigh(pid: int) -> Weight:
 
 
 def descendants(ancestor: int) -> dict[int, str]:
-    """`ancestor` and all processes below it, with their command lines.
+    """Return `ancestor` and all its descendants, with their command lines.
 
-    Raises `HarnessFailed` where there is no /proc: only Linux has one.
+    Raises `HarnessFailed` without /proc, which only Linux has.
     """
     if not Path("/proc/self/stat").exists():
         raise HarnessFailed("processes are weighed by /proc, which only Linux has")
@@ -165,7 +165,7 @@ def descendants(ancestor: int) -> dict[int, str]:
             try:
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
             except (FileNotFoundError, ProcessLookupError):
-                continue  # it ended meanwhile
+                continue  # the process has ended
             parents[int(entry.name)] = int(fields[1])
     found = [ancestor]
     for pid in found:
@@ -177,7 +177,7 @@ def descendants(ancestor: int) -> dict[int, str]:
 
 
 def cpu_seconds(pids: Iterable[int]) -> float:
-    """User and system time that these processes have used so far (Linux)."""
+    """Return the user and system time that these processes have used (Linux)."""
     ticks = 0
     for pid in pids:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

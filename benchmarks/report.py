@@ -1,4 +1,4 @@
-"""Results as Markdown tables, so that what a terminal shows can go into a page as it is."""
+"""Results as Markdown tables, so that the output can be pasted into a page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchmarks.processes import ROOT
 
 @dataclass
 class Report:
-    """What one benchmark found: `figures` for programs, the rest for people."""
+    """The results of one benchmark: `figures` for programs, the rest for people."""
 
     title: str
     columns: Sequence[str]
@@ -45,7 +45,7 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Where and with what the measurements were made."""
+    """Describe the machine and the versions."""
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
     ).stdout.strip()

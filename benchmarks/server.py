@@ -1,16 +1,17 @@
-"""A model that costs next to nothing: the Messages API with a scripted answer.
+"""A model that costs almost nothing: the Messages API with a scripted answer.
 
-The first message of a conversation says what the model does, so that one server serves all
-harnesses and all benchmarks at once:
+The first message of a conversation contains the script, so that one server works for all harnesses
+and all benchmarks at the same time:
 
     script tool=read_todos calls=50 delay=0 pace=0
 
-calls the tool 50 times and then answers. `delay` is the pause in milliseconds before a reply,
-`pace` the pause between its events: 0 sends them all at once, each in an HTTP chunk of its own.
+calls the tool 50 times and then answers. `delay` is the pause in milliseconds before a reply, and
+`pace` the pause between its events. With 0 it sends them all at the same time, each in a separate
+HTTP chunk.
 
     python benchmarks/server.py
 
-serves until standard input ends. The first line it prints is its URL. Standard library only.
+serves until standard input ends. The first line of its output is its URL. Standard library only.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ REFUSAL = (
     b'{"type":"error","error":{"type":"not_found_error","message":"no script, no reply"}} '
 )
 NUMBER = b"000000"
-"""Stands in a prepared reply for the number of the call: ids differ within a conversation."""
+"""A placeholder in a prepared reply for the call's number: ids differ within a conversation."""
 
 
 def script(tool: str, calls: int, *, delay_ms: int = 0, pace_ms: int = 0) -> str:
-    """The first message that makes the model call `tool` so many times and then answer."""
+    """Return the first message of a conversation with `calls` calls of `tool`, then an answer."""
     return f"script tool={tool} calls={calls} delay={delay_ms} pace={pace_ms}"
 
 
@@ -67,7 +68,7 @@ def _block(index: int, block: dict[str, Any], deltas: list[bytes]) -> list[bytes
 
 @cache
 def reply(tool: str) -> tuple[bytes, ...]:
-    """The events of one reply, in the order of the real API; no tool: the final answer."""
+    """Return the events of one reply, in the order of the real API. Without a tool: the answer."""
     text = TEXT if tool else ANSWER
     size = -(-len(text) // TEXT_DELTAS)
     pieces = [text[start : start + size] for start in range(0, len(text), size)]
@@ -102,7 +103,7 @@ def reply(tool: str) -> tuple[bytes, ...]:
 
 
 class Connection(asyncio.Protocol):
-    """One client's connection: one request after the other."""
+    """One client's connection, which handles one request after the other."""
 
     def __init__(self) -> None:
         self._received = bytearray()
@@ -153,7 +154,7 @@ class Connection(asyncio.Protocol):
         self._send_one(events, 0, pace)
 
     def _send_one(self, events: list[bytes], position: int, pace: float) -> None:
-        last = position + 2 == len(events)  # the end of the body goes with message_stop
+        last = position + 2 == len(events)  # the end of the body is sent with message_stop
         self._write(b"".join(events[position:]) if last else events[position])
         if not last:
             self._loop.call_later(pace, self._send_one, events, position + 1, pace)

@@ -1,4 +1,4 @@
-"""How long a decided run waits for a worker while all workers are busy with long runs."""
+"""The time that a decided run waits for a worker while all workers are busy with long runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WAIT_SECONDS = 120
 
 
 def measure(options: Options) -> Report:
-    """Park runs, keep the workers busy, decide one after the other."""
+    """Park runs, keep the workers busy, then decide the runs one after the other."""
     with fake_model() as url, working_site(url, options.workers) as working:
         site = working.site
         asking = [script(TOOL, 1)] * DECISIONS

@@ -1,4 +1,4 @@
-"""How long an event takes to reach all who watch a run, over sockets and over HTTP."""
+"""The time until an event reaches all watchers of a run, over sockets and over HTTP."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.support.watching import watch_one_run
 WATCHERS = (1, 10, 100)
 BATCHES = 100
 BATCH_SECONDS = 0.05
-"""As often as a worker writes the pieces of a reply."""
+"""The interval at which a worker stores the pieces of a reply."""
 
 
 def measure(options: Options) -> Report:
-    """Let another process write events at a worker's pace, with more and more watchers."""
+    """Let another process write events at a worker's pace, and add watchers step by step."""
     with temporary_directory() as directory:
-        os.environ.setdefault("VEL_DATA_DIR", str(directory))  # where it is migrated
+        os.environ.setdefault("VEL_DATA_DIR", str(directory))  # for the migrated database
         site = migrated_site(directory)
         try:
             site.do("make_user", name="olga")
@@ -54,7 +54,7 @@ def _measure(site: Site, count: int) -> dict[str, float]:
     before = cpu_seconds([site.server_pid])
     watchers = watch_one_run(site, count, batches=BATCHES, size=1, pause=BATCH_SECONDS)
     cpu = cpu_seconds([site.server_pid]) - before
-    # The first was there before anybody watched.
+    # The first event was there before the watchers connected.
     delays = sorted(delay for watched in watchers for delay in watched.delays[1:])
     whole = list(range(1, BATCHES + 3))
     return {

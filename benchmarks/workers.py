@@ -1,4 +1,4 @@
-"""A Vel site with real worker processes: the command that an operator would start."""
+"""A Vel site with real worker processes, started by the command of an operator."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ START_SECONDS = 60
 
 
 class WorkingSite:
-    """`site` is the way in; `workers` is the cluster."""
+    """A running site: `site` gives access to it, `workers` is the cluster."""
 
     def __init__(self, site: Harness, workers: Child) -> None:
         self.site = site
         self.workers = workers
 
     def worker_processes(self) -> list[int]:
-        """All processes of the cluster, its own administration included."""
+        """Return all processes of the cluster, including its own administration."""
         return list(descendants(self.workers.pid))
 
 
 @contextmanager
 def working_site(model_url: str, workers: int, database_url: str = "") -> Iterator[WorkingSite]:
-    """A new site; yields when every worker has driven runs to their end."""
+    """Start a new site. Yield it when every worker has driven runs to their end."""
     with ExitStack() as stack:
         directory = stack.enter_context(temporary_directory())
         environment = vel_environment(directory, model_url, database_url)

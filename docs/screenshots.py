@@ -1,4 +1,4 @@
-"""Makes the pictures of the README: a real `vel up`, the demo on it, and Chromium.
+"""Make the pictures of the README: a real `vel up` with the demo, and Chromium.
 
 `make screenshots` writes them to docs/pictures/.
 """
@@ -109,7 +109,7 @@ def take(page: Page, base: str) -> None:
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Run the demo").click()
     page.get_by_role("heading", name="Allow write_file?").wait_for(timeout=120_000)
-    # From the delegation on: two subagents, what they found, the chart.
+    # Show the run from the delegation on: two subagents, their results, the chart.
     page.get_by_text("parallel_tasks").first.evaluate("e => e.scrollIntoView({block: 'start'})")
     page.evaluate("scrollBy(0, -150)")
     page.screenshot(path=PICTURES / "run.png")
@@ -121,7 +121,7 @@ def take(page: Page, base: str) -> None:
 
 
 def take_queue(page: Page, base: str, environment: dict[str, str], script: Path) -> None:
-    """The queue, with what a scripted agent asks."""
+    """Take the queue with the requests of a scripted agent."""
     script.write_text(json.dumps({"turns": TURNS}))
     subprocess.run([sys.executable, "-c", ASK, str(script)], env=environment, check=True)
     page.goto(f"{base}/approvals/")
@@ -130,7 +130,7 @@ def take_queue(page: Page, base: str, environment: dict[str, str], script: Path)
 
 
 def take_skills(page: Page, base: str, directory: Path) -> None:
-    """A skill that somebody brought in, and a later version of it that waits."""
+    """Take an imported skill, and a later version of it that waits for review."""
     page.goto(f"{base}/skills/")
     for text in (SKILL, SKILL.replace("Fridays", "Mondays").replace("ten lines", "five lines")):
         file = directory / "SKILL.md"
@@ -150,7 +150,7 @@ def main() -> None:
     PICTURES.mkdir(exist_ok=True)
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="vel-pictures-", dir="/var/tmp") as data:
-        os.chmod(data, 0o711)  # noqa: S103  # workspaces below it are walked to
+        os.chmod(data, 0o711)  # noqa: S103  # sandbox accounts traverse it to reach workspaces
         environment = {
             **os.environ,
             "VEL_DATA_DIR": data,

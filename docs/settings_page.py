@@ -1,6 +1,6 @@
 """Write the tables of docs/settings.md from the declarations of the settings.
 
-`make settings-page` runs it. What is outside the two marks is written by hand.
+Run it with `make settings-page`. The text outside the two marks is written by hand.
 """
 
 from __future__ import annotations

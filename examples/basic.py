@@ -1,7 +1,7 @@
-"""The smallest program: one message, its answer as it comes, and a session that goes on.
+"""The smallest program: one message, its answer as a stream, and a second message in the session.
 
-Run it with `python examples/basic.py`. With ANTHROPIC_API_KEY it asks Claude; without, it plays the
-script below, so that you see how it works.
+Run it with `python examples/basic.py`. With `ANTHROPIC_API_KEY` it uses Claude. Without it, it
+plays the script below, so that you can see how it works.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ async def main() -> None:
     model = (
         {"provider": "anthropic"} if os.environ.get("ANTHROPIC_API_KEY") else scripted_model(SCRIPT)
     )
-    # Without a sandbox files live in the session, and nothing is executed.
+    # Without a sandbox, files are kept in the session and commands are not available.
     async with VelHarness(HarnessConfig(model=model, sandbox=False)) as harness:
         async for part in harness.run_stream("Write a haiku into /haiku.md", session_id="user-123"):
             if part["type"] == "text-delta":
                 print(part["delta"], end="", flush=True)
             elif part["type"] == "tool-input-available":
                 print(f"\n[{part['toolName']}]")
-        # The same session again: the agent knows what was said, and its files are there.
+        # The same session again: the agent remembers the conversation and has its files.
         print("\n" + await harness.run("Where is it?", session_id="user-123"))
         print("Files:", ", ".join(file.path for file in await harness.files()))
 

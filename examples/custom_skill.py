@@ -1,4 +1,4 @@
-"""A skill of your own: a directory with a SKILL.md, which the agent loads when it fits the task."""
+"""Your own skill: a directory with a SKILL.md, which the agent loads when it fits the task."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ async def main() -> None:
         skill.mkdir()
         (skill / "SKILL.md").write_text(SKILL)
 
-        # Skills can be looked at without an agent, too.
+        # You can also inspect skills without an agent.
         found = SkillRegistry([directory], include_builtin=False).find_skill("write to customers")
         print("Found:", found.name if found else None)
 

@@ -1,7 +1,7 @@
-"""An agent that queries a database, computes in the sandbox, and writes a report.
+"""An agent that queries a database, calculates in the sandbox and writes a report.
 
-It makes a small SQLite database first, so that there is something to analyse. The agent can only
-read it: the database itself refuses everything else.
+It first creates a small SQLite database to analyse. The agent can only read it: the database
+refuses all other statements.
 """
 
 import asyncio
@@ -45,8 +45,8 @@ async def main() -> None:
         agent = create_deep_agent(
             model={"provider": "anthropic"} if key else scripted_model(SCRIPT),
             databases={"analytics": f"sqlite:///{database}"},
-            sandbox_working_dir="./workspace",  # where it works
-            outputs_dir="./outputs",  # where you find what it puts into /sandbox/outputs
+            sandbox_working_dir="./workspace",  # the agent's working directory
+            outputs_dir="./outputs",  # here you find the files from /sandbox/outputs
         )
         async with agent:
             async for event in agent.run_stream(

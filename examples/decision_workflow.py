@@ -1,9 +1,8 @@
-"""A decision that waits for a person: the agent prepares it, and somebody approves, changes or
-rejects what it is about to do.
+"""A tool call that requires approval: you approve, edit or reject it before the agent continues.
 
-The run is stored while it waits: with `persistence_path` the program may end there, and
-`agent.resume(session_id)` in another one goes on. Set DECISION to y, n or an amount to answer
-without a terminal.
+The run is stored while it waits. With `persistence_path` the program can end now, and another
+program continues the run with `agent.resume(session_id)`. Set `DECISION` to y, n or an amount to
+answer without a terminal.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Two specialists who look at a question side by side, and an agent that writes it up."""
+"""Two specialists that study a question at the same time, and an agent that writes the report."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ REPORT = (
 
 
 def script(messages):
-    """What the model says offline: all of them play this script, each with its own messages."""
+    """Return the offline script of the model. Every agent plays it with its own messages."""
     asked = messages[0]["content"][0]["text"]
     if asked.startswith("Market"):
         return "Many small frameworks, few with users."

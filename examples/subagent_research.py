@@ -1,4 +1,4 @@
-"""Agent types: those that come with Vel, one of your own, and starting them from a program."""
+"""Agent types: Vel's own, one that you define, and how a program starts them."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ from vel import (
 
 
 def script(messages):
-    """What the model says offline."""
+    """Return the offline script of the model."""
     asked = messages[0]["content"][0]["text"]
     if asked.startswith("Check"):
         return "Two of the three sources agree."
@@ -33,14 +33,14 @@ async def main() -> None:
         system_prompt_addition="You check claims: name a source for each finding.",
     )
 
-    # One agent that delegates when it thinks fit.
+    # One agent that decides when to delegate.
     harness = create_research_harness(model=model, sandbox=False)
     harness.register_agent("fact-checker", checker)
     async with harness:
         print("Types:", ", ".join(harness.list_agent_types()))
         print(await harness.run("Is the claim in our press release right?"))
 
-    # Or the program delegates: two tasks beside each other.
+    # The program can also delegate: here two tasks at the same time.
     registry = AgentRegistry({"fact-checker": checker})
     spawner = SubagentSpawner(registry, model, max_concurrent=2, sandbox_enabled=False)
     results = await asyncio.gather(

@@ -1,4 +1,4 @@
-"""A harness with the skills that come with Vel: which there are, and one at work."""
+"""The skills that are included in Vel: a list of them, and one in use."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ async def main() -> None:
     key = os.environ.get("ANTHROPIC_API_KEY")
     config = HarnessConfig(
         model={"provider": "anthropic"} if key else scripted_model(SCRIPT),
-        skill_dirs=["./skills"],  # yours, where there are any
+        skill_dirs=["./skills"],  # your own skills, if you have any
         sandbox=False,
     )
     async with VelHarness(config) as harness:

@@ -1,4 +1,4 @@
-"""What all tests share, and what says why a test was skipped."""
+"""Fixtures of all tests, their order, and the reasons for skipped tests."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ pytest_plugins = [
 ]
 
 __all__ = ["site"]
-"""Here and nowhere else: each place that imports a fixture of the session has one of its own."""
+"""Import this fixture only here: each import of a session fixture creates a separate one."""
 
 REQUIRED = os.environ.get("CI") == "true"
-"""In CI nothing that a marker needs may be missing."""
+"""In CI, the programs that the markers require must be installed."""
 
 
-# The same examples each time, so that a change is judged by what it changes; `make storm` looks for
-# new ones. How long an example takes says more of the machine than of the code.
+# Use the same examples each time, so that results are comparable; `make storm` searches for new
+# ones. No deadline: the time of an example depends on the machine more than on the code.
 settings.register_profile(
     "storm", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("test", settings.get_profile("storm"), derandomize=True)
 
 
-# Most of what importing and collecting makes stays to the end: it is neither looked through while
-# it grows nor ever after.
+# Most objects from imports and collection live until the end, so the garbage collector need not
+# check them: not during the collection (here) and not later (`freeze`).
 gc.disable()
 
 
@@ -47,8 +47,8 @@ def pytest_collection(session: pytest.Session) -> None:
 
 def pytest_collection_finish() -> None:
     gc.freeze()
-    # Objects that refer to each other in a circle are few: looking for them after each 700 new
-    # ones would take a twelfth of the time.
+    # Reference cycles are rare. With the default threshold of 700, the collector would use a
+    # twelfth of the time.
     gc.set_threshold(10_000)
     gc.enable()
 
@@ -81,8 +81,10 @@ LONG = (
     *("tests/benchmarks", "tests/foreign_project", "tests/attacks", "tests/skills_app"),
     *("tests/agents/demo", "tests/sandbox"),
 )
-"""Where single files take long. They come first, in this order: the last file of a run that
-several processes share should be a short one."""
+"""Directories with slow files, which run first and in this order.
+
+The last files of a parallel run should be short, so that all processes end at about the same time.
+"""
 
 
 def _begin_with_long_files(items: list[pytest.Item]) -> None:
@@ -108,7 +110,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    """A PostgreSQL server for this session: the one that `make test` has started, or a new one."""
+    """Yield a PostgreSQL server for this session: the one from `make test`, or a new one."""
     given = os.environ.get("VEL_TEST_DATABASE_URL") or os.environ.get("VEL_TEST_SERVER_URL")
     if given:
         yield given
@@ -119,21 +121,21 @@ def postgres_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
-    """Lay a migrated database where pytest-django is about to make one."""
+    """Copy a migrated database to the place where pytest-django would create one."""
     migrated.lay_database(django_settings.DATABASES["default"]["TEST"]["NAME"])
 
 
 @pytest.fixture(scope="session")
 def django_db_keepdb() -> bool:
-    """It is taken as it lies there, and goes with the directory or server of this run."""
+    """Let pytest-django keep the copied database. It is deleted with the directory or server."""
     return True
 
 
 @pytest.fixture
 def frequent_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers in this process look ten times a second for what nobody hands to them.
+    """Let workers in this process check ten times a second for runs that no task hands to them.
 
-    In life a task hands over a subagent and the parent that it wakes.
+    In production, a task hands over a subagent and the parent that it wakes.
     """
     monkeypatch.setattr("agents.engine.process.sweeper.QUEUE_SWEEP_SECONDS", 0.1)
 

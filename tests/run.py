@@ -69,7 +69,7 @@ GROUPS = {
         *_files("root", "both_databases"),
     ),
 }
-"""The command of each group, where PYTEST stands for pytest and its general options."""
+"""The command of each group. PYTEST is replaced by pytest and its general options."""
 
 PROBLEMS = ("failed", "error")
 
@@ -132,7 +132,7 @@ class Run:
         self._seconds = time.monotonic() - self._begin
 
     def wait(self) -> Outcome:
-        """Wait for the end, print the output, and read what tests.support.report has written."""
+        """Wait for the end, print the output, and read the report of tests.support.report."""
         code = self._process.wait()
         self._watcher.join()
         if self.output is not None:

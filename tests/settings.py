@@ -1,6 +1,6 @@
-"""Settings for tests: the project's own, on a throw-away data directory.
+"""Settings for tests: the project's own, with a temporary data directory.
 
-`VEL_TEST_DATABASE_URL` (set by `make test` for its second pass) puts them on PostgreSQL.
+`VEL_TEST_DATABASE_URL` (set by `make test` for its second pass) selects PostgreSQL.
 """
 
 import os
@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.support import process_guard
 
-# The first process makes a directory, and each of its pytest workers makes one in it, so that a
-# test can check that nothing was left. What tests start inherits theirs. The guard removes them.
+# The first process creates a directory, and each pytest worker creates one inside it, so that a
+# test can check that no files are left. Subprocesses of tests inherit it. The guard deletes them.
 _worker = os.environ.get("PYTEST_XDIST_WORKER", "")
 if "VEL_DATA_DIR" not in os.environ:
     process_guard.start()
@@ -18,7 +18,7 @@ if "VEL_DATA_DIR" not in os.environ:
         prefix="vel-tests-", dir=os.environ.get("VEL_TEST_ROOT", "/var/tmp")
     )
     os.environ["VEL_TEST_DATA_OF"] = _worker
-    # See support/migrated.py. A pytest that a test runs uses what its parent has made.
+    # See support/migrated.py. A pytest that a test runs uses the files of its parent.
     os.environ.setdefault("VEL_TEST_SHARED_DIR", os.environ["VEL_DATA_DIR"])
 elif os.environ.get("VEL_TEST_DATA_OF", _worker) != _worker:
     process_guard.start()
@@ -54,13 +54,13 @@ for _name in (
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
 ):
     os.environ.pop(_name, None)
-os.environ["VEL_SCRIPTS_DIR"] = "/"  # scripts lie where a test puts them
+os.environ["VEL_SCRIPTS_DIR"] = "/"  # tests store scripts in any directory
 os.environ["DATABASE_URL"] = os.environ.get("VEL_TEST_DATABASE_URL", "")
 
 from velproject.settings import *  # noqa: E402, F403
 from velproject.settings import DATABASES, VEL  # noqa: E402
 
-# Tests send more in a minute than people do; those of the limits set them.
+# Tests send more requests in a minute than people do. The tests of the limits set them.
 VEL = {
     **VEL,
     "CHECK_EVENTS": True,
@@ -75,7 +75,7 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 _worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
 if "sqlite" in DATABASES["default"]["ENGINE"]:
-    # A file: several connections and processes look at it, as in life.
+    # A file, because several connections and processes use it, as in production.
     DATABASES["default"]["TEST"] = {"NAME": str(_data / f"test-{_worker}.sqlite3")}
 else:
     DATABASES["default"]["TEST"] = {"NAME": f"test_{_worker}"}

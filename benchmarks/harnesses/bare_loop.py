@@ -1,4 +1,4 @@
-"""The least that one can write with the SDK: stream, run the tool, ask again. Stores nothing."""
+"""The minimal loop with the SDK: stream, run the tool, repeat. It stores nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOOLS: list[Any] = [
 
 
 class BareLoop:
-    """Conversations over one client on one event loop."""
+    """Conversations that share one client and one event loop."""
 
     def __init__(self, base_url: str) -> None:
         self._runner = asyncio.Runner()
@@ -29,11 +29,11 @@ class BareLoop:
         self._client: anthropic.AsyncAnthropic | None = None
 
     def run(self, message: str) -> dict[str, Any]:
-        """One conversation to its answer."""
+        """Run one conversation until its answer."""
         return self.run_many([message])
 
     def run_many(self, messages: list[str], at_once: int = 0) -> dict[str, Any]:
-        """Conversations side by side, each to its answer; `at_once` of them, 0 for all."""
+        """Run conversations until their answers: `at_once` at the same time, or all if it is 0."""
         figures: dict[str, Any] = {}
         with measured(figures):
             counts = self._runner.run(self._all(messages, at_once))
@@ -41,7 +41,7 @@ class BareLoop:
 
     async def _all(self, messages: list[str], at_once: int) -> list[int]:
         if self._client is None:
-            # Retries off, as in Vel, and connections enough for all.
+            # Vel does not let the SDK retry either. All conversations get a connection.
             self._client = anthropic.AsyncAnthropic(
                 api_key="none", base_url=self._base_url, max_retries=0
             )

@@ -1,4 +1,4 @@
-"""deepagents with its SQLite saver, streaming, as its own documentation sets it up."""
+"""deepagents with its SQLite saver and streaming, set up as in its documentation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_notes() -> str:
 
 
 class DeepAgents:
-    """One agent over one database file, on one event loop."""
+    """One agent with one database file, on one event loop."""
 
     def __init__(self, base_url: str, directory: Path) -> None:
         self._runner = asyncio.Runner()
@@ -32,7 +32,7 @@ class DeepAgents:
 
     async def _open(self, base_url: str) -> None:
         saver = AsyncSqliteSaver.from_conn_string(str(self._database))
-        self._saver = saver  # closes the connection when it is dropped
+        self._saver = saver  # closes the connection when the stack is garbage-collected
         model = ChatAnthropic(
             model=MODEL,
             max_tokens=16_000,
@@ -46,11 +46,11 @@ class DeepAgents:
         )
 
     def run(self, message: str) -> dict[str, Any]:
-        """One conversation to its answer."""
+        """Run one conversation until its answer."""
         return self.run_many([message])
 
     def run_many(self, messages: list[str], at_once: int = 0) -> dict[str, Any]:
-        """Conversations side by side, each to its answer; `at_once` of them, 0 for all."""
+        """Run conversations until their answers: `at_once` at the same time, or all if it is 0."""
         figures: dict[str, Any] = {}
         before = self._bytes()
         with measured(figures):
@@ -68,7 +68,7 @@ class DeepAgents:
         return sum(item.type == "ai" for item in state["messages"])
 
     def _bytes(self) -> int:
-        """The database's size with all that was written moved into its file."""
+        """Return the size of the database after a checkpoint of its write-ahead log."""
         connection = sqlite3.connect(self._database)
         try:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

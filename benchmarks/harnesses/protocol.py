@@ -1,6 +1,6 @@
-"""How a harness is told what to do: one JSON object a line on standard input, one answer each.
+"""The protocol of the harness processes: one JSON command a line, and one JSON result for each.
 
-Standard library only: every harness has an environment of its own.
+Uses only the standard library, because every harness runs in its own environment.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 NOTES = json.dumps(
     {"todos": [f"Step {number}: compare the notes with the list." for number in range(4)]}
 )
-"""About 200 bytes: what the tool of every harness returns."""
+"""About 200 bytes that the tool of every harness returns."""
 
 T = TypeVar("T")
 Command = Callable[..., Any]
@@ -27,7 +27,7 @@ Command = Callable[..., Any]
 
 @contextmanager
 def measured(figures: dict[str, float]) -> Iterator[None]:
-    """Note the CPU seconds (all threads, user and system) and wall seconds of a stretch."""
+    """Measure the CPU seconds (all threads, user and system) and wall seconds of a `with` block."""
     gc.collect()
     wall, cpu = time.perf_counter(), time.process_time()
     try:
@@ -38,7 +38,7 @@ def measured(figures: dict[str, float]) -> Iterator[None]:
 
 
 async def limited(work: Iterable[Coroutine[Any, Any, T]], at_once: int) -> list[T]:
-    """Results in order, of `at_once` coroutines side by side; 0: all."""
+    """Run coroutines, `at_once` at the same time (0: all), and return their results in order."""
     if not at_once:
         return list(await asyncio.gather(*work))
     room = asyncio.Semaphore(at_once)
@@ -51,8 +51,8 @@ async def limited(work: Iterable[Coroutine[Any, Any, T]], at_once: int) -> list[
 
 
 def serve(commands: dict[str, Command]) -> None:
-    """Carry out commands until standard input ends."""
-    # Libraries print; the answers keep the real standard output to themselves.
+    """Execute commands until standard input ends."""
+    # Libraries print to standard output, so their output goes to standard error.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     print(json.dumps({"result": "ready"}), file=answers, flush=True)
@@ -60,6 +60,6 @@ def serve(commands: dict[str, Command]) -> None:
         request = json.loads(line)
         try:
             answer = {"result": commands[request.pop("do")](**request)}
-        except Exception:  # noqa: BLE001  # goes to the one who asked
+        except Exception:  # noqa: BLE001  # the caller receives it
             answer = {"error": traceback.format_exc()}
         print(json.dumps(answer), file=answers, flush=True)

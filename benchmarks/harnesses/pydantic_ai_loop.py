@@ -1,4 +1,4 @@
-"""pydantic-ai with its Anthropic model, streaming. It keeps nothing: storing is its user's work."""
+"""pydantic-ai with its Anthropic model and streaming. It stores nothing: that is up to its user."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PydanticAI:
         self._agent: Agent[None, str] | None = None
 
     def run_many(self, messages: list[str], at_once: int = 0) -> dict[str, Any]:
-        """Conversations side by side, each to its answer; `at_once` of them, 0 for all."""
+        """Run conversations until their answers: `at_once` at the same time, or all if it is 0."""
         figures: dict[str, Any] = {}
         with measured(figures):
             counts = self._runner.run(self._all(messages, at_once))

@@ -1,4 +1,4 @@
-"""The people around a loaded site: watchers of its runs and approvers, over HTTP and sockets."""
+"""The users of a loaded site: watchers of its runs and approvers, over HTTP and sockets."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from websockets.asyncio.client import connect
 from agents.events.catalogue.runs import RUN_ENDS
 
 POLL_SECONDS = 0.5
-"""Between two looks of an approver at the queue."""
+"""The pause between two requests of an approver for the queue."""
 PATIENCE = 60.0
 
 
 class Crowd:
-    """Watchers each follow one run after the other; approvers approve whatever they find."""
+    """Watchers that follow one run after the other, and approvers that approve every request."""
 
     def __init__(self) -> None:
         self._delays: list[float] = []
@@ -42,7 +42,7 @@ class Crowd:
         runs: list[str],
         decisions: int,
     ) -> None:
-        """`readers` and `approvers` are tokens. Every second watcher has a socket."""
+        """Start all threads. `readers`, `approvers`: tokens. Every second watcher has a socket."""
         self._port, self._decisions = port, decisions
         watching = threading.Thread(
             target=lambda: asyncio.run(self._watch(readers, watchers, runs))
@@ -54,7 +54,7 @@ class Crowd:
             thread.start()
 
     def end(self) -> dict[str, Any]:
-        """Seconds from an event's time to its arrival, and of requests of approvers."""
+        """Return the seconds from an event to its arrival, and those of the approvers' requests."""
         self._done.set()
         for thread in self._threads:
             thread.join(PATIENCE)
@@ -84,7 +84,7 @@ class Crowd:
             watch = self._over_socket if socket else self._over_http
             async for event in watch(run, token):
                 said = datetime.fromisoformat(event["ts"]).timestamp()
-                if said > began:  # it was not told from the past
+                if said > began:  # not an event from before the connection
                     self._delays.append(time.time() - said)
                 if event["type"] in RUN_ENDS:
                     break
@@ -130,7 +130,7 @@ class Crowd:
                 for request in random.sample(waiting, min(3, len(waiting))):
                     body = {"decision": "approve", "digest": request["digest"]}
                     status, _ = ask("POST", f"approvals/{request['id']}/decide", body)
-                    # Another approver may have been faster.
+                    # Another approver may have decided first.
                     self._answers["approved" if status == 200 else f"answer {status}"] += 1
             except OSError as error:
                 self._answers[f"approver: {type(error).__name__}"] += 1

@@ -1,4 +1,4 @@
-"""Vel's engine in this process: the real worker, on the database of DATABASE_URL."""
+"""Vel's engine in this process: the real worker, on the database of `DATABASE_URL`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agents.services.runs.start import RunRequest, create_run  # noqa: E402
 
 
 def has_ended(run_id: str) -> bool:
-    """Return whether the run has its last status."""
+    """Return whether the run has ended."""
     return Run.objects.filter(pk=run_id, status__in=("completed", "failed", "cancelled")).exists()
 
 
@@ -37,7 +37,7 @@ class VelEngine:
         self._worker.start()
 
     def run(self, message: str) -> dict[str, Any]:
-        """One run to its end, from the claim to the last row."""
+        """Drive one run from the claim to the last row."""
         request = RunRequest(agent=AGENT, message=message, executor=self._worker.executor)
         figures: dict[str, Any] = {}
         run = create_run(request, owner=self._owner).run
@@ -45,7 +45,7 @@ class VelEngine:
         before = database_bytes()
         with measured(figures):
             self._worker.submit(run.id)
-            # A short run can begin and end between two looks at the worker.
+            # A short run can start and end between two checks of the worker.
             while self._worker.running or not has_ended(run.id):
                 time.sleep(0.02)
         run = Run.objects.select_related("clock").get(pk=run.id)

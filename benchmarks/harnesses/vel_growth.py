@@ -1,4 +1,4 @@
-"""One run, the looks of a worker and the pages over a database that is filled more and more."""
+"""One run, the queries of a worker and the pages, while the database grows."""
 
 from __future__ import annotations
 
@@ -78,18 +78,18 @@ PAGES = (
     "/admin/agents/auditentry/",
     "/admin/status/",
 )
-"""What people, programs and monitors look at; `{old}` is one of the oldest runs."""
+"""The pages that are measured. `{old}` is one of the oldest runs."""
 COPIED: tuple[type[Model], ...] = (Thread, Run, RunClock, Message, ToolCall, RunEvent, Epoch)
 _NUMBERS = "WITH RECURSIVE n(i) AS (SELECT {0} UNION ALL SELECT i + 1 FROM n WHERE i < {1})"
 _DIALECT = {
     "sqlite": ("printf('0%025d', i)", "datetime('now', '-' || i || ' minutes')"),
     "postgresql": ("'0' || lpad(i::text, 25, '0')", "now() - i * interval '1 minute'"),
 }
-"""An id that is older than all others, and a time that lies so many minutes back."""
+"""SQL for an id that sorts before all others, and for a time `i` minutes ago."""
 
 
 class Growth:
-    """A site whose rows are copies of one run's."""
+    """A site that is filled with copies of one run."""
 
     def __init__(self) -> None:
         call_command("migrate", verbosity=0, skip_checks=True)
@@ -100,7 +100,10 @@ class Growth:
         self._rows = 0
 
     def fill(self, runs: int, message: str) -> dict[str, float]:
-        """Copy a run that was driven until there are so many. Returns rows and bytes."""
+        """Copy a run until there are `runs` copies.
+
+        Returns the numbers of rows and bytes, and the seconds of counting the ended runs.
+        """
         run = self._drive(message)
         while self._rows < runs:
             until = min(self._rows + PART, runs)
@@ -110,10 +113,10 @@ class Growth:
             self._rows = until
         began = time.monotonic()
         while count_ended_runs():
-            pass  # as workers do within seconds
+            pass  # workers do this within seconds
         counting = time.monotonic() - began
         with connection.cursor() as cursor:
-            # As autovacuum does; SQLite goes without.
+            # Autovacuum does this on PostgreSQL. SQLite has no automatic equivalent.
             if connection.vendor == "postgresql":
                 cursor.execute("ANALYZE")
         rows = sum(model._base_manager.count() for model in COPIED)
@@ -145,7 +148,7 @@ class Growth:
         )
 
     def measure(self, message: str, times: int) -> dict[str, dict[str, float]]:
-        """Milliseconds of CPU (the median) and statements, by what was done."""
+        """Return the median CPU milliseconds and the number of statements of each action."""
         found = {"one run": _measured(lambda: self._drive(message), times)}
         found["a worker's look"] = _measured(_look, times)
         client = Client()
@@ -177,7 +180,7 @@ class Growth:
 
 
 def _look() -> None:
-    """What each worker process asks every second."""
+    """Run the queries that each worker process makes every second."""
     orphaned_runs(POOL, 8)
     for look in (wake_due, expire_approval, due_targets, take_ended_run):
         with transaction.atomic():
@@ -205,7 +208,7 @@ def _measured(work: Callable[[], object], times: int) -> dict[str, float]:
 
 @contextmanager
 def _counted() -> Iterator[list[int]]:
-    """Statements of all threads, those that wait for the run's end included."""
+    """Count the statements of all threads, including the polls for the end of the run."""
     count = [0]
     execute = CursorWrapper.execute
 

@@ -1,4 +1,4 @@
-"""Vel's side of the load generator: people, tokens, a full queue, and what became of it."""
+"""Vel's side of the load generator: users, tokens, a full queue and the results."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ PER_TRANSACTION = 50
 
 
 class LoadedSite(VelSite):
-    """Runs of several people."""
+    """A site with runs and several users."""
 
     def people(self, readers: int, approvers: int) -> dict[str, list[str]]:
-        """Tokens of people who may read all runs, and of approvers."""
+        """Create users. Return the tokens of readers, who may read all runs, and of approvers."""
         return {
             "readers": [_token(f"reader-{n}", "view_all_runs", "read") for n in range(readers)],
             "approvers": [
@@ -39,7 +39,7 @@ class LoadedSite(VelSite):
         }
 
     def queue(self, runs: list[tuple[str, str]]) -> list[str]:
-        """Runs as (agent, message), in transactions of fifty."""
+        """Queue runs, given as (agent, message), in transactions of fifty."""
         ids = []
         for start in range(0, len(runs), PER_TRANSACTION):
             with transaction.atomic():
@@ -49,7 +49,7 @@ class LoadedSite(VelSite):
         return ids
 
     def open(self, ids: list[str]) -> dict[str, int]:
-        """Those of the queued runs that have not ended, by status. Ids begin with the time."""
+        """Count the queued runs that have not ended, by status. Ids sort by time."""
         rows = Run.objects.filter(pk__gte=min(ids), ended_at=None).values_list("status")
         return dict(rows.annotate(runs=Count("id")).order_by())
 
@@ -57,7 +57,7 @@ class LoadedSite(VelSite):
         return database_bytes()
 
     def figures(self, ids: list[str]) -> dict[str, Any]:
-        """Seconds that runs waited in the queue, and from decisions to their calls."""
+        """Return the seconds of runs in the queue, and from each decision to its call."""
         runs = list(Run.objects.filter(pk__in=ids))
         waits = [
             (run.started_at - run.created_at).total_seconds() for run in runs if run.started_at

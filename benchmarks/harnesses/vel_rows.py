@@ -1,4 +1,4 @@
-"""Rows that the benchmarks need on Vel's side. Import it after `django.setup()`."""
+"""The rows that the benchmarks need in Vel's database. Import it after `django.setup()`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from agents.services.runs.todos import TodoDraft, store_todos
 
 AGENT = "reader"
 ASKING_AGENT = "asker"
-"""The same, but each call of its tool waits for a person."""
+"""The same agent, but each call of its tool requires approval."""
 TOOL = "read_todos"
 
 
 def make_site() -> User:
-    """A user and the two agents. Their tool reads rows of the database."""
+    """Create a user and the two agents, whose tool reads rows of the database."""
     user = get_user_model().objects.create_superuser("bench")
     common = {"provider": "anthropic", "sandbox": False, "max_turns": 100_000, "owner": user}
     save_agent(Agent(name="Reader", slug=AGENT, **common))
@@ -29,14 +29,14 @@ def make_site() -> User:
 
 
 def write_notes(thread_id: str) -> None:
-    """What `read_todos` will return: two items, about as long as `NOTES`."""
+    """Store the two items that `read_todos` returns. They are about as long as `NOTES`."""
     words = json.loads(NOTES)["todos"][:2]
     with transaction.atomic():
         store_todos(thread_id, [TodoDraft(word) for word in words])
 
 
 def database_bytes() -> int:
-    """The database's size with all that was written moved into its file."""
+    """Return the size of the database. For SQLite, write its log into the file first."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("SELECT pg_database_size(current_database())")

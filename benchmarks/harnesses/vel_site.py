@@ -1,4 +1,4 @@
-"""The way into a Vel site whose runs are driven by worker processes."""
+"""Access to a Vel site with worker processes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POLL_SECONDS = 0.05
 
 
 class VelSite:
-    """Runs for the pool, and what became of them."""
+    """Creates runs for the workers and reads their results."""
 
     def __init__(self) -> None:
         call_command("migrate", verbosity=0, skip_checks=True)
@@ -34,7 +34,7 @@ class VelSite:
 
     @transaction.atomic
     def start(self, agent: str, messages: list[str]) -> list[str]:
-        """Create runs in one transaction: workers see them all at once."""
+        """Create runs in one transaction, so that workers see all of them at the same time."""
         runs = [
             create_run(RunRequest(agent=agent, message=message), owner=self._owner).run
             for message in messages
@@ -44,7 +44,7 @@ class VelSite:
         return [run.id for run in runs]
 
     def run_many(self, agent: str, messages: list[str], seconds: float) -> dict[str, Any]:
-        """Runs side by side: seconds from before their creation to the end of the last."""
+        """Run all at the same time. Measure from before their creation until the last one ends."""
         began = time.time()
         ids = self.start(agent, messages)
         created = time.time()
@@ -61,7 +61,7 @@ class VelSite:
         }
 
     def wait_for_status(self, ids: list[str], statuses: list[str], seconds: float) -> None:
-        """Raises `TimeoutError` with what is there instead."""
+        """Wait until all runs have one of the statuses. Raises `TimeoutError` after `seconds`."""
         reached = Run.objects.filter(pk__in=ids, status__in=statuses)
         _wait(
             lambda: reached.count() == len(ids),
@@ -70,7 +70,7 @@ class VelSite:
         )
 
     def wait_for_turns(self, ids: list[str], turns: int, seconds: float) -> None:
-        """Wait until each run has made so many model calls."""
+        """Wait until each run has made `turns` model calls."""
         reached = RunClock.objects.filter(run__in=ids, turn__gte=turns)
         _wait(
             lambda: reached.count() == len(ids),
@@ -79,10 +79,10 @@ class VelSite:
         )
 
     def decide(self, ids: list[str], interval: float) -> list[float]:
-        """Approve what each run waits for, one by one.
+        """Approve the pending request of each run, one by one.
 
-        Returns, for each, the seconds from the commit of the decision to the commit of `started`
-        of the approved call, by the clocks of the processes on this machine.
+        Returns, for each run, the seconds from the commit of the decision to the commit of the
+        `started` event of the approved call, by the clocks of the processes on this machine.
         """
         decided: dict[str, float] = {}
         for run_id in ids:
@@ -101,7 +101,7 @@ class VelSite:
         return [max(0.0, moments[run_id] - decided[run_id]) for run_id in ids]
 
     def worker_pids(self, ids: list[str]) -> list[int]:
-        """The processes that drive these runs now."""
+        """Return the processes that drive these runs now."""
         holders = RunClock.objects.filter(run__in=ids).exclude(lease_holder="")
         names = holders.values_list("lease_holder", flat=True)
         return sorted({int(name.split(":")[1]) for name in names})

@@ -1,5 +1,4 @@
-"""Other harnesses, each in a virtual environment of its own that is made when it is first needed.
+"""Other harnesses, each in its own virtual environment that is created on first use.
 
-An environment of its own because their dependencies are theirs: one of them even installs a
-package that is called `agents`, as one of Vel's is.
+Their dependencies may conflict with Vel's. One of them even installs a package `agents`, like Vel.
 """

@@ -1,4 +1,4 @@
-"""Making a peer's virtual environment, or saying why there is none."""
+"""Create the virtual environment of a peer, or explain why it is missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INSTALL_SECONDS = 900
 
 
 class PeerMissing(Exception):
-    """A peer cannot be measured; the message says why, in one line."""
+    """Raised if a peer cannot be measured. The message gives the reason in one line."""
 
 
 def cache_directory() -> Path:
@@ -24,9 +24,9 @@ def cache_directory() -> Path:
 
 
 def peer_python(name: str) -> Path:
-    """The interpreter of `peers/NAME.txt`'s environment, made now if it is not there.
+    """Return the Python of the environment for `peers/NAME.txt`. Create the environment if missing.
 
-    Raises `PeerMissing` when it cannot be installed, such as without a network.
+    Raises `PeerMissing` if the peer cannot be installed, for example without a network.
     """
     requirements = HERE / f"{name}.txt"
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -38,11 +38,11 @@ def peer_python(name: str) -> Path:
         print(f"installing {name} into {place} …", file=sys.stderr, flush=True)
         venv, pip = [sys.executable, "-m", "venv"], [str(python), "-m", "pip"]
         if importlib.util.find_spec("pip"):
-            # A pip of its own takes longer to install than most peers.
+            # Installing pip into the environment would take longer than installing most peers.
             venv.append("--without-pip")
             pip = [sys.executable, "-m", "pip", "--python", str(python)]
         _run(name, [*venv, str(place)])
-        # Everything is pinned in the file; nothing is to be resolved.
+        # The file pins all dependencies, so pip need not resolve any.
         quickly = ["--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1"]
         _run(
             name,
@@ -53,7 +53,7 @@ def peer_python(name: str) -> Path:
 
 
 def peer_version(name: str) -> str:
-    """The version that is pinned."""
+    """Return the pinned version."""
     for line in (HERE / f"{name}.txt").read_text().splitlines():
         package, _, version = line.partition("==")
         if package == name:

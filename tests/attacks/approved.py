@@ -26,7 +26,7 @@ Outcomes = dict[str, dict[str, dict[str, object]]]
 
 
 def run(world: World, base: Path, attacks: Iterable[Planting]) -> Outcomes:
-    """For each attempt by name, for "without" and each sandbox: `success` and `output`."""
+    """Return `success` and `output` of each attempt by name, for "without" and each sandbox."""
     return {attack.name: _outcomes(world, base, attack, n) for n, attack in enumerate(attacks)}
 
 

@@ -1,6 +1,6 @@
 """Run attacks one after the other, in any confinement: input from stdin, report on stdout.
 
-This file is passed to the interpreter unchanged and imports nothing of the project.
+This file is passed to the interpreter unchanged and imports no code of the project.
 """
 
 import json

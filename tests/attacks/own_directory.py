@@ -30,7 +30,7 @@ git add -A && git commit -qm one
 
 
 def run(world: World) -> dict[str, Outcome]:
-    """For each attempt by name, for "without" and each sandbox: `success` and `output`."""
+    """Return `success` and `output` of each attempt by name, for "without" and each sandbox."""
     base = world.directory("checkouts", 0o755)
     with ThreadPoolExecutor(2) as pool:
         found = pool.map(lambda attack: _outcome(world, base, attack), ATTACKS)

@@ -93,7 +93,7 @@ BACKENDS = {
 
 
 def run(world: World, readings: Sequence[Reading]) -> dict[str, dict[str, dict[str, object]]]:
-    """For each attempt by name, for "without" and each backend: `success` and `output`."""
+    """Return `success` and `output` of each attempt by name, for "without" and each backend."""
 
     # Most of the naive readers only hang. They run in processes, not in threads: a fork of one
     # reader must not keep the pipes of another.
@@ -138,7 +138,7 @@ def _trial(world: World, over: Callable[[Path], tuple[Path, FileTools, str]]) ->
 def _attempt(
     reading: Reading, reader: Callable[[Trial], object], trial: Trial, world: World
 ) -> dict[str, object]:
-    """Run it in a child process with limits of time and memory."""
+    """Run an attempt in a child process with limits of time and memory."""
     accomplice = reading.plant(trial)
     try:
         return _attempt_planted(reading, reader, trial, world)

@@ -67,7 +67,7 @@ def main() -> None:
 
 @contextmanager
 def _tempting_environment(world: World) -> Iterator[None]:
-    """State that commands would inherit if they were started in the usual way."""
+    """Set state that commands would inherit if they were started in the usual way."""
     modules = world.directory("modules", 0o755)
     world.file(modules / "planted_module.py", f"print({world.secret!r})", 0o644)
     startup = world.file(world.place / "startup.sh", f"echo {world.secret}\n", 0o644)
@@ -297,7 +297,7 @@ def _bomb_outcome(errors: str) -> dict[str, object]:
 
 
 def _weak_bwrap() -> list[str]:
-    """Namespaces with all capabilities and the host's files, without a filter."""
+    """Return a command for namespaces with all capabilities and the host's files, but no filter."""
     options = "--unshare-user --unshare-pid --unshare-net --unshare-uts --unshare-ipc --uid 0"
     return [
         *("bwrap", *options.split(), "--gid", "0", "--cap-add", "ALL", "--bind", "/", "/"),

@@ -48,7 +48,7 @@ ALL = [
 
 @contextmanager
 def _as_user() -> Iterator[tuple[list[str], Path]]:
-    """The command that runs a module as an ordinary user, and its directory.
+    """Return the command that runs a module as an ordinary user, and its directory.
 
     An ordinary user may have no access to this project and its interpreter, in root's home. So the
     files of the runner are copied, and the system's Python runs it.
@@ -99,7 +99,7 @@ def _run(mode: str) -> dict[str, Any]:
 
 @functools.cache
 def results() -> dict[str, dict[str, Any]]:
-    """The output of `runner` for each mode. The modes run concurrently, since they mostly wait."""
+    """Return the output of `runner` for each mode. The modes run concurrently: they mostly wait."""
     with ThreadPoolExecutor(len(MODES)) as pool:
         return dict(zip(MODES, pool.map(_run, MODES), strict=True))
 

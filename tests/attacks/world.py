@@ -69,7 +69,7 @@ class World:
 
     @contextmanager
     def services(self) -> Iterator[dict[str, object]]:
-        """Listening sockets, a terminal, shared memory; yields how attacks can find them."""
+        """Start listening sockets, a terminal and shared memory. Yield how attacks find them."""
         threads: list[threading.Thread] = []
         opened: list[socket.socket] = []
         tag = f"vel-attack-{secrets.token_hex(6)}"
@@ -182,7 +182,7 @@ class World:
         return found
 
     def victim(self) -> int:
-        """A process of the account, with the secret in its environment, arguments and files."""
+        """Start a process of the account with the secret in its environment, arguments, files."""
         named = str(self.outside / f"named-{self.secret}")
         with self.secret_path.open() as secret:
             process = subprocess.Popen(
@@ -206,7 +206,7 @@ class World:
 
 
 def state_of(pid: int) -> tuple[object, ...]:
-    """The properties of a process that no other process may change."""
+    """Return the properties of a process that no other process may change."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
         if fields[0] in "ZX":
@@ -240,7 +240,7 @@ def processes_with(text: str) -> list[int]:
 
 
 def _own_address() -> str:
-    """This host's address in its network, or ""."""
+    """Return this host's address in its network, or ""."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         try:
             sock.connect(("192.0.2.1", 9))  # sends nothing
@@ -252,7 +252,7 @@ def _own_address() -> str:
 
 @contextmanager
 def reachable_place() -> Iterator[Path]:
-    """A directory that every account can enter."""
+    """Yield a directory that every account can enter."""
     place = Path(tempfile.mkdtemp(prefix="vel-attacks-", dir="/var/tmp"))
     place.chmod(0o711)
     try:

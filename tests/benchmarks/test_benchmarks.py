@@ -1,4 +1,4 @@
-"""The benchmarks themselves: that they run, and measure what they say."""
+"""The benchmarks run and measure correctly."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_fake_model_calls_its_tool_as_often_as_the_script_says() -> None:
 
 @pytest.fixture
 def _migrated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Vel begins on migrated databases: what is measured begins later."""
+    """Start Vel with migrated databases to save time. The benchmarks do not measure migrations."""
 
     def environment(directory: Path, model_url: str, database_url: str = "") -> dict[str, str]:
         if not database_url:

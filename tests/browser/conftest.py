@@ -1,4 +1,4 @@
-"""A site with a browser in front of it."""
+"""A site and a browser."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ expect.set_options(timeout=HANG * 1000)
 
 CHROMIUM = "/usr/bin/chromium"
 SHELL = shutil.which("chromium-headless-shell")
-"""The same engine without windows around it, where it is installed: a quarter of the time for each
-page."""
+"""The same engine without windows, if installed: it takes a quarter of the time for each page."""
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -37,10 +36,10 @@ ARGUMENTS = [
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    # Not longer than these tests: while Playwright's loop lives in this thread, no other loop can
-    # run in it and Django's database refuses to be used.
+    # Only as long as these tests: while Playwright's loop runs in this thread, no other loop can
+    # run in it, and Django refuses to use the database.
     with sync_playwright() as playwright:
-        # `--headless=new` is given by hand: playwright's own is its shell's.
+        # Set `--headless=new` here, because Playwright's own option is for the headless shell.
         browser = (
             playwright.chromium.launch(executable_path=SHELL, args=ARGUMENTS)
             if SHELL
@@ -67,7 +66,7 @@ class Contexts:
 
     @contextmanager
     def one(self, *, scripts: bool) -> Iterator[BrowserContext]:
-        """A context without pages, cookies and storage, with or without JavaScript."""
+        """Yield a context without pages, cookies and storage, with or without JavaScript."""
         free = self._free[scripts]
         context = (
             free.pop()
@@ -75,7 +74,7 @@ class Contexts:
             else self._browser.new_context(
                 base_url=self._url,
                 java_script_enabled=scripts,
-                # Without the GPU, an animation without an end takes much CPU.
+                # Without the GPU, an endless animation takes much CPU time.
                 reduced_motion="reduce",
                 viewport={"width": 1280, "height": 900},
             )
@@ -97,10 +96,10 @@ def contexts(browser: Browser, site: Site) -> Contexts:
 
 @pytest.fixture
 def new_page(contexts: Contexts, site: Site) -> Iterator[NewPage]:
-    """`new_page("olga", width=390)`: a page of somebody who is signed in.
+    """Yield a function: `new_page("olga", width=390)` is a page of a signed-in user.
 
-    A test fails when a page of it wrote an error to its console, as a browser does for whatever
-    the Content-Security-Policy refuses.
+    A test fails if one of its pages wrote an error to the console, for example because of the
+    Content-Security-Policy.
     """
     errors: list[str] = []
     stack = ExitStack()
@@ -135,11 +134,11 @@ LOOKS: tuple[tuple[int, Colours], ...] = ((1280, "light"), (390, "dark"))
 
 
 def look(page: Page, width: int, colours: Colours | None = None) -> None:
-    """Change the width of the window and the colours that the person prefers, without a reload."""
+    """Change the width of the window and the preferred colours without a reload."""
     page.set_viewport_size({"width": width, "height": 900 if width > 600 else 844})
     if colours is not None:
         page.emulate_media(color_scheme=colours)
-    # The admin changes its colours in steps.
+    # The admin animates the change of its colours.
     page.evaluate(
         "Promise.all(document.getAnimations().map((each) => each.finished)).then(() => 0)"
     )
@@ -153,16 +152,16 @@ def overflow(page: Page) -> int:
 
 
 def shoot(page: Page, name: str) -> None:
-    """Take a picture for people, if `VEL_TEST_PICTURES` names a directory."""
+    """Take a screenshot for people if `VEL_TEST_PICTURES` names a directory."""
     if directory := os.environ.get("VEL_TEST_PICTURES"):
         page.screenshot(path=Path(directory) / f"{name}.png", full_page=True)
 
 
 def _is_refusal(error: str) -> bool:
-    """Chromium tells the console of an answer that the page shows to the person."""
+    """Return whether the error is a refusal by the server, which the page shows to the user."""
     return "status of 400 (Bad Request)" in error or "status of 409 (Conflict)" in error
 
 
 def _is_lost_connection(error: str) -> bool:
-    """A server that a test has stopped is not the page's fault."""
+    """Return whether the error is a lost connection: tests stop servers."""
     return "net::ERR_" in error or error.startswith("WebSocket connection to")

@@ -22,7 +22,7 @@ LINKS = """
     .map((url) => url.pathname)
 """
 EACH = re.compile(r"/(?:[0-9]+|[0-9a-z]{26}|[0-9a-f-]{36})(?=/|$)")
-"""The part of an address that names one row: one row of a kind is looked at."""
+"""The part of an address that identifies a row: one row of each kind is tested."""
 
 
 def visit(page: Page, path: str) -> list[str]:

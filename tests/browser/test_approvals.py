@@ -1,4 +1,4 @@
-"""Deciding on a run's page."""
+"""Decisions on a run's page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INPUT = {"command": "echo hi", "account": 9_007_199_254_740_993, "note": "a\u202
 
 @pytest.fixture
 def waiting(site: Site, new_page: NewPage) -> tuple[Page, str, str]:
-    """Olga's page of a run that has just begun to wait, the run and its request."""
+    """Olga's page of a run that has just started to wait, the run and its request."""
     run = site.do("make_run", owner="olga")
     page = new_page("olga")
     page.goto(f"/runs/{run}/")
@@ -92,7 +92,7 @@ def test_what_somebody_else_decides_leaves_the_page(
 
 def test_a_decision_that_comes_too_late_says_so(site: Site, waiting: tuple[Page, str, str]) -> None:
     page, _, request = waiting
-    # The page keeps what it shows, as it would were its connection slow.
+    # The page does not update, as with a slow connection.
     page.route("**/summary/", lambda route: route.abort())
     page.evaluate("document.querySelector('.approval').scrollIntoView()")
     site.do("supersede", request=request)

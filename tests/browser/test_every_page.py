@@ -1,8 +1,8 @@
-"""Every page of the site, as a person sees it: wide and narrow, light and dark.
+"""Every page of the site as users see it: wide and narrow, light and dark.
 
 Each page is loaded once, wide and light; then the window and the colours change. No script or
-template looks at the width or at the colours when it loads. If VEL_TEST_PICTURES names a directory,
-the tests keep pictures of the pages there.
+template depends on the width or the colours when it loads. If VEL_TEST_PICTURES names a directory,
+the tests store screenshots of the pages there.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ OVERHANGING = """
     .filter((box) => box.scrollWidth > box.clientWidth)
     .map((box) => box.querySelector("h2").textContent)
 """
-"""Boxes with something wider than they are that has no place of its own to scroll in."""
+"""Boxes whose content is too wide and does not scroll in its own element."""
 
 
 def prepared(site: Site) -> dict[str, object]:
-    """A site on which each page has something to show; what goes into the addresses."""
+    """Create content for each page of a site. Return the arguments of the addresses."""
     site.do("allow", user="ada", permissions=["manage_library", "review_skill", "add_agent"])
     run = site.do("make_run", owner="ada", message="When does it rain?\n" + "long " * 400)
     outputs = site.directory / "workspaces" / site.do("run", run=run)["thread"] / "outputs"
@@ -109,7 +109,7 @@ def prepared(site: Site) -> dict[str, object]:
 
 
 def pages_of(site: Site, page: Page, arguments: dict[str, object]) -> dict[str, str]:
-    """By name, the addresses that answer with a page; others are files, data or actions."""
+    """Return the addresses of pages by name; others are files, data or actions."""
     found = {}
     for name, path in addresses(arguments):
         answer = page.request.get(path, max_redirects=0)
@@ -129,10 +129,10 @@ def pages_of(site: Site, page: Page, arguments: dict[str, object]) -> dict[str, 
 
 
 def serious(page: Page, within: str = "html") -> list[str]:
-    """What axe calls serious or critical, where, and why."""
+    """Return axe's serious and critical findings, with element and reason."""
     axe = Axe()
     if page.evaluate("window.axe !== undefined"):
-        axe.axe_script = ""  # half a megabyte, and the page has it
+        axe.axe_script = ""  # half a megabyte, which the page has already
     found: list[dict[str, Any]] = axe.run(page, context=within).response["violations"]
     return [
         f"{rule['id']}: {node['target']} {node['failureSummary']}"

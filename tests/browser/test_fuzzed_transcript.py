@@ -1,4 +1,4 @@
-"""A transcript of the worst that an agent can say: it shows as text, and the page stays quick."""
+"""A transcript with hostile output of an agent is displayed as text, and the page stays fast."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.site import Site
 pytestmark = pytest.mark.chromium
 
 MOST_LOOPS = 30
-"""Processor time of the whole page, in runs of `LOOP`."""
+"""The limit for the processor time of the whole page, in units of `LOOP`."""
 LOOP = "() => { let sum = 0; for (let at = 0; at < 3e8; at++) sum += at % 7; return sum; }"
 
 
@@ -26,7 +26,7 @@ def processor_seconds(devtools: CDPSession) -> float:
 
 
 def seconds_of_loop(page: Page, devtools: CDPSession) -> float:
-    """Return the processor time of `LOOP` here and now: it is longer on a busy machine."""
+    """Return the current processor time of `LOOP`, which is longer on a busy machine."""
     before = processor_seconds(devtools)
     page.evaluate(LOOP)
     return processor_seconds(devtools) - before
@@ -103,7 +103,7 @@ def test_the_worst_transcript_is_text_and_the_page_stays_quick(
         ]
     last = site.do("append", run=run, events=events, status="running")
 
-    # A second page: browsers tell the console of a picture that is none.
+    # A second page, because browsers log an error for an invalid picture.
     page = new_page("olga").context.new_page()
     page.add_init_script(LISTEN)
     dialogs: list[str] = []
@@ -117,7 +117,7 @@ def test_the_worst_transcript_is_text_and_the_page_stays_quick(
     unit = seconds_of_loop(page, devtools)
     page.goto(f"/runs/{run}/")
     expect(page.locator("#run")).to_have_attribute("data-seq", str(last))
-    # The last text that becomes Markdown: all before it have.
+    # The last text that becomes Markdown: all previous ones have.
     end = page.locator("#transcript > div").nth(len(texts) - 1)
     expect(end.locator(".markdown")).to_have_count(1)
 
@@ -143,7 +143,7 @@ def test_the_worst_transcript_is_text_and_the_page_stays_quick(
     sources = pictures.evaluate_all("all => all.map((image) => image.getAttribute('src'))")
     for source_of in set(sources):
         assert source_of == f"/runs/{run}/pictures/good.png", source_of
-    # What is long is cut, and whole on request.
+    # Long texts are cut, and shown completely on request.
     more = page.get_by_role("button", name="Show more").first
     before = page.locator("#transcript .said").filter(has_text="xxxxxxxx").first
     assert len(before.inner_text()) < 30_000

@@ -1,4 +1,4 @@
-"""Whatever an agent says, its tools print and its files are called is text on the page."""
+"""The output of an agent and its tools, and file names, are always text on the page."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_large_numbers_are_not_rounded(site: Site, new_page: NewPage) -> None:
 
 def test_the_policy_would_stop_a_script_that_got_in(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
-    # A second page: the console of the first must stay clean.
+    # A second page: the console of the first must have no errors.
     page = new_page("olga").context.new_page()
     page.goto(f"/runs/{run}/")
     refused = page.evaluate(

@@ -1,4 +1,4 @@
-"""What an agent remembers, in a browser: looking, the history, a way back, without scripts too."""
+"""An agent's memory in a browser: reading, history and restore, also without scripts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ URL = "/agents/assistant/knowledge/"
 
 @pytest.fixture
 def path(site: Site, request: pytest.FixtureRequest) -> str:
-    """A file with two revisions, of this test alone: one site is shared by all."""
+    """A separate file with two revisions for this test: all tests share one site."""
     path = f"knowledge/{re.sub('[^a-z_]', '-', request.node.name)}.md"
     site.do("make_run", owner="olga")
     site.do("remember", path=path, content="# Ada\nLikes tables.\n")

@@ -1,4 +1,4 @@
-"""A person in front of a run's page, while other processes write."""
+"""A user on a run's page, while other processes write."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def transcript(page: Page) -> str:
 
 
 def test_signing_in_starting_a_run_and_watching_it(site: Site, new_page: NewPage) -> None:
-    site.do("make_run", owner="peter")  # so that there is an agent
+    site.do("make_run", owner="peter")  # to create the agent
     page = new_page()
     page.goto("/")
     page.get_by_label("User name").fill("olga")

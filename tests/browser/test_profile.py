@@ -15,7 +15,7 @@ SECRET = re.compile(r"vel_\S{40,}")
 
 
 def assert_that_it_fits(page: Page, name: str) -> None:
-    """Also on a narrow screen. The window keeps that width."""
+    """Check that the page fits on a narrow screen. The window keeps that width."""
     for width in (1280, 390):
         look(page, width)
         assert overflow(page) == 0, width

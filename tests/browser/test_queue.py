@@ -1,4 +1,4 @@
-"""A person in front of the queue, while agents ask and others decide."""
+"""A user with the queue, while agents request approvals and other users decide."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Start = Callable[..., str]
 
 @pytest.fixture
 def person(site: Site) -> str:
-    """Somebody with an empty queue."""
+    """A user with an empty queue."""
     name = f"person{secrets.token_hex(4)}"
     site.do("make_user", name=name)
     return name
@@ -45,7 +45,7 @@ def worker(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
 
 @pytest.fixture
 def start(site: Site, person: str, tmp_path: Path, worker: None) -> Start:
-    """`start(call, call, …)` starts a run that makes these calls, one a turn, and ends."""
+    """Return `start(call, call, …)`, which starts a run with these calls, one a turn."""
 
     def run(*calls: Call) -> str:
         turns = [{"tool_calls": [call]} for call in calls]
@@ -83,7 +83,7 @@ def wait_for_end(site: Site, *runs: str) -> None:
 def open_queue(new_page: NewPage, person: str, **options: Any) -> Page:
     page = new_page(person, **options)
     page.goto("/approvals/")
-    # What is done next is seen as a change.
+    # The page must be ready to receive changes.
     page.wait_for_function("document.title.includes('Approvals')")
     return page
 
@@ -130,14 +130,14 @@ def test_runs_go_on_live_with_what_is_decided_here(
 def test_several_at_once(site: Site, new_page: NewPage, person: str, start: Start) -> None:
     page = open_queue(new_page, person)
     runs = []
-    for name in "abc":  # one after the other, as their cards stand in the order of the requests
+    for name in "abc":  # one after the other, because the cards have the order of the requests
         runs.append(start(write(f"{name}.md", name)))
         expect(cards(page)).to_have_count(len(runs))
     page.get_by_label("Select all shown").check()
     expect(page.get_by_text("3 selected")).to_be_visible()
     cards(page).nth(1).get_by_label("Select write_file").uncheck()
     stale = cards(page).nth(2).get_attribute("data-approval")
-    # It is decided elsewhere, before this page hears of it.
+    # The request changes before this page receives the event.
     page.route("**/approvals/live/**", lambda route: route.abort())
     site.do("supersede", request=stale)
     press(page, "Approve selected")
@@ -190,7 +190,7 @@ def test_what_is_typed_stays_where_it_is_while_requests_come_and_go(
 ) -> None:
     requests = [ask(site, run, "line\n" * 12) for _ in range(3)]
     page = open_queue(new_page, person)
-    # As in browsers that do not keep the place themselves.
+    # As in browsers without scroll anchoring.
     page.evaluate("document.body.style.overflowAnchor = 'none'")
     mine = card(page, requests[2])
     mine.get_by_text("Reject…").click()

@@ -1,4 +1,4 @@
-"""Trying rules that are typed into an agent's form, before they are saved."""
+"""Testing rules in an agent's form before they are saved."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_unsaved_rules_are_tried_on_a_page_of_their_own(site: Site, new_page: Ne
     with page.context.expect_page() as opened:
         page.get_by_role("button", name="Rehearse, without saving").click()
     rehearsal = opened.value
-    # The site is shared with other tests, which make calls too.
+    # Other tests share the site and make calls, too.
     expect(rehearsal.get_by_role("heading", name=re.compile(r"\d+ calls?, "))).to_be_visible()
     row = rehearsal.get_by_role("row", name=run)
     expect(row).to_contain_text("rule 1")

@@ -1,4 +1,4 @@
-"""A waiting call looks the same from the template and from the script, and is text throughout."""
+"""A waiting call looks the same from the template and from the script, and is always text."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ REVIEWS: dict[str, Review] = {
     "deleted": memory_edit_review("knowledge/a.md", "delete", "one\ntwo", None),
 }
 
-# Elements with their attributes and texts; white space counts only where it is shown.
+# Compare elements with attributes and texts; white space counts only if it is displayed.
 OUTLINE = """root => {
   const outline = (node) => {
     if (node.nodeType === Node.TEXT_NODE) return node.data;

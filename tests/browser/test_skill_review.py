@@ -1,4 +1,4 @@
-"""Reviewing a hostile skill in the admin: everything is text, nothing runs, one answer counts."""
+"""Reviewing a hostile skill in the admin: all content is text, and one answer counts."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_hostile_package_is_imported_reviewed_and_quarantined(
     other.goto(reviewed)
     page.get_by_role("button", name="Accept as reviewed").click()
     expect(page.locator(".messagelist")).to_contain_text("accepted, as reviewed")
-    # What another tab shows is compared to what is current no more.
+    # The version in the other tab is no longer the current one.
     other.get_by_role("button", name="Accept as reviewed").click()
     expect(other.get_by_role("alert")).to_be_visible()
     other.get_by_role("link", name="Look at it again").click()
@@ -98,7 +98,7 @@ def test_nothing_is_wider_than_the_window(site: Site, new_page: NewPage, tmp_pat
     page.goto(f"{URL}import/")
     page.get_by_label("A zip or .skill archive").set_input_files(path)
     page.get_by_role("button", name="Look at it").click()
-    # What is expected of each page shows that it is that page which is measured.
+    # The expected content of each page shows that the right page is measured.
     expect(page.get_by_role("button", name="Import", exact=True)).to_be_visible()
     assert_that_it_fits(page)
     page.get_by_role("button", name="Import", exact=True).click()

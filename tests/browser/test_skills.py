@@ -20,13 +20,13 @@ PERMISSIONS = ["manage_library", "review_skill", "change_agent"]
 
 @pytest.fixture
 def word(request: pytest.FixtureRequest) -> str:
-    """A part of names of this test alone: one site is shared by all."""
+    """A part of this test's names: all tests share one site."""
     return f"s{zlib.crc32(request.node.name.encode()):08x}"
 
 
 @pytest.fixture
 def sam(site: Site, word: str) -> str:
-    """Somebody who may do everything with skills."""
+    """A user with all permissions for skills."""
     name = f"sam-{word}"
     site.do("make_run", owner="olga")
     site.do("make_user", name=name)
@@ -35,7 +35,7 @@ def sam(site: Site, word: str) -> str:
 
 
 def overflows(page: Page) -> tuple[int, int]:
-    """By how much it is wider than the window of a desktop, and of a telephone."""
+    """Return how much the page is wider than the window of a desktop and of a phone."""
 
     found = []
     for width in (1280, 390):

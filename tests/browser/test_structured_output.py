@@ -1,4 +1,4 @@
-"""An answer in a form on a run's page."""
+"""Structured output on a run's page."""
 
 from __future__ import annotations
 

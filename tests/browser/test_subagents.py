@@ -1,4 +1,4 @@
-"""A person in front of a run that has delegated: the tree, each stream, and what it asks."""
+"""The page of a run that has delegated: the tree, each stream, and approval requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def began(site: Site, run: str) -> None:
 
 
 def delegated(site: Site, *tasks: str) -> tuple[str, list[str]]:
-    """A run of olga's that waits for its subagents, the ids of these in order."""
+    """Create a run of olga that waits for subagents, and return their IDs in order."""
     run = site.do("make_run", owner="olga", message="Survey the project")
     began(site, run)
     children = [site.do("make_child", parent=run, task=task) for task in tasks]
@@ -40,7 +40,7 @@ def fold(page: Page, run: str) -> Any:
 
 
 def count_sockets(page: Page) -> list[str]:
-    """URLs of the sockets to runs that the page has open."""
+    """Record the URLs of the page's open sockets to runs."""
     urls: list[str] = []
     page.on("websocket", lambda socket: _note(urls, socket))
     return urls
@@ -56,11 +56,11 @@ def wait_for_sockets(page: Page, sockets: list[str], count: int) -> None:
     deadline = time.monotonic() + HANG
     while len(sockets) != count:
         assert time.monotonic() < deadline, sockets
-        page.evaluate("1")  # Playwright tells of what has happened only while it is asked
+        page.evaluate("1")  # Playwright delivers events only during calls
 
 
 def wait_for_all(page: Page, seq: int, ends: list[str]) -> None:
-    """Until the page has the last event of the run, and each subagent's end."""
+    """Wait until the page has the last event of the run, and the end of each subagent."""
     expect(page.locator("#run")).to_have_attribute("data-seq", str(seq))
     expect(page.locator("#subagents .status")).to_have_text(ends)
 
@@ -88,7 +88,7 @@ def test_the_page_shows_the_tree_while_it_grows_and_ends(site: Site, new_page: N
     expect(fold(page, third).locator("summary .status")).to_have_text("failed")
     site.do("end", run=deeper, status="completed", events=[said("Planned.")])
     site.do("end", run=first, status="completed", events=[said("Found.")])
-    ends = ["completed", "completed", "completed", "failed"]  # as a tree is read
+    ends = ["completed", "completed", "completed", "failed"]  # in the order of a tree
     seq = site.do("run", run=run)["seq"]
     wait_for_all(page, seq, ends)
     expect(waits).to_be_hidden()
@@ -124,7 +124,7 @@ def test_an_opened_subagent_is_followed_and_one_in_it_too(site: Site, new_page: 
     site.do("end", run=deeper, status="completed", events=[])
     site.do("end", run=child, status="completed", events=[])
     expect(fold(page, child).locator("summary .status").first).to_have_text("completed")
-    wait_for_sockets(page, sockets, 1)  # those that have ended need none
+    wait_for_sockets(page, sockets, 1)  # ended runs need no socket
     fold(page, child).get_by_role("link", name="Open the run of explore").click()
     expect(page.locator(".above")).to_have_text("Assistant › explore")
     expect(page.get_by_label("Follow-up message")).to_have_count(0)

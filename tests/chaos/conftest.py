@@ -1,4 +1,4 @@
-"""A data directory that sandboxes can be reached in."""
+"""A data directory that sandboxes can use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """A data directory. pytest's own lies where the accounts of commands cannot walk."""
+    """Create a data directory. The accounts of the sandbox cannot traverse pytest's own."""
     made = Path(tempfile.mkdtemp(prefix="vel-chaos-", dir="/var/tmp"))
     made.chmod(0o711)
     yield made

@@ -1,4 +1,4 @@
-"""A Django app with which one worker is killed while it hands over a result."""
+"""A Django app that kills one worker while it hands over a result."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ class Dying(AppConfig):
     def ready(self) -> None:
         from django_q.signals import post_execute_in_worker  # needs settings
 
-        # Sent while the worker holds the lock that it shares with the guard of its cluster.
+        # The signal is sent while the worker holds the lock that it shares with its cluster's
+        # guard.
         post_execute_in_worker.connect(die_once)
 
 
 def die_once(**_: object) -> None:
-    """Kill this process, if it is the first that comes here."""
+    """Kill this process if it is the first that calls this function."""
     try:
         Path(os.environ["VEL_TEST_DIES_WITH_RESULT"]).touch(exist_ok=False)
     except FileExistsError:

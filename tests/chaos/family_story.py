@@ -1,7 +1,7 @@
-"""What agents do that delegate: fans of any width, leaves, and leaves with a twig of their own.
+"""A story of agents that delegate: any number of children, some of which delegate once themselves.
 
-The first message of a conversation says who it is. A result names the task that it belongs to, so
-that one which is lost, doubled or in another's place shows.
+The first message of a conversation identifies the agent. A result names its task, so that the test
+notices a result that is lost, duplicated or in another's place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TWIG = re.compile(r"Twig ([a-z0-9-]+)\.(\d+)")
 
 
 def fan(name: str, width: int) -> str:
-    """The message that begins a parent with so many children."""
+    """Return the first message of a parent with `count` children."""
     return f"Fan {name} of {width}"
 
 
@@ -31,9 +31,9 @@ def first_message(request: Request) -> str:
 
 
 class FamilyServer(MessagesServer):
-    """Plays the story; `delay` is how long each child's answer takes, in seconds.
+    """Plays the story. `delay` is the time of each child's answer, in seconds.
 
-    `most_at_once` is how many calls of children it has answered at a time.
+    `most_at_once` is the highest number of children's calls at the same time.
     """
 
     def __init__(self, *, delay: float = 0.05, with_twigs: bool = False) -> None:
@@ -92,7 +92,7 @@ def results_of(parent: Run) -> list[dict[str, Any]]:
 
 
 def check_fan(parent: Run, name: str, width: int) -> None:
-    """One run for each task, all answers in the order of the tasks, and one wake-up."""
+    """Check one run for each task, all answers in the order of the tasks, and one wake-up."""
     children = list(parent.children.order_by("parent_index"))
     assert [child.parent_index for child in children] == list(range(width))
     results = results_of(parent)

@@ -1,9 +1,9 @@
-"""Settings of the clusters that are killed: the project's own, with leases as the test wants them.
+"""Settings of the clusters that are killed: the project's own, with leases of the test's length.
 
-`VEL_TEST_LEASE` is the lease in seconds; without it leases are as long as in life.
-`VEL_TEST_RUNS_PER_WORKER` is how many runs a worker process drives at once.
-`VEL_TEST_DIES_WITH_RESULT` is a path that does not exist: the first worker that has done a task
-makes it and is killed while it hands over the result.
+`VEL_TEST_LEASE` is the lease in seconds; the default is the production value.
+`VEL_TEST_RUNS_PER_WORKER` is the number of runs that a worker process drives at the same time.
+`VEL_TEST_DIES_WITH_RESULT` is a path that does not exist: the first worker that finishes a task
+creates it and is killed while it hands over the result.
 """
 
 import os
@@ -19,7 +19,7 @@ if "VEL_TEST_RUNS_PER_WORKER" in os.environ:
     VEL |= {"RUNS_PER_WORKER": int(os.environ["VEL_TEST_RUNS_PER_WORKER"])}
 VEL |= {"RETRY_BASE_SECONDS": 0.05}
 
-# Which process is which.
+# Log the role of each process.
 LOGGING["loggers"]["django-q"]["level"] = "INFO"
 
 if "VEL_TEST_DIES_WITH_RESULT" in os.environ:

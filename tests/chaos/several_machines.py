@@ -1,4 +1,4 @@
-"""Two hosts with directories of their own, one database and one storage, and runs on both."""
+"""Two hosts with separate directories, one database and one storage, and runs on both."""
 
 from __future__ import annotations
 
@@ -39,8 +39,10 @@ class SeveralMachines:
     network: Network | None
 
     def _fetched(self, thread: Thread) -> str:
-        """The host that has now fetched the files of a thread which no host holds: one whose run
-        ended before it left, or was cancelled on its way."""
+        """Fetch the files of a thread without a host to "web", and return that name.
+
+        The run of such a thread ended before it was moved, or was cancelled during the move.
+        """
         state = last_stored(thread.pk)
         with self.machines.on("web"):
             if state is not None:
@@ -58,7 +60,7 @@ class SeveralMachines:
         wait_until(lambda: all(self.driven_on(name) for name in NAMES), "runs on both hosts")
 
     def let_die(self, name: str) -> int:
-        """Wait until its leases have ended, then say that it is dead; how many threads moved."""
+        """Wait until a host is silent and declare it dead. Return the number of moved threads."""
 
         def is_silent() -> bool:
             seen = Machine.objects.values_list("seen_at", flat=True).get(pk=name)
@@ -68,7 +70,7 @@ class SeveralMachines:
         return declare_dead(name)
 
     def check(self) -> None:
-        """As of one host, with the files where each thread is now."""
+        """Make the checks of the storm with the files of each thread from its current host."""
         base = self.storm.directory / "workspaces"
         base.mkdir(exist_ok=True)
         for thread in Thread.objects.all():
@@ -89,7 +91,7 @@ class SeveralMachines:
 def two_machines(
     directory: Path, *, seed: int, lease: float, at_once: int = 4, cut: bool = False
 ) -> Iterator[SeveralMachines]:
-    """`at_once`: runs that a host drives. `cut`: the host `a` has a network that is unplugged."""
+    """Start two hosts that drive `at_once` runs each. `cut`: the network of `a` can be cut."""
     if connection.vendor != "postgresql":
         pytest.skip("needs PostgreSQL")
     print(f"seed {seed}")

@@ -1,4 +1,4 @@
-"""Runs under way while workers are killed, and the checks afterwards."""
+"""Active runs while workers are killed, and the checks afterwards."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ENDED = ("completed", "failed", "cancelled")
 
 @dataclass
 class Storm:
-    """One cluster, one model, and the runs they work on."""
+    """One cluster, one model, and their runs."""
 
     directory: Path
     cluster: Cluster
@@ -48,17 +48,17 @@ class Storm:
     user: User
     seed: int
     names: dict[str, str] = field(default_factory=dict)
-    """The story's name, by the run's id."""
+    """The story's name by run ID."""
     kills: list[tuple[float, dict[str, int]]] = field(default_factory=list)
-    """When a worker was killed, and the fences of the runs that it was driving, by id."""
+    """The time of each kill, and the fencing tokens of the runs that it interrupted, by run ID."""
 
     turns: int = 0
-    """How often models had answered in all runs at the last look."""
+    """The number of model replies in all runs at the last check."""
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
 
-    # While it lasts ----------------------------------------------------------------------------
+    # During the storm --------------------------------------------------------------------------
 
     def start_runs(self, count: int) -> None:
         for _ in range(count):
@@ -76,7 +76,7 @@ class Storm:
         return dict(held.values_list("run_id", "fence"))
 
     def kill(self, *pids: int) -> None:
-        """kill -9 all of them in one moment."""
+        """Kill all of these with SIGKILL at the same time."""
         driven = {run: fence for pid in pids for run, fence in self.driven_by(pid).items()}
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
@@ -85,7 +85,7 @@ class Storm:
             wait_for_exit(pid)
 
     def wait_for_progress(self) -> None:
-        """Until models have answered since the last time: else nothing new could be lost."""
+        """Wait until models have answered since the last time: else no new work could be lost."""
 
         def answered() -> bool:
             turns = sum(RunClock.objects.values_list("turn", flat=True))
@@ -95,7 +95,7 @@ class Storm:
         wait_until(answered, "another answer")
 
     def pause(self, shortest: float = 0.05, longest: float = 0.8) -> None:
-        """Any moment: what is under way when it ends is chance."""
+        """Wait for a random time, so that kills hit any phase of the work."""
         time.sleep(self.random.uniform(shortest, longest))
 
     def wait_for_all(self) -> None:
@@ -113,7 +113,7 @@ class Storm:
     # Afterwards --------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Everything that must be true, whatever was killed when."""
+        """Check all invariants, which must hold for any times of the kills."""
         assert self.server.violations == []
         for run_id, name in self.names.items():
             run = Run.objects.select_related("thread").get(pk=run_id)
@@ -126,7 +126,7 @@ class Storm:
         assert leftover_sandboxes(self.names) == []
 
     def delays(self) -> list[float]:
-        """Seconds from each kill to the next claim of each run that was lost by it."""
+        """Return the seconds from each kill to the next claim of each run that it interrupted."""
         found: list[float] = []
         for killed_at, fences in self.kills:
             for run_id, fence in fences.items():
@@ -136,7 +136,7 @@ class Storm:
         return sorted(found)
 
     def summary(self) -> str:
-        """What the storm was, for the person who looks on (`pytest -s`)."""
+        """Return a summary of the storm for `pytest -s`."""
         calls = ToolCall.objects.filter(run__in=list(self.names))
         said = (
             f"{connection.vendor}: {len(self.names)} runs, {calls.count()} calls, "
@@ -153,7 +153,7 @@ class Storm:
 
 
 def check_history(run: Run) -> None:
-    """Each call of each reply is in the journal, once, and has ended."""
+    """Check that each call of each reply is in the journal once and has ended."""
     for message in Message.objects.filter(run=run, role="assistant"):
         asked = [block["id"] for block in message.blocks if block["type"] == "tool_use"]
         calls = ToolCall.objects.filter(run=run, turn=message.turn).order_by("position")
@@ -164,7 +164,7 @@ def check_history(run: Run) -> None:
 
 
 def check_watched(run: Run, seen: list[dict[str, Any]]) -> None:
-    """A watcher saw every event once and in order, and each thing end once."""
+    """Check that a watcher saw every event once and in order, and one end of each item."""
     clock = RunClock.objects.get(run=run)
     assert [event["seq"] for event in seen] == list(range(1, clock.seq + 1))
     ends: Counter[tuple[str, str]] = Counter()
@@ -188,7 +188,7 @@ def check_watched(run: Run, seen: list[dict[str, Any]]) -> None:
 
 
 def leftover_sandboxes(run_ids: Any) -> list[str]:
-    """Command lines of sandboxes of these runs that are still there."""
+    """Return the command lines of sandboxes of these runs that still exist."""
     marks = {marked_argument(run_marker(run_id)).encode() for run_id in run_ids}
     found = []
     for entry in Path("/proc").iterdir():
@@ -205,7 +205,7 @@ def leftover_sandboxes(run_ids: Any) -> list[str]:
 
 
 def approver(storm: Storm, stop: threading.Event) -> None:
-    """Decides whatever is asked, mostly yes."""
+    """Decide all requests, mostly with an approval."""
     chance = random.Random(storm.seed + 1)
     while not stop.wait(0.05):
         for request in ApprovalRequest.objects.filter(status="pending", run__in=list(storm.names)):
@@ -214,11 +214,11 @@ def approver(storm: Storm, stop: threading.Event) -> None:
             try:
                 decide_approval(request.id, answer, by=storm.user)
             except Conflict:
-                continue  # its run was cancelled in the same moment
+                continue  # the run was cancelled at the same time
 
 
 def canceller(storm: Storm, stop: threading.Event) -> None:
-    """Cancels every seventh run at some moment of its life."""
+    """Cancel every seventh run at a random time."""
     chance = random.Random(storm.seed + 2)
     done: set[str] = set()
     while not stop.wait(chance.uniform(0.05, 0.6)):
@@ -250,7 +250,7 @@ def people(storm: Storm, *roles: Callable[[Storm, threading.Event], None]) -> It
 
 @contextmanager
 def storm(directory: Path, *, seed: int, lease: float | None, **options: Any) -> Iterator[Storm]:
-    """A cluster, a model and people. `lease` in seconds; None: as in life."""
+    """Start a cluster, a model and people. `lease` is in seconds; None: the production value."""
     print(f"seed {seed}")
     environment = {"VEL_TEST_LEASE": str(lease)} if lease else {}
     user = make_user()

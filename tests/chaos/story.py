@@ -1,7 +1,7 @@
-"""What the model says in a storm, and what must be left of it afterwards.
+"""The model's script in a storm, and the effects that must exist afterwards.
 
-Each run plays the same story under its own name. A command leaves a line in a ledger that names
-the run and the call, so a line that is there twice is a call that was made twice.
+Each run plays the same story under its own name. A command appends a line with the run and the call
+to a ledger, so a duplicate line means that a call was executed twice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.support.messages_script import Request, ToolUse, Turn
 NAME = re.compile(rb"Story ([a-z0-9-]+):")
 LEDGER = "/sandbox/workspace/ledger"
 ASKS = {"execute_python": True}
-"""The agent's `interrupt_on`: these calls wait for a person."""
+"""The agent's `interrupt_on`: these calls require approval."""
 TURNS = 6
 
 
@@ -25,7 +25,7 @@ def task(name: str) -> str:
 
 
 def play(request: Request) -> Turn:
-    """The reply to a request, by the name in its first message and how far it has come."""
+    """Return the reply to a request, by the name in its first message and the progress so far."""
     found = NAME.search(request.body)
     assert found is not None
     return turn(found[1].decode(), request.replies)
@@ -71,7 +71,7 @@ def ledger_lines(workspaces: Path, thread: Thread) -> list[str]:
 
 
 def check_ledger(workspaces: Path, run: Run, name: str) -> None:
-    """Every line was written once, by a call that was begun; what succeeded has left its line."""
+    """Check that each line occurs once and has a call, and each successful call has a line."""
     lines = ledger_lines(workspaces, run.thread)
     twice = [line for line, count in Counter(lines).items() if count > 1]
     assert not twice, f"calls were made twice: {twice}"

@@ -1,6 +1,6 @@
-"""Many runs in several processes that draw on one budget: it is exceeded by one call at most.
+"""Many runs in several processes that share one budget: they exceed it by one call at most.
 
-`make storm` has more children and more calls than `make test`.
+`make storm` uses more children and more calls than `make test`.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ CALL = 1_500
 USAGE = {"input_tokens": 1_000, "output_tokens": 500, "cache_read_input_tokens": 0,
          "cache_creation_input_tokens": 0}  # fmt: skip
 OUTPUT = 500
-"""What a call may use at most beside its prompt. All that a test's budget is about."""
+"""The maximum output of a call. The budgets of the tests cover only this, not the prompt."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """How many runs there are, and for how many calls their budget is enough."""
+    """The number of runs, and the number of calls that their budget covers."""
 
     children: int
     calls: int
 
 
 def sizes(small: Size, large: Size) -> pytest.MarkDecorator:
-    """Let a test run with the small size in `make test`, and with the large one in `make storm`."""
+    """Run a test with the small size in `make test`, and with the large one in `make storm`."""
     storm = pytest.param(large, marks=pytest.mark.storm, id="storm")
     return pytest.mark.parametrize("size", [pytest.param(small, id="test"), storm])
 
 
 def endless(request: Request) -> Turn:
-    """Always one more look, each of which takes a moment."""
+    """Always reply with another call, which takes a moment."""
     look = ToolUse("ls", {"path": "/"})
     return Turn(text="Looking.", tool_uses=[look], usage=USAGE, chunk_delay=0.01)
 
@@ -88,7 +88,7 @@ def an_agent(user: User, **fields: object) -> None:
 
 
 def family(user: User, limit: int, count: int) -> tuple[Run, list[Run]]:
-    """A run that waits for its `count` children, and may use `limit` tokens with them."""
+    """Return a run that waits for its `count` children and shares `limit` tokens with them."""
     parent = start_run(user)
     Run.objects.filter(pk=parent.pk).update(status="waiting", wait_reason="children")
     Allowance.objects.create(run=parent, max_tokens=limit)
@@ -122,7 +122,7 @@ def waiting(runs: list[Run]) -> bool:
 
 
 def check(allowance: Allowance, server: MessagesServer, limit: int) -> None:
-    """What the model's server gave, what the rows say and what was allowed fit together."""
+    """Check that the model's server, the rows and the budget agree."""
     allowance.refresh_from_db()
     given = sum(sum(reply.usage[name] for name in USAGE) for reply in server.replies)
     assert allowance.used_tokens == given
@@ -145,7 +145,7 @@ def test_children_in_three_processes_never_exceed_what_their_parent_may_use(
             enqueue_run(child)
         wait_until(lambda: waiting(children), "all children to wait")
         check(allowance, server, size.calls * CALL + 1)
-        # One question for the one budget, whoever of them found it used up.
+        # All runs share one approval request for the budget.
         request = ApprovalRequest.objects.get()
         assert (request.run_id, request.status) == (parent.pk, "pending")
         answer = DecisionRequest("edit", request.digest, {"more_tokens": more * CALL})

@@ -1,4 +1,4 @@
-"""Clusters that are killed, stopped or frozen, or lose a process, while runs are driven."""
+"""Clusters that are killed, stopped or frozen, or lose a process, while they drive runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [
 
 
 def kill_the_tree(running: Storm) -> None:
-    """The machine has no memory left, or loses its power."""
+    """Kill all processes, as when the machine has no memory left or loses power."""
     running.cluster.kill_tree()
     running.cluster.start()
 
@@ -36,7 +36,7 @@ def kill_all_workers(running: Storm) -> None:
 
 
 def kill_the_sentinel(running: Storm) -> None:
-    """No process restarts the workers: a supervisor kills the rest and starts a new cluster."""
+    """Kill the sentinel. A supervisor then kills the rest and starts a new cluster."""
     running.kill(*running.cluster.pids("sentinel"))
     running.cluster.kill_tree()
     running.cluster.start()
@@ -57,7 +57,7 @@ def _replace(running: Storm, role: str) -> None:
 
 
 def stop_and_start(running: Storm) -> None:
-    """An update stops the cluster: it hands its runs back, and they do not wait for a lease."""
+    """Stop the cluster, as an update does: it hands its runs back without waiting for a lease."""
     assert running.cluster.terminate()
     assert not Run.objects.filter(status="running").exists()
     assert leftover_sandboxes(running.names) == []
@@ -66,7 +66,7 @@ def stop_and_start(running: Storm) -> None:
 
 
 def freeze_a_worker(running: Storm) -> None:
-    """The machine swaps or is suspended. When the worker continues, others have its runs."""
+    """Freeze a worker, as a suspended machine does. When it continues, others have its runs."""
     pid = running.random.choice(running.cluster.workers())
     freeze(pid)
     while holds_the_whole_database():
@@ -94,7 +94,7 @@ def holds_the_whole_database() -> bool:
 
 
 def lose_the_database(running: Storm) -> None:
-    """PostgreSQL is restarted: every connection of the cluster ends."""
+    """Restart PostgreSQL: every connection of the cluster ends."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -118,7 +118,7 @@ FOR_EVERY_TEST_RUN = (freeze_a_worker, kill_all_workers, stop_and_start, kill_th
 
 
 def suffer(running: Storm, deaths: Iterable[Callable[[Storm], None]], at_once: int) -> None:
-    """Let these happen one after the other while `at_once` runs are driven."""
+    """Let these events happen one after the other while `at_once` runs are driven."""
     for death in deaths:
         running.start_runs(at_once - len(running.unfinished()))
         running.wait_for_progress()

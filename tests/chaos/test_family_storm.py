@@ -1,4 +1,4 @@
-"""Workers that are killed while runs delegate: every parent goes on once, with every answer."""
+"""Workers that are killed while runs delegate: every parent continues once, with every answer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FamilyStorm(Storm):
     """A storm whose runs delegate."""
 
     widths: dict[str, int] = field(default_factory=dict)
-    """How many children a parent has, by its name."""
+    """The number of children of a parent, by its name."""
 
     def start_fan(self, width: int) -> None:
         name = f"n{len(self.names)}"

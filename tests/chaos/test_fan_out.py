@@ -1,4 +1,4 @@
-"""Parents on real workers: they wait without holding one, and their children work side by side."""
+"""Parents on real workers: they wait without a worker, and their children run in parallel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.runs import make_agent, make_user, start_run, wait_for_status
 
 DELAY = 1.2
 ROOM = 5.0
-"""Seconds. Eight children one after another would take 8 more than the slowest."""
+"""Seconds. Eight children in sequence would take 8 more than the slowest."""
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def workers(
     directory: Path, server: FamilyServer, workers: int = 2, at_once: int = 20, **environment: str
 ) -> Iterator[Any]:
-    """Worker processes, and an agent that delegates. Yields its owner."""
+    """Start worker processes and create an agent that delegates. Yield its owner."""
     user = make_user()
     make_agent(
         user,
@@ -41,7 +41,7 @@ def workers(
 
 
 def drive_fan(user: Any, name: str, width: int) -> tuple[Run, float]:
-    """Start a parent and wait for its end: the run, and how long that took in seconds."""
+    """Start a parent and wait for its end. Return the run and its duration in seconds."""
     begun = time.monotonic()
     run = wait_for_status(start_run(user, fan(name, width)), "completed", "failed")
     taken = time.monotonic() - begun
@@ -86,7 +86,7 @@ def test_no_more_children_call_their_model_at_once_than_the_agent_allows(
 
 @pytest.mark.both_databases
 def test_a_parent_holds_no_worker_while_its_children_work(directory: Path) -> None:
-    """One process that drives one run at a time, and three generations."""
+    """One process that drives one run at a time must suffice for three generations."""
     server = FamilyServer(delay=0.05, with_twigs=True)
     with server, workers(directory, server, 1, VEL_TEST_RUNS_PER_WORKER="1") as user:
         run, _ = drive_fan(user, "n", 3)

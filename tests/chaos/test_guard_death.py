@@ -1,4 +1,4 @@
-"""A worker that is killed between a guardrail's decision and the row that says so."""
+"""A worker that is killed after a guardrail's decision and before its row is stored."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MARKS = "VEL_TEST_MARKS"
 
 
 def mark(name: str) -> bool:
-    """Leave a line in a file that outlives the process; whether it is the first."""
+    """Append a line to a file that outlives the process. Return whether it is the first."""
     with (Path(os.environ[MARKS]) / name).open("a") as file:
         file.write(f"{os.getpid()}\n")
         return file.tell() == len(f"{os.getpid()}\n")
@@ -42,7 +42,7 @@ def die(point: CrashPoint) -> None:
 
 
 class BlocksAndDies(Guardrail):
-    """The first worker that has its decision is killed before it can store it."""
+    """A guardrail that kills the first worker with a decision before it can store it."""
 
     name = "blocks-and-dies"
 

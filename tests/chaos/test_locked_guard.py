@@ -1,4 +1,4 @@
-"""A worker that is killed while it holds the lock that it shares with the guard of its cluster."""
+"""A worker that is killed while it holds the lock that it shares with its cluster's guard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of a worker that is known to be dead: they do not wait for the end of its lease.
+"""Runs of a dead worker do not wait for the end of its lease if its death is known.
 
 The lease is an hour here.
 """
@@ -34,7 +34,7 @@ HOUR = 3600.0
 
 
 def driven_run(directory: Path, cluster: Cluster) -> tuple[Run, int]:
-    """A run whose model takes ten minutes, and the worker that drives it."""
+    """Return a run whose model takes ten minutes, and the worker that drives it."""
     user = make_user()
     make_agent(user, model=script_file(directory, [{"text": "slow", "delay": 600}]))
     run = start_run(user)
@@ -73,7 +73,7 @@ def test_a_cancelled_run_of_a_dead_cluster_ends_without_another_worker(
         cluster.kill_tree()
         if cancelled == "before the lease ends":
             assert cancel_run(run.pk, by="ada").status == "running"
-        # As the supervisor of `vel up` does.
+        # The supervisor of `vel up` does the same.
         assert settle_dead([worker.rpartition("-")[0]], own_executor()) == 1
         if cancelled == "afterwards":
             assert cancel_run(run.pk, by="ada").status == "cancelled"

@@ -1,4 +1,4 @@
-"""Hosts that die, come back, are cut off or drained while both have runs under way."""
+"""Hosts that die, return, lose the network or are drained while both have active runs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ pytestmark = [
 
 LEASE = 6.0
 SHORT_LEASE = 3.0
-"""Where a lease may be lost because this machine is busy."""
+"""Used where a test accepts that a lease expires because this machine is busy."""
 
 
 def die(running: SeveralMachines) -> None:
-    """As when the plug of a machine is pulled; then it comes back with its old files."""
+    """Kill the host like a power failure; then start it again with its old files."""
     running.wait_until_both_drive()
     far = RunClock.objects.filter(run__thread__host="a", run__status="running", turn__gte=2)
     wait_until(far.exists, "a run on the host a that is in the middle of its work")
@@ -74,7 +74,7 @@ def test_a_drained_hosts_runs_go_on_elsewhere(directory: Path, runs: int) -> Non
         assert running.clusters["a"].terminate()
         running.storm.wait_for_all()
         running.check()
-        # Each step came to its end before its run left.
+        # Each step finished before its run was moved.
         assert not ToolCall.objects.filter(status="interrupted").exists()
         assert not RunEvent.objects.filter(type="run.resumed", data__contains="lost").exists()
 
@@ -92,7 +92,7 @@ def test_a_host_that_is_cut_off_doubles_nothing(directory: Path) -> None:
         held = set(running.held_by("a"))
         running.network.unplug()
         running.let_die("a")
-        # It has been silent for a lease: by now it has stopped what it had begun.
+        # The host has been silent for a lease, so it must have stopped its work.
         runs = Run.objects.filter(thread__in=held, pk__in=mine).values_list("pk", flat=True)
         assert sandboxes_of(running, set(runs)) == []
         running.network.plug()
@@ -103,6 +103,6 @@ def test_a_host_that_is_cut_off_doubles_nothing(directory: Path) -> None:
 
 
 def sandboxes_of(running: SeveralMachines, run_ids: set[str]) -> list[str]:
-    """Those of the runs that nobody has taken over yet."""
+    """Return the sandboxes of the runs that no other host has taken over."""
     taken = Run.objects.filter(pk__in=run_ids).exclude(thread__host="")
     return leftover_sandboxes(run_ids - set(taken.values_list("pk", flat=True)))

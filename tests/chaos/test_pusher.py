@@ -1,4 +1,4 @@
-"""The process of a cluster that looks for tasks in the database all the time."""
+"""The process of a cluster that polls the database for tasks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def looks() -> list[tuple[int, object]]:
 
 
 def terminate_after_a_look(pusher: int) -> None:
-    """End the connection of the pusher between two looks."""
+    """End the connection of the pusher between two polls."""
 
     def is_between_two_looks() -> bool:
         freeze(pusher)
@@ -58,7 +58,7 @@ def test_it_keeps_its_connection_and_gets_over_its_loss(directory: Path) -> None
             return len(seen) >= 10
 
         wait_until(has_seen_ten, "ten looks into the queue")
-        # A connection lasts a minute: on a busy machine there may be a second one.
+        # A connection lasts a minute, so there may be a second one on a busy machine.
         assert len({pid for pid, _ in seen}) <= 2
         [pusher] = pushers
         terminate_after_a_look(pusher)

@@ -1,4 +1,4 @@
-"""Two real clusters on one database, and schedules that are all due at once."""
+"""Two real clusters on one database, and schedules that are all due at the same time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_each_time_is_one_run(tmp_path: Path, schedules: int, rounds: int) -> No
     with Cluster(directories[0], workers=2), Cluster(directories[1], workers=2):
         begun = timezone.now().replace(microsecond=0)
         for number in range(1, rounds + 1):
-            due = begun - timedelta(seconds=number)  # each round has a time of its own
+            due = begun - timedelta(seconds=number)  # each round has another time
             Schedule.objects.update(due_at=due, next_at=due)
             wait_until(
                 lambda wanted=number * schedules: (

@@ -1,4 +1,4 @@
-"""Tasks of Vel are hints: runs do not depend on them, and killed workers leave none behind."""
+"""Tasks are only hints: runs do not depend on them, and killed workers leave none."""
 
 from __future__ import annotations
 
@@ -78,5 +78,5 @@ def test_a_worker_that_is_killed_leaves_no_task_of_its_runs(directory: Path) -> 
         wait_for_status(run, "completed")
         due = OrmQ.objects.filter(lock__lt=timezone.now())
         wait_until(lambda: not due.exists(), "the workers to take all tasks")
-        # With django-q2's own queue the task of the killed worker stays here for two minutes.
+        # With django-q2's own queue, the task of the killed worker would stay for two minutes.
         assert not OrmQ.objects.exists()

@@ -1,4 +1,4 @@
-"""Workers that are killed at any moment: their runs go on elsewhere, and nothing is done twice.
+"""Workers that are killed at any time: their runs continue elsewhere, and no work is repeated.
 
 The short storms belong to `make test`; the long ones, marked `storm`, kill a hundred workers on
 each database.
@@ -23,16 +23,16 @@ pytestmark = [
 
 SHORT_LEASE = 2.0
 LIMIT = 45.0
-"""Seconds within which a run of a killed worker goes on: with leases as in life."""
+"""The limit in seconds until a run of a killed worker continues, with production leases."""
 
 
 def any_seed() -> int:
-    """`VEL_TEST_SEED` to have a storm again, as far as that is possible."""
+    """Return a random seed, or `VEL_TEST_SEED` to repeat a storm as closely as possible."""
     return int(os.environ.get("VEL_TEST_SEED", random.SystemRandom().randrange(10**6)))
 
 
 def kill_a_worker(running: Storm) -> None:
-    """Mostly one that drives something; an idle one can take its pool's queue with it."""
+    """Kill a worker, mostly a busy one. An idle one can take its pool's queue with it."""
     workers = running.cluster.workers()
     busy = [pid for pid in workers if running.driven_by(pid)]
     pid = running.random.choice(busy if busy and running.random.random() < 0.8 else workers)
@@ -41,7 +41,7 @@ def kill_a_worker(running: Storm) -> None:
 
 
 def kill_workers(running: Storm, kills: int, at_once: int) -> None:
-    """Kill so many workers while `at_once` runs are under way."""
+    """Kill `count` workers while `at_once` runs are active."""
     for _ in range(kills):
         running.start_runs(at_once - len(running.unfinished()))
         running.wait_for_progress()

@@ -1,4 +1,4 @@
-"""Watchers, as pages have them: from a run's beginning, through the live tail, to its end."""
+"""Watchers that behave like pages: from a run's start, through the live events, to its end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.hang import HANG
 
 
 class Watchers:
-    """Follows any number of runs on an event loop of its own; a context manager."""
+    """A context manager that follows any number of runs on a separate event loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -42,7 +42,7 @@ class Watchers:
         self._following[run_id] = asyncio.run_coroutine_threadsafe(self._take(run_id), self._loop)
 
     def seen(self, run_id: str, timeout: float = 30) -> list[dict[str, Any]]:
-        """What the watcher of a run that has ended was shown, in its order."""
+        """Return the events that the watcher of an ended run received, in order."""
         return self._following[run_id].result(timeout)
 
     async def _take(self, run_id: str) -> list[dict[str, Any]]:

@@ -1,1 +1,1 @@
-"""Somebody else's Django project, in which Vel's apps are installed."""
+"""A Django project of another team, in which Vel's apps are installed."""

@@ -1,4 +1,4 @@
-"""The project at work: its own commands, one server and one cluster, each a process of its own."""
+"""The running project: commands, one server and one cluster, each a separate process."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Shop:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Daphne and `manage.py qcluster`."""
+        """Run Daphne and `manage.py qcluster`."""
         with socket.socket() as listening:
             listening.bind(("127.0.0.1", 0))
             listening.listen()
@@ -87,13 +87,13 @@ class Shop:
             cluster.wait(timeout=HANG)
 
     def change(self, statement: str, *values: Any) -> None:
-        """Something that happens in the project meanwhile."""
+        """Change the project's database while it runs."""
         with closing(sqlite3.connect(self.directory / "shop.sqlite3", timeout=20)) as database:
             database.execute(statement, values)
             database.commit()
 
     def script(self, name: str, *turns: Any) -> str:
-        """The path of a script for the offline model."""
+        """Write a script for the offline model and return its path."""
         path = self.directory / f"{name}.json"
         path.write_text(json.dumps({"turns": turns}))
         return str(path)
@@ -110,7 +110,7 @@ class Visitor:
     def ask(
         self, path: str, body: Any = None, *, form: bool = False, **headers: str
     ) -> tuple[int, str, dict[str, str]]:
-        """(status, body, headers)"""
+        """Send a request. Return (status, body, headers)."""
         if self.token:
             headers["Authorization"] = f"Token {self.token}"
         data = None
@@ -126,13 +126,13 @@ class Visitor:
         return found[0], found[1].decode(), {**found[2], "url": found[3]}
 
     def api(self, path: str, body: Any = None, **headers: str) -> Any:
-        """What the API answers, which must be a success."""
+        """Return the response of the API. It must be a success."""
         status, text, _ = self.ask(f"/vel/api/{path}", body, **headers)
         assert status in (200, 201), (status, text)
         return json.loads(text)
 
     def sign_in(self, name: str) -> Visitor:
-        """On the project's own page."""
+        """Sign in on the project's own page."""
         _, page, _ = self.ask("/members/sign-in/")
         token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
         assert token is not None, page
@@ -148,13 +148,13 @@ class Visitor:
         return next(cookie.value or "" for cookie in self.jar if cookie.name == "bookshop_csrf")
 
     def program(self, *scopes: str) -> Visitor:
-        """A program with a token that this person makes."""
+        """Create a token with these scopes and return a program that uses it."""
         body = {"name": "test", "scopes": scopes, "days": 1}
         made = self.api("tokens", body, **{"X-Bookshop-Csrf": self.csrf})
         return Visitor(self.shop, made["secret"])
 
     def until(self, path: str, holds: Callable[[Any], bool]) -> Any:
-        """What the API answers once `holds` says so."""
+        """Repeat the request until `holds` accepts the response, and return that response."""
         end = time.monotonic() + HANG
         while True:
             found = self.api(path)
@@ -167,10 +167,10 @@ class Visitor:
         return self.until(f"runs/{run}", lambda found: found["ended_at"] is not None)
 
     def request_of(self, run: str) -> Any:
-        """The request that a run waits with."""
+        """Return the pending request of a run."""
         path = f"approvals?status=pending&run={run}"
         return self.until(path, lambda found: bool(found["results"]))["results"][0]
 
     def calls(self, run: str) -> dict[str, Any]:
-        """The calls of a run, by tool."""
+        """Return the calls of a run by tool."""
         return {call["tool"]: call for call in self.api(f"runs/{run}/tool-calls")["results"]}

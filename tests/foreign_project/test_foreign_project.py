@@ -1,4 +1,4 @@
-"""Vel inside somebody else's project: real processes, another user model, other settings."""
+"""Vel in another project: real processes, another user model, other settings."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_each_sees_their_own_books_and_decides_over_the_socket(world: World) -> 
     for name, run in runs.items():
         person = world.people[name]
         asked = person.request_of(run)
-        assert asked["tool"] == "lend_book"  # a plain function asks
+        assert asked["tool"] == "lend_book"  # a synchronous function uses the database
         url = f"ws://127.0.0.1:{world.shop.port}/live/ws/runs/{run}/"
         headers = {"Authorization": f"Token {person.token}"}
         with connect(url, additional_headers=headers) as live:
@@ -157,7 +157,7 @@ def test_what_a_failed_call_has_changed_is_undone(world: World) -> None:
 
 def test_the_projects_own_framework_settings_do_not_reach_the_api(world: World) -> None:
     stranger = Visitor(world.shop)
-    for _ in range(2):  # the project lets strangers ask once a day
+    for _ in range(2):  # the project allows anonymous users one request a day
         status, text, headers = stranger.ask("/vel/api/runs")
         assert (status, json.loads(text)["code"]) == (401, "not_authenticated")
         assert headers["Content-Type"] == "application/problem+json"
@@ -173,7 +173,7 @@ def test_the_projects_own_framework_settings_do_not_reach_the_api(world: World) 
 
 
 def test_a_bad_token_is_counted_though_requests_are_transactions(world: World) -> None:
-    # The project allows five in a minute. A new minute may begin between two requests.
+    # The project allows five a minute. A new minute may start between two requests.
     codes = {Visitor(world.shop, "vel_none").ask("/vel/api/runs")[0] for _ in range(12)}
     assert codes == {401, 429}
 
@@ -199,7 +199,7 @@ def test_the_pages_and_the_admin_work_below_their_prefixes(world: World) -> None
         status, text, _ = (boss if page == "agents/new/" else ada).ask(f"/vel/{page}")
         assert status == 200, (page, text)
         assert page == "api/docs" or 'data-sockets="/live/ws/"' in text
-        if page.endswith("knowledge/"):  # as HTML writes numbers, not as people do there
+        if page.endswith("knowledge/"):  # HTML number format, not the local one
             assert re.search(r'<meter[^>]* max="\d{4,}"', text), text
     world.decide(run, "reject")
     status, index, _ = boss.ask("/office/")

@@ -1,4 +1,4 @@
-"""Fixtures of other doors' tests, which the tests of the memory use, too."""
+"""Fixtures of tests of other doors, which the tests of the memory also use."""
 
 from tests.agents.consumers.conftest import open_client
 from tests.agents.web.conftest import run, sign_in

@@ -1,4 +1,4 @@
-"""Agents' memory in the admin: to be read by those who may, never edited, and a way back."""
+"""Agents' memory in the admin: readable with permission, never editable, with restore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent remembers, over HTTP."""
+"""The memory of an agent over HTTP."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def restore(client: APIClient, agent: Agent, revision: int, path: str = PATH) ->
     return client.post(f"{url(agent)}-restore", body, format="json")
 
 
-# As the document of the endpoints has them -------------------------------------------------------
+# As in the documentation of the endpoints --------------------------------------------------------
 
 
 def test_the_list_has_the_knowledge_files(ann: User, agent: Agent, client: APIClient) -> None:
@@ -110,7 +110,7 @@ def test_a_file_is_deleted_once_and_its_history_stays(
     assert MemoryRevision.objects.count() == 2
 
 
-# Beyond it ---------------------------------------------------------------------------------------
+# More than the documentation ---------------------------------------------------------------------
 
 
 def test_a_file_is_made_and_then_changed(agent: Agent, client: APIClient) -> None:
@@ -243,7 +243,7 @@ def test_any_revision_is_restored_as_a_new_one(ann: User, agent: Agent, client: 
     assert restore(client, agent, 9).status_code == 404
 
 
-# Who ---------------------------------------------------------------------------------------------
+# Permissions -------------------------------------------------------------------------------------
 
 
 def test_who_only_uses_an_agent_reads_its_memory_and_changes_nothing(

@@ -1,4 +1,4 @@
-"""Requests to change an agent's memory, as the approvals' endpoints show and decide them."""
+"""Memory edit requests in the approvals' endpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths that leave a memory and ids that mean another agent: at every endpoint, by any method."""
+"""Paths outside a memory and IDs of another agent, at every endpoint with every method."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def other() -> Agent:
 
 
 def every_call(client: APIClient, agent_id: str, path: str) -> list[HttpResponse]:
-    """Each endpoint with each of its methods; `path` is written into URLs as it is."""
+    """Yield each endpoint with each of its methods; `path` is inserted into URLs unchanged."""
     base = f"/api/v1/agents/{agent_id}/memory"
     text = "application/json"
     return [
@@ -102,7 +102,7 @@ def test_a_slug_is_not_an_id_even_where_it_looks_like_one(
 ) -> None:
     client = client_for(ann)
     assert {answer.status_code for answer in every_call(client, "mine", PATH)} == {404}
-    # An agent of one's own that is called as another's id is: the id means the other.
+    # The user's own agent has the other agent's ID as its name. The ID means the other agent.
     make_agent(other.pk, everyone=False, owner=ann)
     assert {answer.status_code for answer in every_call(client, other.pk, PATH)} == {404}
     assert_untouched()

@@ -1,4 +1,4 @@
-"""The mount itself: read-only, silent until asked for, and with one idea of what a path is."""
+"""The mount: read-only, loaded on demand, and with one definition of a path."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ NOISY = st.builds(
 def test_no_path_arrives_in_the_memory_that_was_not_recognised(
     tmp_path_factory: pytest.TempPathFactory, sandbox: bool, path: str
 ) -> None:
-    """And none that was recognised arrives elsewhere."""
+    """A recognised path must be in the memory, and another path must not."""
     root = tmp_path_factory.getbasetemp() / "tree"
     root.mkdir(exist_ok=True)
     files = tree(root, sandbox)

@@ -1,4 +1,4 @@
-"""A memory out into a folder and in again."""
+"""Export of a memory to a folder, and its import."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_suspicious_text_is_kept_only_when_somebody_takes_it_on(user: User, tmp_
 
 
 def test_nothing_is_half_imported(user: User, tmp_path: Path) -> None:
-    """The last of the files changes between the look and the import."""
+    """The last file changes between the check and the import."""
     source, target = make_agent(user, slug="source"), make_agent(user)
     remembered(source, a="a", b="b", z="z")
     export_memory(source.pk, tmp_path / "out")

@@ -1,4 +1,4 @@
-"""What people do to the memory by themselves."""
+"""Changes of the memory by people."""
 
 from __future__ import annotations
 

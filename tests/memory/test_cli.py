@@ -26,7 +26,7 @@ Here = Callable[..., tuple[int, str, str]]
 def here(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> Here:
-    """`vel` in this process: (exit code, standard output, standard error)."""
+    """Return a function that runs `vel` here: (exit code, standard output, standard error)."""
     monkeypatch.setenv("VEL_LOG_LEVEL", "ERROR")
     monkeypatch.chdir(tmp_path)
 
@@ -41,7 +41,7 @@ def here(
 
 @pytest.fixture
 def agent(db: None) -> Agent:
-    """An agent of this account's."""
+    """An agent of this account."""
     return make_agent(local_user())
 
 

@@ -1,4 +1,4 @@
-"""Edits of the memory: asked about, made by the decision, once."""
+"""Edits of the memory require approval, and the decision makes them once."""
 
 from __future__ import annotations
 

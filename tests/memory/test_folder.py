@@ -1,4 +1,4 @@
-"""Folders from anybody, and folders that are there whole or not at all."""
+"""Folders from untrusted sources, and folders that appear completely or not at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILES = {"AGENTS.md": "You count.\r\n", "knowledge/a/b.md": "\ufeffä\n", "skill
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder, with a secret beside it."""
+    """A folder, with a secret next to it."""
     (tmp_path / "secret").write_text("secret")
     directory = tmp_path / "memory"
     (directory / "knowledge").mkdir(parents=True)

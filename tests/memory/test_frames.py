@@ -1,4 +1,4 @@
-"""Requests to change the memory over the socket, in the frames of the memory's own protocol."""
+"""Memory edit requests over the socket, in the frames of the memory's own protocol."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Frame = dict[str, Any]
 
 @pytest.fixture
 def path(request: pytest.FixtureRequest) -> str:
-    """A file of this test's own: all share one site and one agent."""
+    """A separate file for this test: all tests share one site and one agent."""
     name = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)
     return f"knowledge/{name.strip('-')[:120]}.md"
 
@@ -34,7 +34,7 @@ def run(site: Site) -> str:
 
 
 def frames_of(client: Client, last: str, count: int = 1) -> list[Frame]:
-    """The frames that are no events and no answers, until `last` has come `count` times."""
+    """Return the frames except events and answers, until `last` has come `count` times."""
     found: list[Frame] = []
     while sum(frame["type"] == last for frame in found) < count:
         frame = client.take()[0]
@@ -44,7 +44,7 @@ def frames_of(client: Client, last: str, count: int = 1) -> list[Frame]:
 
 
 def decide(client: Client, request: str, decision: str, **fields: Any) -> Frame:
-    """The answer to a decision, whatever other frames come before it."""
+    """Return the answer to a decision and skip other frames."""
     client.say("memory_edit_decision", request_id=request, decision=decision, **fields)
     return next_answer(client)
 
@@ -226,7 +226,7 @@ def test_the_request_of_a_subagent_is_answered_on_its_own_socket(
     assert site.do("remembered", path=path) == "x"
 
 
-# What is refused ---------------------------------------------------------------------------------
+# Refusals ----------------------------------------------------------------------------------------
 
 
 def assert_still_asked(site: Site, request: str, path: str) -> None:

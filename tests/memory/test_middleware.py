@@ -1,4 +1,4 @@
-"""Reading the memory with its own tools."""
+"""The tools that read the memory."""
 
 from __future__ import annotations
 

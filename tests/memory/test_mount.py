@@ -1,4 +1,4 @@
-"""The memory below /memory: what reads it, and what never writes it."""
+"""The memory below /memory: tools that read it, and tools that must not write it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BOTH = pytest.mark.parametrize("sandbox", [False, True], ids=["state", "sandbox"
 def agent_that_calls(
     tmp_path: Path, user: User, *calls: tuple[str, dict[str, Any]], **fields: Any
 ) -> Agent:
-    """One call a turn."""
+    """Return an agent that makes one call a turn."""
     turns = [{"tool_calls": [{"name": name, "input": given}]} for name, given in calls]
     name = f"{fields.get('slug', 'tester')}.json"
     model = script_file(tmp_path, [*turns, {"text": "Done."}], name)

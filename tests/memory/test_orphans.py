@@ -1,4 +1,4 @@
-"""Requests about the memory whose edit was removed, as `vel features remove memory` leaves them."""
+"""Approval requests whose memory edit was removed, as by `vel features remove memory`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of what an agent remembers: harmless to read, and changed by those who may."""
+"""The page of an agent's memory: safe to read, and editable with permission."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def olga(sign_in: SignIn) -> Client:
 
 @pytest.fixture
 def agent(olga: Client) -> Agent:
-    """Olga's agent, which everybody may use."""
+    """Olga's agent, which all users may use."""
     return make_agent(person("olga"), slug="helper", name="Helper<i>\u202e", everyone=True)
 
 

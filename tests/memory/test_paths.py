@@ -1,4 +1,4 @@
-"""Which paths of skills a memory has: names of any script, one spelling of each."""
+"""Valid paths of skills in a memory: names of any script, one spelling of each."""
 
 from __future__ import annotations
 

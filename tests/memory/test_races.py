@@ -1,6 +1,6 @@
-"""Decisions about the memory at the same moment, too late, from strangers, and amid deaths.
+"""Decisions about the memory at the same time, too late, from other users, and during crashes.
 
-Whatever comes together: one effect, or a refusal that says why. Decisions come through HTTP.
+Each combination has one effect, or a refusal with a reason. Decisions come through HTTP.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ def agent(ann: User) -> Agent:
 
 
 def asked(owner: User, content: str = "agent's", operation: str = "write") -> ApprovalRequest:
-    """A request of a new run of `owner`'s that waits."""
+    """Create a run of `owner` that waits, and return its request."""
     run = make_run(owner)
     made = site_writer.ask_memory(run.pk, PATH, content, operation)
     return ApprovalRequest.objects.select_related("run").get(pk=made)
 
 
 def by(user: User) -> Decide:
-    """`decide(request, "approve")` over HTTP as `user`."""
+    """Return a function that decides over HTTP as `user`."""
     secret = create_token(user, scopes=["read", "approve"])[1]
 
     def decide(request: ApprovalRequest, decision: str, **body: Any) -> HttpResponse:
@@ -81,7 +81,7 @@ def stored() -> str | None:
 
 
 def assert_one_effect(request: ApprovalRequest, revisions: int = 1) -> None:
-    """One revision, one confirmation, one result, and one task that lets the run go on."""
+    """Check for one revision, one confirmation, one result, and one event that resumes the run."""
     assert MemoryRevision.objects.count() == revisions
     of_run = RunEvent.objects.filter(run=request.run_id)
     for kind in ("approval.decided", "memory.changed", "tool.completed", "run.resumed"):
@@ -96,7 +96,7 @@ def assert_nothing_happened(request: ApprovalRequest) -> None:
     assert Run.objects.get(pk=request.run_id).status == "waiting"
 
 
-# At the same moment ------------------------------------------------------------------------------
+# Decisions at the same time ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("second", ["approve", "edit", "reject"])
@@ -133,7 +133,7 @@ def test_of_two_runs_that_change_one_file_at_once_one_is_stale(ann: User, agent:
         answers = at_once(*(lambda r=r: by(ann)(r, "approve") for r in requests))
         assert codes(answers) == [200, 409]
         assert MemoryRevision.objects.count() == base + 1
-        # The other is asked anew, on top of what is there now, and fits.
+        # The other edit is requested again for the current content, and fits.
         anew = ApprovalRequest.objects.select_related("run").get(status="pending")
         assert anew.run_id in {r.run_id for r in requests}
         assert by(ann)(anew, "approve").status_code == 200
@@ -178,7 +178,7 @@ def test_a_run_that_is_cancelled_while_it_is_approved(ann: User, agent: Agent) -
         assert MemoryRevision.objects.count() == before + (status == 200)
 
 
-# Too late, too much, by the wrong person ---------------------------------------------------------
+# Late, oversized and unauthorised decisions ------------------------------------------------------
 
 
 def test_an_approval_after_the_file_has_changed_is_asked_anew(ann: User, agent: Agent) -> None:
@@ -258,7 +258,7 @@ def test_a_decision_for_a_cancelled_run_is_refused(ann: User, agent: Agent) -> N
     assert (stored(), MemoryRevision.objects.count()) == (None, 0)
 
 
-# Deaths ------------------------------------------------------------------------------------------
+# Crashes -----------------------------------------------------------------------------------------
 
 
 def test_a_worker_that_is_killed_between_decision_and_resume_changes_nothing_twice(
@@ -273,7 +273,7 @@ def test_a_worker_that_is_killed_between_decision_and_resume_changes_nothing_twi
         wait_for_status(run, "waiting")
         request = ApprovalRequest.objects.get(run=run)
         assert by(ann)(request, "approve").status_code == 200
-        # It takes the run up again, and dies as it does so.
+        # The worker takes the run up again, and dies immediately.
         tell(worker, "go on")
         assert worker.wait(timeout=HANG) == -signal.SIGKILL
     run.refresh_from_db()
@@ -348,7 +348,7 @@ except Conflict as error:
 
 @contextmanager
 def process(program: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """A process of the project's on the test's own database."""
+    """Start a process of the project on the test's database."""
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "tests.chaos.settings",
@@ -376,7 +376,7 @@ def tell(running: subprocess.Popen[str], line: str) -> None:
 
 
 class Deciders:
-    """Processes that approve one request when they are told to."""
+    """Processes that approve one request on command."""
 
     def __init__(self, count: int, request: ApprovalRequest, user: User) -> None:
         self._make = [process(DECIDER, request.pk, user.username) for _ in range(count)]

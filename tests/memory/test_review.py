@@ -1,4 +1,4 @@
-"""An edit of memory: before and after, with what the scanner found."""
+"""Review of a memory edit: the text before and after, and the scanner's findings."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def limited(
 
 
 def own_groups() -> list[Path]:
-    """The control groups of this process's commands, without those of earlier tests."""
+    """Return the control groups of this process's commands, without those of earlier tests."""
     cgroups = usable_cgroups()
     parents = set(cgroups.parents.values()) if cgroups is not None else set()
     found = {path for parent in parents for path in parent.glob(f"vel-sandbox-*-{os.getpid()}-*-*")}

@@ -20,13 +20,13 @@ AS_ROOT = os.geteuid() == 0
 
 
 def account(number: int = 0) -> int | None:
-    """A sandbox account for root; an ordinary user has only its own account."""
+    """Return a sandbox account for root; an ordinary user has only its own account."""
     return uid_for(1000 + number) if AS_ROOT else None
 
 
 @contextmanager
 def reachable_directory() -> Iterator[Path]:
-    """A temporary directory that every account can enter; pytest's own have mode 0700."""
+    """Yield a temporary directory that every account can enter; pytest's own have mode 0700."""
     path = Path(tempfile.mkdtemp(prefix="vel-sandbox-test-", dir="/var/tmp"))
     path.chmod(0o711)
     try:
@@ -45,7 +45,7 @@ def sandbox_in(place: Path, *, timeout: float = 60.0, **limits: int | None) -> B
 
 
 def processes_with(text: str) -> list[int]:
-    """The host's processes that have `text` in their command line."""
+    """Return the host's processes that have `text` in their command line."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -68,12 +68,12 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def is_dead(pid: int) -> bool:
-    """Whether the process has ended, even if its entry has not been reaped yet."""
+    """Return whether the process has ended, even if its entry has not been reaped yet."""
     return _state(pid) in ("Z", "")
 
 
 def is_asleep(pid: int) -> bool:
-    """Whether the process waits for something."""
+    """Return whether the process waits for something."""
     return _state(pid) == "S"
 
 

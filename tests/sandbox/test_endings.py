@@ -1,4 +1,4 @@
-"""After any kind of ending, nothing of a command survives."""
+"""After any kind of ending, no process or file of a command is left."""
 
 import os
 import shutil
@@ -133,7 +133,7 @@ sandbox_in(Path(sys.argv[1])).start("touch ran", marker=sys.argv[2])
 
 
 def start_parent(script: str, place: Path, marker: str) -> tuple[subprocess.Popen[str], int]:
-    """Another Python process that starts a sandbox, and the sandbox's first process."""
+    """Start another Python process with a sandbox. Return it and the sandbox's first process."""
     parent = subprocess.Popen(
         [sys.executable, "-c", script, str(place), marker],
         stdout=subprocess.PIPE,

@@ -1,7 +1,6 @@
-"""The meaning of Seatbelt profiles: what a command may do to each path, according to the rules.
+"""The meaning of Seatbelt profiles: the rules for each path, applied without a Mac.
 
-This needs no Mac. A small parser of the profile language replaces the kernel: the last matching
-rule decides.
+A small parser of the profile language replaces the kernel: the last matching rule decides.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _TOKEN = re.compile(r'\s*(?:([()])|"((?:[^"\\]|\\.)*)"|([^\s()"]+))', re.DOTALL)
 
 
 def read(text: str) -> list[Any]:
-    """Nested lists of the profile; strings as ("text", value), names unchanged."""
+    """Parse a profile into nested lists; strings become ("text", value), names stay unchanged."""
     stack: list[list[Any]] = [[]]
     at = 0
     while at < len(text.rstrip()):

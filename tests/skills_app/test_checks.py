@@ -1,4 +1,4 @@
-"""The places of skills: what anybody could write to is refused, what cannot be used is said."""
+"""Checks of skill directories: unsafe ones are refused, unusable ones are reported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def found() -> list[str]:
 
 @pytest.fixture
 def directory(tmp_path: Path, settings: Settings) -> Path:
-    """A directory of skills as it should be; each test breaks one thing."""
+    """A correct directory of skills; each test breaks one property."""
     directory = tmp_path / "skills"
     write_skill(directory, "beans")
     directory.chmod(0o755)

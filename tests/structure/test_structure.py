@@ -1,6 +1,6 @@
-"""The code keeps the limits below. The exceptions of today are in baselines.toml.
+"""The code keeps the limits below. baselines.toml has the current exceptions.
 
-A baseline may only shrink. When a test asks for a smaller one, change the file in the same commit.
+A baseline may only decrease. If a test asks for a lower one, change the file in the same commit.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def baseline(name: str) -> Any:
 
 @cache
 def sources() -> dict[str, ast.Module]:
-    """The syntax trees of all modules, by their path: without migrations and scripts of skills."""
+    """Return the syntax trees of all modules by path, without migrations and scripts of skills."""
     return {
         str(path.relative_to(ROOT)): ast.parse(path.read_bytes())
         for package in PACKAGES
@@ -40,7 +40,7 @@ def sources() -> dict[str, ast.Module]:
 
 @pytest.fixture(scope="module")
 def graph() -> grimp.ImportGraph:
-    """All imports, also those for types alone and those inside functions."""
+    """Return all imports, including those for type checking and those inside functions."""
     return grimp.build_graph(*PACKAGES, cache_dir=None)
 
 
@@ -65,7 +65,7 @@ def imports_inside_functions(tree: ast.AST, inside: bool = False) -> Iterator[as
 
 
 def vendor_branches(tree: ast.AST) -> Iterator[ast.AST]:
-    """Comparisons with `connection.vendor`, and values that are looked up by it."""
+    """Return the comparisons with `connection.vendor`, and values that are looked up by it."""
     for node in ast.walk(tree):
         match node:
             case ast.Compare():
@@ -83,7 +83,7 @@ def vendor_branches(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def circles(graph: grimp.ImportGraph) -> set[frozenset[str]]:
-    """Sets of modules in which each imports each other one, directly or through others."""
+    """Return the sets of modules that import each other, directly or through others."""
     found = set()
     for module in graph.modules:
         above = graph.find_upstream_modules(module)

@@ -1,4 +1,4 @@
-"""What changed in the database and in the directories of threads between two moments."""
+"""Changes of the database and of the threads' directories between two moments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BY_ENGINE = frozenset(
         "skills_app.RunSkillSet",
     }
 )
-"""The engine itself writes rows of these for each call. Rows of other runs count as changes."""
+"""The engine writes rows of these models for each call. Rows of other runs count as changes."""
 BY_OTHERS = frozenset(
     {
         "agents.ApprovalRequest",
@@ -37,9 +37,9 @@ BY_OTHERS = frozenset(
         "django_q.OrmQ",
     }
 )
-"""Decisions, the queue, and what processes and ended runs count: no tool writes them."""
+"""Models that no tool writes: decisions, the queue, processes and statistics."""
 COLUMNS_BY_OTHERS = {"agents.Run": {"uncounted_from"}}
-"""Workers count the usage of ended runs now and then."""
+"""Workers count the usage of ended runs at intervals."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class State:
 
 
 def current_state(**outside: Any) -> State:
-    """Everything that a tool can change. `outside` are other things, compared by their `repr`."""
+    """Return the state that a tool can change. `outside` are other objects, compared by `repr`."""
     models = [
         model
         for model in apps.get_models(include_auto_created=True)
@@ -63,9 +63,9 @@ def current_state(**outside: Any) -> State:
 
 
 def changes(before: State, after: State, *, run_id: str, thread_id: str) -> set[str]:
-    """The labels of models, the paths and the names of other things that are not the same.
+    """Return the changed labels of models, paths of files and names of other objects.
 
-    Rows that the engine writes for each call of the run are left out.
+    Rows that the engine writes for each call of the run are ignored.
     """
     own = {repr(run_id), repr(thread_id)}
     found = set()
@@ -93,7 +93,7 @@ def _rows(cursor: Any, model: type[Model]) -> Counter[tuple[str, ...]]:
 
 
 def _files(top: Path) -> dict[str, str]:
-    """Mode and content of the files. Directories are made whenever a workspace is opened."""
+    """Return the mode and content of files. Directories appear whenever a workspace is opened."""
     return {
         str(path.relative_to(top)): f"{path.lstat().st_mode:o} {_content(path)!r}"
         for path in top.rglob("*")
@@ -104,5 +104,5 @@ def _files(top: Path) -> dict[str, str]:
 def _content(path: Path) -> bytes:
     if path.is_symlink():
         return os.fsencode(path.readlink())
-    # Reading a named pipe would wait for a writer.
+    # Reading a named pipe would block until there is a writer.
     return path.read_bytes() if path.is_file() else b""

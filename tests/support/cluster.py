@@ -1,11 +1,11 @@
-"""A cluster of worker processes on the database of the test, which tests kill or freeze.
+"""A cluster of worker processes on the test's database, which tests kill or freeze.
 
     with Cluster(directory) as cluster:
         os.kill(random.choice(cluster.workers()), signal.SIGKILL)
 
-The cluster leads a session of its own. If it can be, it is forked from a process that has imported
-its modules: see `tests.support.forked_cluster`. Its log says which process does what, as django-q2
-writes it; `tests.chaos.settings` turns that on.
+The cluster has its own session. If possible, it is forked from a process that has imported its
+modules: see `tests.support.forked_cluster`. The role of each process is read from django-q2's log,
+which `tests.chaos.settings` turns on.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.support.runs import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 APPLICATION = "cluster"
-"""The name of its connections in PostgreSQL."""
+"""The name of the cluster's connections in PostgreSQL."""
 
 Role = Literal["worker", "pusher", "monitor", "sentinel"]
 _SAYS: dict[Role, str] = {
@@ -41,9 +41,9 @@ _SAYS: dict[Role, str] = {
 }
 
 COMMANDS = {
-    # What `vel up` and `vel worker` run: the parent has imported what the workers need.
+    # The command of `vel up` and `vel worker`: the parent has imported the modules of the workers.
     "vel": "from velproject.child import run_workers; run_workers()",
-    # What an operator may run instead.
+    # The command that an operator can use instead.
     "qcluster": "from django.core.management import execute_from_command_line as run; "
     "run(['manage.py', 'qcluster'])",
 }
@@ -58,10 +58,10 @@ def database_url() -> str:
 
 
 class Cluster:
-    """A context manager, which leaves no process behind.
+    """A context manager that leaves no process behind.
 
-    `directory` is the data directory; `environment` is added to the cluster's. `inside` are words
-    before its command, such as those of a network namespace.
+    `directory` is the data directory; `environment` is added to the cluster's. `inside` is put in
+    front of its command, for example the command of a network namespace.
     """
 
     def __init__(
@@ -106,10 +106,10 @@ class Cluster:
         if error is not None:
             print(self.log.read_text()[-20_000:])
 
-    # Its life ----------------------------------------------------------------------------------
+    # Lifecycle ---------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start it and wait until all its workers look for work."""
+        """Start the cluster and wait until all its workers poll for work."""
         self._log_begin = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
             if self._forks:
@@ -127,11 +127,11 @@ class Cluster:
         wait_until(self.is_complete, f"the start of the cluster; see {self.log}")
 
     def is_complete(self) -> bool:
-        """Whether all workers are alive and ready."""
+        """Return whether all workers are alive and ready."""
         return len(self.workers()) == self._size
 
     def terminate(self, seconds: float = HANG) -> bool:
-        """Ask its main process to stop, as an operator does. Return False if it takes too long."""
+        """Ask the main process to stop, as an operator does. Return False if it takes too long."""
         self.main.send_signal(signal.SIGTERM)
         try:
             return self.main.wait(timeout=seconds) == 0
@@ -139,11 +139,11 @@ class Cluster:
             return False
 
     def kill_tree(self) -> None:
-        """Kill all its processes and their children."""
+        """Kill all processes of the cluster and their children."""
         process, self._process = self._process, None
         if process is None:
             return
-        # Stopped first, so that nothing is started again in between.
+        # All are stopped first, so that none starts another process in between.
         for number in (signal.SIGSTOP, signal.SIGKILL):
             try:
                 os.killpg(process.pid, number)
@@ -154,7 +154,7 @@ class Cluster:
             process.close()
         wait_until(lambda: not session_members(process.pid), "the end of the cluster")
 
-    # Its processes -----------------------------------------------------------------------------
+    # Processes ---------------------------------------------------------------------------------
 
     @property
     def main(self) -> subprocess.Popen[bytes] | Forked:
@@ -195,7 +195,7 @@ def wait_for_exit(pid: int) -> None:
 def freeze(pid: int) -> None:
     """Stop a process, and wait until all its threads have stopped.
 
-    A signal takes effect later than `os.kill` returns: on a busy machine a thread may take a lock
+    A signal takes effect after `os.kill` has returned. On a busy machine a thread may take a lock
     in between.
     """
     os.kill(pid, signal.SIGSTOP)

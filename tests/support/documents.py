@@ -1,4 +1,4 @@
-"""Documents to upload, and the toolbox that reads them, built once a run."""
+"""Documents for uploads, and the toolbox that reads them, built once for each test run."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ small.save(sys.argv[2] + "/small.gif")
 
 
 def documents_data() -> Path:
-    """A data directory with the toolbox of documents. Skips the test where it cannot be built."""
+    """Return a data directory with the toolbox of documents. Skip the test if the build fails."""
     return data_with(ToolboxRequest("documents", PACKAGES))
 
 
 @contextmanager
 def reading_documents(**vel: object) -> Iterator[Path]:
-    """Settings under which uploads are read."""
+    """Yield settings under which Vel reads uploads."""
     data = documents_data()
     with override_settings(VEL={**settings.VEL, "DATA_DIR": data, **vel}):
         yield data
@@ -78,7 +78,7 @@ def reading_documents(**vel: object) -> Iterator[Path]:
 
 @cache
 def samples() -> dict[str, bytes]:
-    """Real files, made by the toolbox's libraries once a run: prices.xlsx, deck.pptx, pictures."""
+    """Return real files, made once a run with the toolbox: prices.xlsx, deck.pptx, pictures."""
     data = documents_data()
     directory = shared_directory() / "samples"
     with alone("samples"):
@@ -103,7 +103,7 @@ def docx(*paragraphs: str) -> bytes:
 
 
 def docx_of(document: str) -> bytes:
-    """A docx with this XML as its document."""
+    """Return a docx with this XML as its document."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("[Content_Types].xml", _TYPES)
@@ -113,12 +113,12 @@ def docx_of(document: str) -> bytes:
 
 
 def zip_bomb(size: int = 201_000_000) -> bytes:
-    """Return a docx that unpacks to so many bytes. The reader takes 200 million at most."""
+    """Return a docx that unpacks to `size` bytes. The reader accepts at most 200 million."""
     return docx_of(" " * size)
 
 
 def laughing_docx() -> bytes:
-    """Entities that unfold to ten billion letters."""
+    """Return a docx with entities that expand to ten billion letters."""
     entities = "".join(
         f'<!ENTITY a{n} "{(f"&a{n - 1};" if n else "lol") * 10}">' for n in range(10)
     )
@@ -130,7 +130,7 @@ def laughing_docx() -> bytes:
 
 
 def pdf(text: str) -> bytes:
-    """One page that says `text`; with "" it says nothing, as a scan does."""
+    """Return a PDF of one page with `text`. With "" it has no text, like a scan."""
     content = f"BT /F1 12 Tf 20 100 Td ({text}) Tj ET".encode() if text else b""
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",
@@ -151,15 +151,15 @@ def pdf(text: str) -> bytes:
 
 
 def png(width: int = 8, height: int = 8, *, after: bytes = b"") -> bytes:
-    """A black picture, with `after` behind its end."""
+    """Return a black picture, with `after` behind its end."""
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     return _png_of(header, zlib.compress((b"\0" + b"\0" * width) * height)) + after
 
 
 def png_bomb(side: int = 40_000) -> bytes:
-    """A valid black picture with one bit per pixel, which unpacks to 200 MB.
+    """Return a valid black picture with one bit per pixel, which unpacks to 200 MB.
 
-    All its bytes are zero: the same compressed block again and again. To compress the whole would
+    All its bytes are zero, so the same compressed block is repeated. Compressing all of it would
     take seconds.
     """
     blocks = 100
@@ -167,7 +167,7 @@ def png_bomb(side: int = 40_000) -> bytes:
     assert (side % 8, size % blocks) == (0, 0)
     compressor = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     block = compressor.compress(bytes(size // blocks)) + compressor.flush(zlib.Z_FULL_FLUSH)
-    # The checksum (Adler-32) of so many zeros.
+    # The checksum (Adler-32) of `size` zeros.
     check = struct.pack(">I", size % 65_521 << 16 | 1)
     rows = b"\x78\x9c" + block * blocks + compressor.flush() + check
     return _png_of(struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0), rows)

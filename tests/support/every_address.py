@@ -1,6 +1,6 @@
 """The addresses of all URL patterns of the project.
 
-A pattern that this module cannot turn into an address fails, so that none is left out.
+An unknown kind of pattern raises an error, so that no pattern is missed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ANYTHING = {"int": "1", "path": "a/b"}
 
 @dataclass(frozen=True)
 class Address:
-    """`name` has its namespaces: `api:run`, `admin:agents_run_change`, or the route itself."""
+    """An address. `name` has its namespaces: `api:run`, `admin:agents_run_change`, or the route."""
 
     name: str
     path: str
@@ -29,7 +29,7 @@ class Address:
 
 
 def addresses(values: Mapping[str, object] | None = None) -> Iterator[Address]:
-    """Yield the address of each pattern, with `values` for its arguments where there are any."""
+    """Yield the address of each pattern, with the arguments from `values`."""
     yield from _walk(get_resolver().url_patterns, "/", "", values or {})
 
 
@@ -52,7 +52,7 @@ def _walk(
 
 
 def _written(route: str) -> str:
-    """Return a route as `path` takes it."""
+    """Return a route in the syntax of `path`."""
     if route in _REGULAR:
         return _REGULAR[route]
     apps = re.fullmatch(r"\^\(\?P<app_label>(\w+)\|?.*\)/\$", route)

@@ -1,4 +1,4 @@
-"""The addresses of all pages of the site, from its URL patterns, and what to put into them."""
+"""The addresses of all pages of the site, from its URL patterns and the given arguments."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from agents.web.urls import urlpatterns
 
 
 def addresses(arguments: dict[str, object]) -> Iterator[tuple[str, str]]:
-    """(name, path) of each pattern. `arguments` has a value for each name in them.
+    """Yield (name, path) of each pattern. `arguments` has a value for each of its parameters.
 
-    A pattern that asks for something new fails: give it a value, so that its page is looked at.
+    A pattern with a new parameter raises an error: add a value, so that its page is tested.
     """
     for pattern in urlpatterns:
         found = {name: arguments[name] for name in pattern.pattern.converters}

@@ -1,8 +1,8 @@
-"""Empty the database after a test that committed, as Django does, at a tenth of its price.
+"""Empty the database after a test that committed, as Django does, in a tenth of the time.
 
 Django empties every table (on PostgreSQL with TRUNCATE: new files for 70 tables and their indexes)
-and makes all content types and permissions anew. Here only tables that hold rows are emptied, and
-those two are left alone as long as they hold what Django itself has last put there.
+and creates all content types and permissions again. This module only empties tables with rows, and
+keeps those two as long as they have the rows that Django created.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import TransactionTestCase
 
 MADE_BY_DJANGO = ("auth_permission", "django_content_type")
-"""Filled after each migration and flush."""
+"""Django fills these tables after each migration and flush."""
 
 _flush_by_django = TransactionTestCase._fixture_teardown
 _left_by_django: dict[str, list[Any]] = {}
-"""By the database's name: the rows of MADE_BY_DJANGO after Django's own flush."""
+"""The rows of `MADE_BY_DJANGO` after Django's own flush, by the database's name."""
 
 
 def install() -> None:
-    """All transactional tests of this process, and those with a live server, end with it."""
+    """Use this flush for all transactional tests of this process."""
     TransactionTestCase._fixture_teardown = _flush  # type: ignore[method-assign]
 
 
@@ -35,7 +35,7 @@ def _flush(case: TransactionTestCase) -> None:
         and case.available_apps is None
         and not case.serialized_rollback
     )
-    # The first time, and after a test that changed them, Django does it.
+    # Django's own flush is used the first time, and after a test that changed these rows.
     if usual and _left_by_django.get(name) == _made_by_django(connection):
         _delete_rows(connection)
     else:
@@ -57,9 +57,11 @@ def _delete_rows(connection: BaseDatabaseWrapper) -> None:
     postgres = connection.vendor == "postgresql"
     with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
         if postgres:
-            # As TRUNCATE would, wait for what others still write: it must not come afterwards.
+            # Wait for other transactions, as TRUNCATE does: their rows must not appear after the
+            # flush.
             cursor.execute(f"LOCK TABLE {', '.join(tables)} IN SHARE ROW EXCLUSIVE MODE")
-            # Everything that refers to a row goes with it; keys need not be looked up.
+            # Rows that refer to a deleted row are deleted too, so PostgreSQL need not check the
+            # keys.
             cursor.execute("SET LOCAL session_replication_role = replica")
             one = "SELECT {at} WHERE EXISTS (SELECT 1 FROM {table})"
             cursor.execute(
@@ -72,7 +74,7 @@ def _delete_rows(connection: BaseDatabaseWrapper) -> None:
 
 @cache
 def _tables(alias: str) -> tuple[str, ...]:
-    """What Django's flush empties, but for MADE_BY_DJANGO; quoted."""
+    """Return the quoted names of the tables that Django's flush empties, less `MADE_BY_DJANGO`."""
     connection = connections[alias]
     names = connection.introspection.django_table_names(only_existing=True, include_views=False)
     quote = connection.ops.quote_name

@@ -1,6 +1,6 @@
-"""A cluster of workers forked from a process that has imported it: see `tests.support.forking`.
+"""A cluster of workers forked from a process with imported modules: see `tests.support.forking`.
 
-Clusters that start from nothing are in `tests.chaos.test_locked_guard`, in
+Clusters that are started without a fork are in `tests.chaos.test_locked_guard`, in
 `tests.velproject.test_up`, and in the storms with `qcluster`.
 """
 
@@ -26,12 +26,12 @@ _FIRST_USED_IN_WORKERS = (
 
 
 def can_fork(changed: dict[str, str]) -> bool:
-    """Whether a forked cluster is like one from nothing, where `changed` is the environment."""
+    """Return whether a forked cluster equals a new one. `changed` are its environment variables."""
     return _CHANGES_THE_APPS not in changed and not reads_at_start(changed)
 
 
 def fork_cluster(environment: dict[str, str], cwd: Path, log: IO[bytes]) -> Forked:
-    """Start a cluster in a session of its own."""
+    """Start a cluster in a separate session."""
     with open(os.devnull, "rb") as nothing:
         return Forked(
             __name__,
@@ -61,7 +61,7 @@ def run() -> None:
 
 
 def _read_queue_settings_again() -> None:
-    """django-q2 reads its settings when it is imported, into a class that its modules import."""
+    """Read django-q2's settings again. It reads them on import, into a class in its modules."""
     module: Any = import_module("django_q.conf")
     everywhere = module.Conf
     reload(module)

@@ -40,19 +40,21 @@ ROOT = Path(__file__).resolve().parents[2]
 KEPT = ("PATH", "HOME", "LANG", process_guard.VARIABLE)
 """Environment variables of the tests that commands inherit."""
 _READ_AT_START = ("PYTHON", "LC_", "LANG")
-"""Prefixes of variables that the interpreter reads at its start."""
+"""Prefixes of variables that the interpreter reads when it starts."""
 _DESCRIPTORS = 3
 _PROJECT = ("agents", "memory", "sandbox", "skills_app", "text_scanner", "velproject")
 _DEPEND_ON_NO_SETTINGS = ("skills_app.library.search.",)
-"""Modules whose caches stay full."""
+"""Modules whose caches are kept."""
 
 Session = Literal["parent", "own", "terminal"]
-"""The session of a process: that of its parent, its own, or its own with standard input as the
-controlling terminal."""
+"""The session of a process: its parent's, its own, or its own with a terminal as standard input.
+
+The terminal is the controlling terminal of the session.
+"""
 
 
 def reads_at_start(environment: Mapping[str, str]) -> bool:
-    """Return whether the interpreter reads one of these variables at its start."""
+    """Return whether the interpreter reads one of these variables when it starts."""
     return any(name.startswith(_READ_AT_START) for name in environment)
 
 
@@ -69,7 +71,7 @@ class Forked:
         arguments: Sequence[str] = (),
         session: Session = "parent",
     ) -> None:
-        """Start it. `descriptors` are its standard input, output and error."""
+        """Start the process. `descriptors` are its standard input, output and error."""
         request = {
             "arguments": list(arguments),
             "environment": dict(environment),
@@ -160,7 +162,7 @@ def _parent(kind: str) -> str:
 
 
 def search_words() -> None:
-    """Know the words that each first message of a run is searched with: a third of a short run."""
+    """Load the words for the search of each first message: a third of the time of a short run."""
     import_module("skills_app.library.search.vocabulary").vocabulary()
     tokens = import_module("skills_app.library.search.tokens")
     for skill in sorted((ROOT / "skills_app/builtin").glob("*/SKILL.md")):
@@ -185,7 +187,7 @@ def main() -> None:
 
 
 def _empty_caches() -> None:
-    """Empty the caches of the project: some depend on the settings."""
+    """Empty the caches of the project, because some depend on the settings."""
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] in _PROJECT and not name.startswith(_DEPEND_ON_NO_SETTINGS):
             for value in list(vars(module).values()):
@@ -223,7 +225,7 @@ def _serve(listening: socket.socket, life: int) -> bool:
                     for pidfd in (life, *running):
                         os.close(pidfd)
                     _become(json.loads(message), descriptors)
-                    # Sent now, because the process has its session now.
+                    # Signals are sent only now, because the process has its session now.
                     connection.send(f"pid {os.getpid()}".encode())
                     connection.close()
                     return True
@@ -260,7 +262,7 @@ def _become(request: dict[str, Any], descriptors: Sequence[int]) -> None:
         os.setsid()
     if at_terminal:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-        # Shells ignore it in background jobs, which the tests may be.
+        # Shells ignore SIGINT in background jobs, and the tests may run in one.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # The old streams were made for the descriptors of the parent.
     sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)

@@ -4,8 +4,8 @@
         ...  # base_url=server.url
         assert not server.violations
 
-Scripts are those of `messages_script`. Models of the third generation give calls ids and sign
-what they say, as the real ones do; earlier ones give none.
+Scripts are those of `messages_script`. Models of the third generation give IDs to calls and sign
+their replies, as the real ones do. Earlier models do neither.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ EVENTS = {"overloaded_error": 503, "rate_limit_error": 429, "invalid_request_err
 ENDINGS = {"refusal": "SAFETY", "max_tokens": "MAX_TOKENS", "end_turn": "STOP", "tool_use": "STOP"}
 BYTES_PER_TOKEN = 4
 CACHED_FROM = 256
-"""Tokens that a prefix must have to be read from the cache. The real one wants 1,024 and more."""
+"""The minimal size in tokens of a cached prefix. The real one requires 1,024 and more."""
 _PATH = re.compile(r"/v1beta/models/([^:/?]+):streamGenerateContent\?alt=sse")
 _MODEL = re.compile(r'"role"\s*:\s*"model"')
 
 
 class GoogleRequest(Request):
-    """`json` has what stands in the URL beside the body: the model, and that it streams."""
+    """A request. `json` includes the values from the URL: the model, and that it streams."""
 
     path = ""
 
@@ -58,7 +58,7 @@ class GoogleRequest(Request):
 
 
 class GoogleServer(MessagesServer):
-    """See `MessagesServer`. `models` answers `GET /v1beta/models/{id}`."""
+    """A server like `MessagesServer`. `models` answers `GET /v1beta/models/{id}`."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -143,7 +143,7 @@ class GoogleServer(MessagesServer):
         return reply
 
     def _said(self, turn: Turn, request: GoogleRequest) -> list[dict[str, Any]]:
-        """The parts; the inputs of calls that are no JSON are left as text."""
+        """Return the parts of a reply. Inputs of calls that are not valid JSON stay text."""
         signs = generation(request.model) >= 3
         parts: list[dict[str, Any]] = []
         for piece in _cut(turn.thinking or "", turn.pieces):
@@ -162,7 +162,7 @@ class GoogleServer(MessagesServer):
         return parts
 
     def _cache_usage(self, parsed: dict[str, Any]) -> dict[str, int]:
-        """`input_tokens` is what of the prompt is new, `cache_read_tokens` what was sent before."""
+        """Count the new part of the prompt (`input_tokens`) and the part sent before."""
         digest, end, read = b"", 0, 0
         parts = [part for content in parsed["contents"] for part in content["parts"]]
         for unit in [parsed.get("tools"), parsed.get("systemInstruction"), *parts]:

@@ -15,7 +15,7 @@ from tests.support.google_wire import Refused, allow, fields, known, raw_bytes
 READ = ("gmail.readonly", "gmail.modify", "https://mail.google.com/")
 SYSTEM = ("INBOX", "SENT", "DRAFT", "UNREAD", "STARRED", "IMPORTANT", "TRASH", "SPAM")
 LARGE = 5_000
-"""Bytes of a part that come by an address of their own."""
+"""The size in bytes from which a part has a separate address."""
 
 
 def _missing() -> Refused:
@@ -91,7 +91,7 @@ class GmailApi:
         raise Refused.of(404, "Not Found", "notFound")
 
     def uploaded(self, kind: str, body: bytes) -> Any:
-        """multipart/related: JSON, then message/rfc822."""
+        """Return the message of a multipart/related body: JSON, then message/rfc822."""
         whole = message_from_bytes(f"Content-Type: {kind}\r\n\r\n".encode() + body)
         about, message = whole.get_payload()  # type: ignore[misc]
         assert about.get_content_type() == "application/json"  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""The rules of the Gemini API that a request may break, as strict as the real one."""
+"""The rules of the Gemini API for requests, as strict as the real ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def generation(model: str) -> int:
 
 
 def check_request(request: Any, model: str) -> None:
-    """Raises `Refused`."""
+    """Check a request. Raises `Refused` if it breaks a rule."""
     _keys(request, TOP, "the request")
     contents = request.get("contents")
     if not isinstance(contents, list) or not contents:
@@ -143,7 +143,7 @@ def _check_part(part: Any, role: str, names: set[str]) -> None:
 
 
 def _check_pairs(contents: list[Any]) -> None:
-    """Calls and responses: as many, of the same names and ids, and nothing in between."""
+    """Check that calls and responses have the same number, names and IDs, and follow each other."""
     waiting: list[Any] = []
     for content in contents:
         calls = [part["functionCall"] for part in content["parts"] if "functionCall" in part]
@@ -160,7 +160,7 @@ def _check_pairs(contents: list[Any]) -> None:
 
 
 class Signatures:
-    """What the server has signed, and whether it comes back as it went out."""
+    """The signatures that the server has sent, and the check that they come back unchanged."""
 
     def __init__(self) -> None:
         self._signed: dict[str, str] = {}
@@ -171,7 +171,7 @@ class Signatures:
         part["thoughtSignature"] = signature
 
     def check(self, contents: list[Any], model: str) -> None:
-        """Raises `Refused`."""
+        """Check the signatures of a request. Raises `Refused` if one is missing or changed."""
         turn = 0
         for number, content in enumerate(contents):
             if content["role"] == "user" and not any(

@@ -1,4 +1,4 @@
-"""What Google's APIs have in common on the wire: errors, base64url, parameters."""
+"""The common wire format of Google's APIs: errors, base64url, parameters."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Refused(Exception):
 
 
 def unpadded(text: str) -> bytes:
-    """base64url without padding, as in a JWT. Raises `ValueError`."""
+    """Decode base64url without padding, as in a JWT. Raises `ValueError` if it is invalid."""
     if "=" in text:
         raise ValueError
     return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
 
 
 def raw_bytes(text: Any) -> bytes:
-    """base64url of a message: standard base64 is refused, as Gmail does."""
+    """Decode the base64url of a message. Standard base64 is refused, as in Gmail."""
     try:
         if not isinstance(text, str) or not text or "+" in text or "/" in text:
             raise ValueError

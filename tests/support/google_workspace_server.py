@@ -1,6 +1,6 @@
 """A loopback server of Google's: the token endpoint, Gmail v1 and Calendar v3, as Vel uses them.
 
-It refuses what Google refuses: wrong scopes, bad signatures, bad base64url, missing fields,
+It refuses the same requests as Google: wrong scopes, bad signatures, bad base64url, missing fields,
 unknown parameters, stale etags.
 
     with google_server() as google:
@@ -48,7 +48,7 @@ def pem(key: rsa.RSAPrivateKey) -> str:
 
 
 def service_account_key(**fields: str) -> str:
-    """The JSON file as Google Cloud gives it out."""
+    """Return the JSON file of a service account in Google Cloud's format."""
     return json.dumps(
         {
             "type": "service_account",
@@ -68,7 +68,7 @@ def authorized_user(**fields: str) -> str:
 
 
 class GoogleServer:
-    """What it knows, what it was asked, and what it does wrong."""
+    """The state of the server, the requests that it received, and its faults."""
 
     def __init__(self, port: int) -> None:
         root = f"http://127.0.0.1:{port}"
@@ -79,9 +79,9 @@ class GoogleServer:
             "GOOGLE_AUTH_URL": f"{root}/auth",
         }
         self.grants = {REFRESH: ("ada@example.com", EVERYTHING)}
-        """Refresh token to whose it is and what it was granted."""
+        """The person and the granted scopes by refresh token."""
         self.delegated = {("ada@example.com", scope) for scope in EVERYTHING.split()}
-        """What an administrator allows the service account."""
+        """The people and scopes that an administrator has delegated to the service account."""
         self.mailboxes = {"ada@example.com": GmailApi("ada@example.com")}
         self.calendars = {"ada@example.com": CalendarApi("ada@example.com")}
         self.tokens: dict[str, tuple[str, str, float]] = {}
@@ -90,8 +90,11 @@ class GoogleServer:
         self.tokens_made = 0
         self.codes: dict[str, tuple[str, dict[str, str]]] = {}
         self.faults: dict[tuple[str, str], list[Any]] = {}
-        """(method, end of the path) to what goes wrong, one after the other: a status before it
-        works, ("after", status), "cut" after its work, "revoke" the token, or None for nothing."""
+        """Lists of faults by (method, end of the path), one fault for each request.
+
+        A fault is a status instead of the work, ("after", status), "cut" after the work, "revoke"
+        the token, or None for no fault.
+        """
         self.before: Callable[[str, str], None] = lambda method, path: None
 
     @property
@@ -118,7 +121,7 @@ class GoogleServer:
         raise Refused(400, {"error": "unsupported_grant_type"})
 
     def consent(self, address: str, person: str = "ada@example.com") -> str:
-        """What a person's yes at `address` gives: a code."""
+        """Give consent at `address` and return the code."""
         asked = {name: one[0] for name, one in parse_qs(urlsplit(address).query).items()}
         wanted = {"response_type": "code", "code_challenge_method": "S256", "prompt": "consent"}
         assert wanted.items() <= asked.items()
@@ -178,7 +181,7 @@ class GoogleServer:
     def answer(
         self, method: str, path: str, query: dict[str, list[str]], head: Any, body: bytes
     ) -> tuple[int, Any]:
-        """Raises `Refused`."""
+        """Answer a request. Raises `Refused` for an invalid one."""
         if path == "/token":
             if head["Content-Type"] != "application/x-www-form-urlencoded":
                 raise Refused(400, {"error": "invalid_request"})
@@ -266,7 +269,7 @@ def google_server() -> Iterator[GoogleServer]:
         do_GET = do_PATCH = do_DELETE = do_POST
 
         def log_message(self, *arguments: Any) -> None:
-            """Nothing."""
+            """Log no requests."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     google = GoogleServer(server.server_port)

@@ -30,16 +30,16 @@ PATH = "tests.support.guards"
 WORD = "swordfish"
 
 seen: list[tuple[Any, ...]] = []
-"""What the guardrails and hooks below were given, in order."""
+"""The arguments of the guardrails and hooks below, in order."""
 opened = threading.Event()
-"""Lets what hangs go on: set when a test is over."""
+"""Set at the end of a test, so that blocked guardrails and hooks continue."""
 
 
 @contextmanager
 def registered(
     guardrails: tuple[str, ...] = (), hooks: tuple[str, ...] = (), **vel: Any
 ) -> Iterator[None]:
-    """The named classes of this module in the settings, nothing seen yet."""
+    """Put the named classes of this module into the settings, and clear `seen`."""
     seen.clear()
     opened.clear()
     paths = {
@@ -72,7 +72,7 @@ class NoWord(Guardrail):
     ) -> Decision:
         seen.append(("call", tool, given))
         verdict = block("it has the word") if WORD in str(given) else allow()
-        given.clear()  # changes nothing but its own copy
+        given.clear()  # changes only its own copy
         return verdict
 
     async def check_tool_result(
@@ -83,7 +83,7 @@ class NoWord(Guardrail):
 
 
 class Mask(Guardrail):
-    """Replaces the word, in a thread, and looks into the database for it."""
+    """Replaces the word, in a thread, and queries the database for it."""
 
     name = "mask"
 
@@ -110,7 +110,7 @@ class Everywhere(NoWord):
 
 
 class Hangs(Guardrail):
-    """Never decides, and cannot be cancelled."""
+    """Makes no decision, and cannot be cancelled."""
 
     name = "hangs"
     seconds = 0.05
@@ -140,7 +140,7 @@ class Raises(Guardrail):
 
 
 class SaysNothing(Guardrail):
-    """Whoever wrote it forgot the return."""
+    """Returns nothing, because its author forgot the return statement."""
 
     name = "says-nothing"
 
@@ -156,7 +156,7 @@ class ChangesCalls(Guardrail):
 
 
 class Watch(Hooks):
-    """Notes everything."""
+    """Records every call."""
 
     def run_started(self, context: HookContext) -> None:
         seen.append(("run_started", context.run_id, connection.in_atomic_block))
@@ -192,7 +192,7 @@ class Ends(Hooks):
 
 
 class Breaks(Hooks):
-    """Everything that a hook should not do."""
+    """Does everything that a hook should not do."""
 
     seconds = 0.05
 
@@ -210,14 +210,14 @@ class Breaks(Hooks):
     async def after_tool(
         self, context: HookContext, call_id: str, tool: str, text: str, is_error: bool
     ) -> None:
-        time.sleep(0.2)  # noqa: ASYNC251  # holds the loop that coroutines of hooks share, not the engine's
+        time.sleep(0.2)  # noqa: ASYNC251  # blocks the loop of the hooks, not the engine's
 
     async def run_ended(self, context: HookContext, status: str, code: str, message: str) -> None:
         raise KeyboardInterrupt
 
 
 class FromVelTs(Hooks):
-    """With the names of vel-ts."""
+    """Uses the names of vel-ts."""
 
     def onToolCall(
         self, context: HookContext, call_id: str, tool: str, given: dict[str, Any]
@@ -229,7 +229,7 @@ class FromVelTs(Hooks):
 
 
 class Idle(Hooks):
-    """Has no hook at all."""
+    """Has no hooks."""
 
 
 class Unnamed(Guardrail):
@@ -242,7 +242,7 @@ class Lazy(Guardrail):
 
 
 class SecondMask(Mask):
-    """Takes a name that is taken."""
+    """Has the name of another guardrail."""
 
 
 class Secrets2(Mask):

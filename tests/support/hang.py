@@ -1,4 +1,4 @@
-"""How long a test waits for something that always comes, and how often it asks."""
+"""The time limit of tests for an event that always happens, and the intervals of polling."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import TypeVar
 T = TypeVar("T")
 
 HANG = 300.0
-"""Seconds. Nothing takes so long, not even on a busy machine: at the end of it something hangs.
+"""Seconds. No event takes as long, even on a busy machine: after that time the code hangs.
 
-It is less than pytest's own limit (`timeout` in pyproject.toml), so that the test can say what it
-waited for. A test that takes long sets its own limit to a multiple.
+It is less than pytest's own limit (`timeout` in pyproject.toml), so that the failure can name the
+event. A long test sets its own limit to a multiple.
 """
 
 _SHORTEST, _USUAL, _LONGEST = 0.005, 0.05, 0.5
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 
 def poll(condition: Callable[[], T], limit: float = HANG) -> T | None:
     """Return the first true value of `condition`, or None after `limit` seconds.
 
-    The pauses grow with the time that has passed and with the time that a look takes. So a test
-    that waits leaves the processor to what it waits for.
+    The pauses grow with the elapsed time and with the time of a check. So a waiting test leaves the
+    processor to the code that it waits for.
     """
     begin = time.monotonic()
     while True:

@@ -1,4 +1,4 @@
-"""Hooks of pytest that keep each test from harming the tests after it.
+"""Hooks of pytest that keep each test from harming later tests.
 
 - A test that reaches its time limit ends its process. Its report has the stacks of all threads.
   pytest-xdist starts a new process, which continues with the next test on a new database.
@@ -31,9 +31,9 @@ from tests.support import lasting_helpers, migrated, process_guard
 from tests.support.process_guard import Process
 
 STORM_LIMIT = 4 * 3600
-"""Seconds for a test of `make storm`."""
+"""The time limit in seconds for a test of `make storm`."""
 GRACE = float(os.environ.get("VEL_TEST_GRACE", "60"))
-"""Seconds that a killed process gets to end after its test."""
+"""The time in seconds that a killed process has to end after its test."""
 SIGNALS = (signal.SIGALRM, signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 TOGETHER = ("tests/browser/",)
 """Directories whose tests all run in the same process: a site and a browser take long to start."""
@@ -43,9 +43,9 @@ _NOT_OF_A_TEST = ("multiprocessing.resource_tracker",)
 
 class _State:
     stacks = 2
-    """Where a test that reaches its limit writes the stacks of all threads.
+    """The file descriptor to which the stacks of all threads are written at the time limit.
 
-    The standard error that pytest does not capture, or a file if pytest-xdist runs the test.
+    It is the standard error that pytest does not capture, or a file if pytest-xdist runs the test.
     """
     surroundings: dict[str, Any] = {}
     """The environment, settings and so on before the test."""
@@ -169,7 +169,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling |
     return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
-# What a test leaves ----------------------------------------------------------------------------
+# Leftovers of a test ---------------------------------------------------------------------------
 
 
 @pytest.hookimpl(wrapper=True)
@@ -189,7 +189,7 @@ def pytest_fixture_post_finalizer(fixturedef: Any, request: Any) -> None:
 
 
 def _is_shared(fixturedef: Any, request: Any) -> bool:
-    """Whether several tests use a fixture. Without a class, one of its scope is for one test."""
+    """Return whether several tests use a fixture. A class-scoped one may have only one test."""
     alone = fixturedef.scope == "class" and request.cls is None
     return fixturedef.scope != "function" and not alone
 

@@ -1,4 +1,4 @@
-"""Tests that harm. `tests/test_isolation.py` runs them in a pytest of their own."""
+"""Harmful tests, which `tests/test_isolation.py` runs in a separate pytest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agents.models import Agent
 from tests.support import process_guard
 
 DAEMON = ["setsid", "--fork", "sleep", "1000"]
-"""A process without a parent that waits for it, in a session of its own."""
+"""A daemon: a process in a separate session whose parent has ended."""
 
 # All use the database in the same way, so that pytest-django does not change their order.
 

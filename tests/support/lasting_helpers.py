@@ -1,4 +1,4 @@
-"""Keep the helper processes of databases from one test to the next: a start costs 0.2 to 1 CPU s.
+"""Keep the helper processes of databases between tests: a start costs 0.2 to 1 CPU s.
 
 A helper serves one kind of database. In Vel it also serves one target only; here the idle ones of
 all targets are shared. A helper that a test closes, kills or wears out is not kept.
@@ -15,10 +15,10 @@ _CLIENT = "agents.features.databases.drivers.helper.client"
 _KEPT_OF_A_KIND = 2
 
 Kind = tuple[Any, ...]
-"""The dialect, and what a helper inherits from this process."""
+"""The dialect, and the environment that a helper inherits from this process."""
 
 _kinds: dict[int, Kind] = {}
-"""By the number of a process that `_start` has started."""
+"""The kind of each helper that `_start` has started, by process ID."""
 _idle: dict[Kind, list[Any]] = {}
 
 
@@ -39,7 +39,7 @@ def release() -> None:
 
 
 def end() -> None:
-    """End the helpers that are kept, with their connections: a helper has some of its own."""
+    """End the helpers that are kept, and their connections."""
     for helper in [helper for kept in _idle.values() for helper in kept]:
         _kinds.pop(helper.pid, None)
         helper.close()

@@ -1,4 +1,4 @@
-"""A tool whose results are as long as its caller wishes."""
+"""A tool with results of any requested length."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LongResults(Middleware):
 
 @contextmanager
 def long_results() -> Iterator[None]:
-    """Agents have the tool `fetch(size, mark)` meanwhile."""
+    """Give agents the tool `fetch(size, mark)` during the block."""
     before = registry.installed_middleware
     registry.installed_middleware = lambda: (*before(), LongResults())  # type: ignore[assignment]
     registry._toolset.cache_clear()

@@ -1,4 +1,4 @@
-"""Several hosts in one process: the settings of one after the other, with its own directory."""
+"""Several hosts in one process, which switches between their settings and directories."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEASE = 20.0
 
 
 class Machines:
-    """Hosts below `directory`, with a storage in common there, or the one of `backend`."""
+    """Hosts with directories in `directory` and a common storage: there, or that of `backend`."""
 
     def __init__(self, directory: Path, backend: dict[str, Any] | None = None) -> None:
         self.directory = directory
@@ -31,7 +31,7 @@ class Machines:
 
     @contextmanager
     def on(self, name: str, **more: Any) -> Iterator[Path]:
-        """Everything happens on this host. Yields its data directory."""
+        """Run the block as this host. Yield its data directory."""
         directory = self.data(name)
         directory.mkdir(mode=0o711, exist_ok=True)
         vel = {
@@ -52,12 +52,12 @@ class Machines:
 
 
 def make_silent(name: str, seconds: float = 1_000.0) -> None:
-    """As if the host had given no sign of life for so long."""
+    """Make the host look silent for this time."""
     Machine.objects.filter(name=name).update(seen_at=database_now() - seconds)
 
 
 def keep_alive(name: str) -> None:
-    """Let the host count as alive after it stopped, however slow this machine is."""
+    """Let the host count as alive after it stopped, even on a slow machine."""
     make_silent(name, -1_000.0)
 
 

@@ -1,4 +1,4 @@
-"""A MariaDB server of the tests' own, from its binaries, in a throw-away directory."""
+"""A MariaDB server for tests, from its binaries, in a temporary directory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ACCOUNT = "nobody"
-"""As whom root starts it."""
+"""The account of the server when root starts it."""
 _SQL = Path("/usr/share/mysql")
 _SYSTEM_TABLES = ("mysql_system_tables.sql", "mysql_system_tables_data.sql")
 _ONLY_BY_SOCKET = "DELETE FROM mysql.global_priv WHERE User = 'root' AND Host <> 'localhost';\n"
@@ -26,14 +26,14 @@ _SMALL = (
 
 @dataclass(frozen=True)
 class MariaDB:
-    """A server on 127.0.0.1; `root` has no password and comes in by the socket alone."""
+    """A server on 127.0.0.1; `root` has no password and connects only by the socket."""
 
     directory: Path
     port: int
 
     @property
     def certificate(self) -> str:
-        """Of the server, for `localhost`; it is signed by nobody else."""
+        """Return the path of the server's self-signed certificate for `localhost`."""
         return str(self.directory / "server.pem")
 
     @property
@@ -42,7 +42,7 @@ class MariaDB:
 
 
 def binary() -> Path | None:
-    """The server's program; None: it is not installed."""
+    """Return the path of the server's program, or None if it is not installed."""
     found = shutil.which("mariadbd") or shutil.which("mariadbd", path="/usr/sbin:/usr/local/sbin")
     has_tables = all((_SQL / name).exists() for name in _SYSTEM_TABLES)
     return Path(found) if found and has_tables else None
@@ -50,14 +50,14 @@ def binary() -> Path | None:
 
 @contextmanager
 def mariadb_server() -> Iterator[MariaDB]:
-    """Start a server; everything of it is removed afterwards."""
+    """Start a server. Remove all its files afterwards."""
     from tests.support.runs import wait_until  # it imports models, and conftest.py this
 
     where = binary()
     if where is None:
         raise RuntimeError("MariaDB's server is missing: apt-get install mariadb-server-core")
     base = Path(tempfile.mkdtemp(prefix="vel-my-", dir="/var/tmp"))
-    # System tables live in the database `mysql`, which is a directory.
+    # The system tables are in the database `mysql`, which is a directory.
     (base / "data" / "mysql").mkdir(parents=True)
     (base / "tmp").mkdir()
     subprocess.run(

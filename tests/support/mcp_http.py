@@ -14,7 +14,7 @@ from typing import Any
 
 @contextmanager
 def real_server() -> Iterator[str]:
-    """One of the package `mcp`, with a tool `add`; its URL."""
+    """Start a server of the package `mcp` with a tool `add`. Yield its URL."""
     import uvicorn
     from mcp.server.mcpserver import MCPServer
 
@@ -40,7 +40,7 @@ def real_server() -> Iterator[str]:
 
 @dataclass
 class Asked:
-    """What the hand-written server was asked."""
+    """The requests that the hand-written server received."""
 
     url: str = ""
     methods: list[str] = field(default_factory=list)
@@ -52,7 +52,7 @@ SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 
 @contextmanager
 def plain_http_server(mode: str = "", elsewhere: str = "") -> Iterator[Asked]:
-    """Answers as JSON. `mode` is what it does instead when a tool is called."""
+    """Start a server that answers with JSON. `mode` is its misbehaviour when a tool is called."""
     asked = Asked()
 
     class Handler(BaseHTTPRequestHandler):
@@ -120,7 +120,7 @@ def plain_http_server(mode: str = "", elsewhere: str = "") -> Iterator[Asked]:
                         self.rfile.read(1)
                         return
             except OSError:
-                return  # it was hung up on
+                return  # the client has closed the connection
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

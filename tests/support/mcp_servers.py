@@ -98,7 +98,7 @@ for line in sys.stdin:
 
 
 def sandboxed(*argv: str, marker: str = "mcp-test") -> StdioTransport:
-    """A program in a real sandbox without files, toolbox or network."""
+    """Run a program in a real sandbox without files, toolbox or network."""
     uid = uid_for(0) if os.geteuid() == 0 else None
     sandbox = BubblewrapSandbox(
         SandboxPolicy(mounts=(), working_dir="/home/sandbox", uid=uid, gid=uid)
@@ -129,13 +129,13 @@ def define(
     secrets: dict[str, str] | None = None,
     **fields: Any,
 ) -> McpServer:
-    """The hand-written server in the sandbox; nothing of it is accepted."""
+    """Define the hand-written server in the sandbox, with no tools accepted."""
     values = {"command": PYTHON, "arguments": ["-c", PLAIN, mode], "call_seconds": 20, **fields}
     return save_server(McpServer(slug=slug, **values), by=by, secrets=secrets)
 
 
 def accept_all(server: McpServer, by: User, *, reads: tuple[str, ...] = ()) -> McpServer:
-    """Fetch what the server says now and accept all of it; `reads` are marked so."""
+    """Fetch the server's current tools and accept all; those in `reads` are marked as reading."""
     row = fetch_tools(server.pk, by=by)
     effects = {tool["name"]: "read" if tool["name"] in reads else "external" for tool in row.found}
     return accept_tools(row.pk, digest=row.found_digest, effects=effects, by=by)
@@ -145,8 +145,8 @@ TOOLBOX = "mcp"
 
 
 def data_with_mcp() -> Path:
-    """A data directory with a toolbox that has the package `mcp` and a public server.
+    """Return a data directory with a toolbox that has the package `mcp` and a public server.
 
-    Skips the test where no package index can be reached.
+    Skips the test if no package index is available.
     """
     return data_with(ToolboxRequest(TOOLBOX, ("mcp>=2.3,<3", "mcp-server-time")))

@@ -1,4 +1,4 @@
-"""What an agent remembers, set up for tests."""
+"""Memory of an agent, set up for tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memory.queries.state import file_state
 
 
 def remembered(agent: Agent, **files: str) -> None:
-    """Knowledge files of `agent` by their names: `notes` is knowledge/notes.md."""
+    """Create knowledge files of `agent` by name: `notes` is knowledge/notes.md."""
     for name, content in files.items():
         path = f"knowledge/{name}.md"
         base = file_state(agent.pk, path).revision
@@ -18,7 +18,7 @@ def remembered(agent: Agent, **files: str) -> None:
 
 
 def skilled(agent: Agent, name: str = "weekly-report") -> str:
-    """A skill of `agent`; its text."""
+    """Create a skill of `agent` and return its text."""
     text = f"---\nname: {name}\ndescription: Writes one.\n---\nBegin with the numbers.\n"
     change_memory(agent.pk, Change(f"skills/{name}.md", Operation.WRITE, text, 0, "web"))
     return text

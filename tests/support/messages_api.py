@@ -4,7 +4,7 @@
         ...  # base_url=server.url
         assert not server.violations
 
-`messages_process` runs it in a process of its own, for benchmarks.
+`messages_process` runs it in a separate process, for benchmarks.
 """
 
 from __future__ import annotations
@@ -38,13 +38,12 @@ class ClientGone(Exception):
 
 
 class MessagesServer:
-    """One server on a free loopback port, in a thread of its own; a context manager.
+    """A context manager with one server on a free loopback port, in a separate thread.
 
-    `script` is a function of the request, or turns to be played in the order of requests.
-    `api_key` is the only key that is let in (None: any key). `context_window` in tokens makes
-    longer prompts fail, and those that leave no room for `max_tokens`. `models` answers
-    `GET /v1/models/{id}`, `listed` `GET /v1/models`. `light` neither checks nor records anything:
-    for measurements.
+    `script` is a function of the request, or turns to be played in the order of requests. `api_key`
+    is the only accepted key (None: any key). `context_window` in tokens refuses longer prompts, and
+    prompts that leave no room for `max_tokens`. `models` answers `GET /v1/models/{id}`, `listed`
+    `GET /v1/models`. `light` neither checks nor records requests: for measurements.
     """
 
     def __init__(
@@ -63,11 +62,11 @@ class MessagesServer:
         self.violations: list[str] = []
         self.models_asked: list[str] = []
         self.gone = 0
-        """How many clients went away before their answer was complete."""
+        """The number of clients that left before their answer was complete."""
         self.accepted = 0
-        """How many connections were made."""
+        """The number of connections that were made."""
         self.closed = 0
-        """How many of them have ended."""
+        """The number of connections that have ended."""
         self._script = script if callable(script) else in_order(script)
         self._api_key = api_key
         self._context_window = context_window
@@ -99,9 +98,9 @@ class MessagesServer:
     def wait_for(
         self, *, requests: int = 0, gone: int = 0, closed: int = 0, timeout: float = HANG
     ) -> bool:
-        """Wait until at least so many requests came, clients went away and connections ended.
+        """Wait for at least these numbers of requests, clients that left and ended connections.
 
-        False: they did not within `timeout` seconds.
+        Returns False if they are not reached within `timeout` seconds.
         """
         with self._changed:
             return self._changed.wait_for(
@@ -144,7 +143,7 @@ class MessagesServer:
                 self._changed.notify_all()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Answer one request. False when the connection is to be closed."""
+        """Answer one request. Return False if the connection must be closed."""
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.IncompleteReadError:
@@ -203,7 +202,7 @@ class MessagesServer:
         return True
 
     def _refusal(self, request: Request) -> Fault | None:
-        """The error that the real API would answer with, if the request breaks a rule."""
+        """Return the error of the real API if the request breaks a rule."""
         key = request.headers.get("x-api-key") or request.headers.get(
             "authorization", ""
         ).removeprefix("Bearer ")
@@ -273,7 +272,7 @@ class MessagesServer:
         writer.write(b"0\r\n\r\n")
         await writer.drain()
 
-    # What another protocol has of its own ------------------------------------------------------
+    # Differences of other protocols ------------------------------------------------------------
 
     def _serves(self, path: str) -> bool:
         return path == "/v1/messages"
@@ -285,15 +284,15 @@ class MessagesServer:
         return events(reply, turn.pieces)
 
     def _is_delta(self, event: bytes) -> bool:
-        """Whether an event brings something to show: faults come after the second."""
+        """Return whether an event brings text to show. Faults follow the second one."""
         return event.startswith(b"event: content_block_delta")
 
     def _is_end(self, event: bytes) -> bool:
-        """Whether an event tells that all has been shown."""
+        """Return whether an event follows all text to show."""
         return event.startswith(b"event: message_delta")
 
     def _broken(self, fault: Fault) -> bytes:
-        """What comes instead of the rest of the stream."""
+        """Return the bytes that replace the rest of the stream."""
         if fault.kind == "malformed_stream":
             return b'event: content_block_delta\ndata: {"type": "content_block_delta", "ind\n\n'
         if fault.kind == "error_event":
@@ -337,7 +336,7 @@ def _chunk(data: bytes) -> bytes:
 
 
 async def _hang(reader: asyncio.StreamReader, seconds: float | None = None) -> None:
-    """Wait, for ever by default. Raises `ClientGone` as soon as the client closes."""
+    """Wait, by default forever. Raises `ClientGone` as soon as the client closes."""
     try:
         await asyncio.wait_for(reader.read(1), seconds)
     except TimeoutError:

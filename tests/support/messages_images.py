@@ -1,4 +1,4 @@
-"""What the Messages API says of pictures. Standard library only, as the rest of it."""
+"""The rules of the Messages API for images. Standard library only, like the other modules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HEADS = {
 
 
 def image_problem(block: dict[str, Any]) -> str:
-    """What is wrong with an image block; empty for a good one."""
+    """Return the error of an image block, or ""."""
     source = block.get("source")
     if not isinstance(source, dict) or source.get("type") != "base64":
         return "source: Input tag found using 'type' does not match 'base64', 'url', 'file'"
@@ -40,7 +40,7 @@ def image_problem(block: dict[str, Any]) -> str:
 
 
 def side_of(block: dict[str, Any]) -> int:
-    """The longer side of a PNG, 0 for others."""
+    """Return the longer side of a PNG in pixels, or 0 for other formats."""
     data = base64.b64decode(block["source"]["data"])
     if not data.startswith(_HEADS["image/png"]):
         return 0
@@ -48,7 +48,7 @@ def side_of(block: dict[str, Any]) -> int:
 
 
 def images_problem(messages: list[dict[str, Any]]) -> str:
-    """What is wrong with all pictures of a request together."""
+    """Return the error of all images of a request together, or ""."""
     blocks = [
         block
         for message in messages

@@ -1,8 +1,8 @@
-"""What the Messages API remembers between requests: signatures of thinking, and its prompt cache.
+"""The state of the Messages API between requests: thinking signatures and the prompt cache.
 
-Both are about prefixes: tools, then system, then every block of every message, without the
-cache marks. A thinking block is valid only behind the prefix that it was produced behind, and
-the cache is read where a prefix has been written before.
+Both depend on prefixes: tools, then system, then every block of every message, without the cache
+marks. A thinking block is valid only after the prefix with which it was produced. The cache is read
+at a prefix that was written before.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from tests.support.messages_validation import Refused
 
 CACHE_LOOKBACK = 20
-"""How many blocks before a breakpoint the cache looks for something it has written."""
+"""The number of blocks before a breakpoint in which the cache searches for a written prefix."""
 
 BYTES_PER_TOKEN = 4
 _NOTHING = b""
@@ -27,9 +27,9 @@ class Unit:
 
     digest: bytes
     end: int
-    """Bytes up to here."""
+    """The number of bytes up to here."""
     marked: bool
-    """Carries a cache breakpoint."""
+    """Whether it has a cache breakpoint."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Memory:
         self._signatures = 0
 
     def check_thinking(self, request: dict[str, Any]) -> None:
-        """Raise `Refused` when a thinking block is foreign, altered, moved or left out."""
+        """Raise `Refused` if a thinking block is foreign, altered, moved or missing."""
         digest = _head_digest(request)
         for index, message in enumerate(request["messages"]):
             for position, block in enumerate(_content(message)):
@@ -71,7 +71,7 @@ class Memory:
             )
 
     def _check_latest(self, messages: list[dict[str, Any]]) -> None:
-        """In the middle of a tool loop the thinking of the latest reply is whole or gone."""
+        """Check that, inside a tool loop, the latest reply has all of its thinking or none."""
         if len(messages) < 2:
             return
         blocks = _content(messages[-2])
@@ -95,7 +95,7 @@ class Memory:
                 self._produced[block["signature"]] = Produced(dict(block), digest)
             elif block["type"] == "redacted_thinking":
                 self._produced[block["data"]] = Produced(dict(block), digest)
-            if block.get("text", "x").strip():  # an empty text does not come back
+            if block.get("text", "x").strip():  # an empty text is not sent back
                 digest = _extend(digest, "assistant", block)
         thinking = [dict(block) for block in blocks if block["type"].endswith("thinking")]
         for block in blocks:
@@ -103,7 +103,7 @@ class Memory:
                 self._thinking_of_call[block["id"]] = thinking
 
     def usage(self, request: dict[str, Any]) -> dict[str, int]:
-        """Input figures for this request, and the cache as it is after it."""
+        """Return the input figures of this request, and update the cache."""
         units = _units(request)
         marks = [index for index, unit in enumerate(units) if unit.marked]
         read = 0
@@ -121,12 +121,12 @@ class Memory:
 
 
 def prompt_tokens(request: dict[str, Any]) -> int:
-    """The estimated size of the whole prompt."""
+    """Return the estimated number of tokens of the whole prompt."""
     return _units(request)[-1].end // BYTES_PER_TOKEN
 
 
 def check_length(request: dict[str, Any], window: int) -> None:
-    """Raise `Refused` when the prompt, or the prompt and the reply, may not fit the window."""
+    """Raise `Refused` if the prompt, or the prompt and the reply, may exceed the window."""
     tokens, reply = prompt_tokens(request), request["max_tokens"]
     if tokens > window:
         raise Refused(f"prompt is too long: {tokens} tokens > {window} maximum")

@@ -1,6 +1,6 @@
-"""Proof that a conversation only grew: compared on the bytes that were sent.
+"""Check that conversations only grow, by the bytes of the requests.
 
-Cache marks are taken out first: they move, and the prompt cache does not count them.
+Cache marks are removed first: they move, and the prompt cache ignores them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _decode = json.JSONDecoder().raw_decode
 
 
 def assert_prefix_stable(requests: Sequence[Request]) -> None:
-    """Each request repeats the one before it, byte for byte, and adds at its end.
+    """Check that each request repeats the previous one, byte for byte, and only appends.
 
-    Tools, system and every field beside the messages are equal; earlier messages are equal; the
-    last one of the earlier request may have got more blocks.
+    Tools, system and every field except the messages are equal. Earlier messages are equal, but the
+    last message of the earlier request may have more blocks.
     """
     assert len(requests) > 1, f"wanted two requests to compare, got {len(requests)}"
     earlier = _slices(requests[0].body)
@@ -41,7 +41,7 @@ def assert_prefix_stable(requests: Sequence[Request]) -> None:
 
 
 def _slices(body: bytes) -> dict[str, Any]:
-    """The text of every top-level value as it stands in the body; of messages, of each one."""
+    """Return the text of every top-level value in the body, and of each message."""
     text = _MARK.sub(b"", body).decode()
     slices: dict[str, Any] = {}
     at = text.index("{") + 1

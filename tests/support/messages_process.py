@@ -1,9 +1,9 @@
-"""The loopback Messages API in a process of its own, so that a client's CPU is its own.
+"""The loopback Messages API in a separate process, so that a client's CPU time is measured alone.
 
     python -m tests.support.messages_process --calls 200
 
-plays a tool loop without checks until it is killed. The first line it prints is its URL.
-Standard library only, like all of the server: peers in other environments can start it.
+plays a tool loop without checks until it is killed. The first line of its output is its URL.
+Standard library only, like the whole server: peers in other environments can start it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.support.messages_script import tool_loop
 
 
 def main() -> None:
-    """Serve for ever."""
+    """Serve until the process is killed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", type=int, default=50, help="tool calls before the answer")
     parser.add_argument("--tool", default="read_file")

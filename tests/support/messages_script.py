@@ -1,6 +1,6 @@
-"""What the loopback Messages API answers: turns, faults and ready-made scripts.
+"""The answers of the loopback Messages API: turns, faults and ready-made scripts.
 
-Standard library only: benchmarks run this server beside peers in environments of their own.
+Standard library only: benchmarks use this server with peers in other environments.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _ASSISTANT = re.compile(rb'"role"\s*:\s*"assistant"')
 
 @dataclass(frozen=True)
 class Fault:
-    """Something going wrong on purpose.
+    """A deliberate fault.
 
-    Faults of a stream happen after its first text or input delta, so that something has been
-    shown by then. `error_type` and `message` fill the error of kinds `status` and `error_event`;
-    a `body` replaces the whole error body (a proxy's HTML page). `code` is for protocols whose
-    errors have one beside their type.
+    A fault of a stream happens after its first text or input delta, so that some text has been
+    shown. `error_type` and `message` fill the error of kinds `status` and `error_event`; a `body`
+    replaces the whole error body (a proxy's HTML page). `code` is for protocols whose errors have
+    one besides their type.
     """
 
     kind: FaultKind
@@ -62,19 +62,19 @@ class Fault:
 def http_error(
     status: int, message: str = "made to fail by the test", *, retry_after: str | None = None
 ) -> Fault:
-    """A response with this status and the error type that goes with it."""
+    """Return a response with this status and the error type that belongs to it."""
     headers = (("retry-after", retry_after),) if retry_after is not None else ()
     return Fault("status", status, ERROR_TYPES.get(status, "api_error"), message, headers)
 
 
 def error_event(error_type: str, message: str = "made to fail by the test") -> Fault:
-    """An `error` event in the middle of a stream that began well."""
+    """Return an `error` event in the middle of a stream that started normally."""
     return Fault("error_event", error_type=error_type, message=message)
 
 
 @dataclass(frozen=True)
 class ToolUse:
-    """A tool call of the model. An `input` that is text is streamed as it stands, valid or not."""
+    """A tool call of the model. An `input` that is text is streamed unchanged, valid or not."""
 
     name: str
     input: dict[str, Any] | str = field(default_factory=dict)
@@ -83,11 +83,11 @@ class ToolUse:
 
 @dataclass(frozen=True)
 class Turn:
-    """One reply. Blocks come in the order thinking, redacted thinking, text, tool uses.
+    """One reply. The order of blocks is thinking, redacted thinking, text, tool uses.
 
-    `pieces` is the number of deltas a text is cut into, `chunk_delay` the pause before each of
-    them in seconds. `usage` replaces single figures of the usage that the server works out.
-    `thinking=""` is what a model sends whose thinking is not displayed: no text, a signature.
+    `pieces` is the number of deltas of a text, `chunk_delay` the pause before each of them in
+    seconds. `usage` replaces single figures of the usage that the server calculates. `thinking=""`
+    is the form of hidden thinking: no text, only a signature.
     """
 
     text: str = ""
@@ -103,7 +103,7 @@ class Turn:
 
 @dataclass
 class Request:
-    """A request as it came: `number` counts from 0 over the life of the server."""
+    """A request as received. `number` counts from 0 over the life of the server."""
 
     number: int
     headers: dict[str, str]
@@ -121,7 +121,7 @@ class Request:
 
     @property
     def replies(self) -> int:
-        """How many assistant messages the conversation has. Counted in the bytes: cheap."""
+        """Return the number of assistant messages. It is counted in the bytes, which is fast."""
         return len(_ASSISTANT.findall(self.body))
 
 
@@ -129,11 +129,11 @@ Script = Callable[[Request], Turn]
 
 
 class ScriptExhausted(Exception):
-    """A list of turns has been played and a request asks for more."""
+    """A request arrived after the last turn of a list."""
 
 
 def in_order(turns: Sequence[Turn]) -> Script:
-    """Play the turns in the order of requests, whichever conversation asks."""
+    """Play the turns in the order of requests, across all conversations."""
     remaining: Iterator[Turn] = iter(list(turns))
 
     def next_turn(request: Request) -> Turn:
@@ -148,7 +148,7 @@ def in_order(turns: Sequence[Turn]) -> Script:
 
 
 def by_reply(turns: Sequence[Turn]) -> Script:
-    """Choose the turn by the number of replies so far: any number of conversations, any retries."""
+    """Choose the turn by the number of replies so far: for several conversations and retries."""
 
     def turn_for(request: Request) -> Turn:
         if request.replies >= len(turns):
@@ -169,7 +169,7 @@ def tool_loop(
     answer: str = "All files are read.",
     pieces: int = 8,
 ) -> Script:
-    """Call one tool again and again, `calls` times, then answer: what benchmarks use."""
+    """Call one tool `calls` times, then answer. For benchmarks."""
     arguments = {"path": "notes.txt"} if tool_input is None else tool_input
     calling = Turn(text=text, tool_uses=(ToolUse(tool, arguments),), pieces=pieces)
     answering = Turn(text=answer, pieces=pieces)

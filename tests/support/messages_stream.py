@@ -1,4 +1,4 @@
-"""A turn as server-sent events, in the order and shape in which the Messages API sends them."""
+"""A turn as server-sent events, in the order and format of the Messages API."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tests.support.messages_script import Turn
 
 @dataclass(frozen=True)
 class Reply:
-    """A turn that has been given ids, signatures and usage."""
+    """A turn with IDs, signatures and usage."""
 
     id: str
     model: str
     blocks: list[dict[str, Any]]
     raw_inputs: dict[str, str]
-    """By call id: the input as text, which need not be valid JSON."""
+    """The input of each call as text, by call ID. It may be invalid JSON."""
     stop_reason: str
     usage: dict[str, int]
 
 
 def reply_blocks(turn: Turn, number: int) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """The content blocks of a turn, unsigned, and the raw inputs of its calls."""
+    """Return the unsigned content blocks of a turn, and the raw inputs of its calls."""
     blocks: list[dict[str, Any]] = []
     if turn.thinking is not None:
         blocks.append({"type": "thinking", "thinking": turn.thinking, "signature": ""})
@@ -43,7 +43,7 @@ def reply_blocks(turn: Turn, number: int) -> tuple[list[dict[str, Any]], dict[st
 
 
 def message(reply: Reply) -> dict[str, Any]:
-    """The reply as the response to a request that does not stream."""
+    """Return the reply to a request that does not stream."""
     return {
         "id": reply.id,
         "type": "message",
@@ -57,12 +57,12 @@ def message(reply: Reply) -> dict[str, Any]:
 
 
 def sse(data: dict[str, Any]) -> bytes:
-    """One event, named after its type."""
+    """Return one event, named by its type."""
     return f"event: {data['type']}\ndata: {json.dumps(data)}\n\n".encode()
 
 
 def events(reply: Reply, pieces: int) -> Iterator[bytes]:
-    """All events of a reply, `message_start` to `message_stop`."""
+    """Return all events of a reply, `message_start` to `message_stop`."""
     start = message(reply) | {"content": [], "stop_reason": None}
     start["usage"] = reply.usage | {"output_tokens": 1}
     yield sse({"type": "message_start", "message": start})
@@ -88,7 +88,7 @@ def events(reply: Reply, pieces: int) -> Iterator[bytes]:
 
 
 def _empty(block: dict[str, Any]) -> dict[str, Any]:
-    """The block as it starts: complete but for what deltas bring."""
+    """Return the block as it starts: complete except for the content of its deltas."""
     brought = {"text": "", "thinking": "", "signature": "", "input": {}}
     return {name: brought.get(name, value) for name, value in block.items()}
 

@@ -1,7 +1,7 @@
-"""The checks that the Messages API makes on a request, with its own words.
+"""The checks of requests by the Messages API, with its error messages.
 
-Stricter than the real one in two places, because nobody here may rely on its leniency: roles
-must alternate (it would merge neighbours), and a conversation ends with a user message.
+Stricter than the real one in two ways, so that Vel does not rely on its leniency: roles must
+alternate (it would merge neighbours), and a conversation ends with a user message.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from tests.support.messages_images import image_problem, images_problem
 
 SAMPLING_FIELDS = {"temperature", "top_p", "top_k"}
-"""Accepted up to API version 2023-06-01, refused since."""
+"""Accepted up to API version 2023-06-01, and refused since then."""
 
 TOP_LEVEL_FIELDS = {
     "model", "max_tokens", "messages", "cache_control", "container", "diagnostics",
@@ -47,11 +47,11 @@ _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 
 class Refused(Exception):
-    """The request breaks a rule; the text is the API's message."""
+    """The request breaks a rule. The text is the API's message."""
 
 
 def parse_body(body: bytes) -> dict[str, Any]:
-    """The body as an object. Lone surrogates are refused, as the real parser refuses them."""
+    """Return the body as an object. Lone surrogates are refused, as by the real parser."""
     try:
         parsed = json.loads(body)
         json.dumps(parsed, ensure_ascii=False).encode()

@@ -1,6 +1,6 @@
-"""Make a migrated database once for all processes of a test run; tests get copies.
+"""Create a migrated database once for all processes of a test run. Tests get copies.
 
-Each process of pytest, site and data directory needs its own database, and migrating takes 1 s.
+Each process of pytest, site and data directory needs its own database, and a migration takes 1 s.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.support.shared import alone, shared_directory
 ROOT = Path(__file__).resolve().parents[2]
 _MIGRATE = (
     "import django; django.setup(); from django.core.management import call_command; "
-    # Not checked: the directory is fit for a test, though not for sandboxes.
+    # Skip the checks: tests can use the directory, although sandboxes cannot.
     "call_command('migrate', verbosity=0, skip_checks=True)"
 )
 
@@ -40,9 +40,9 @@ def lay_database(name: str) -> None:
 
 
 def renew() -> None:
-    """Replace the database of this process, and its connections, by new ones.
+    """Replace the database of this process, and its connections, with new ones.
 
-    A thread that still has a connection no longer reaches the database.
+    A thread that still has a connection can no longer use the database.
     """
     from django.contrib.contenttypes.models import ContentType  # conftest.py imports this module
 
@@ -58,27 +58,27 @@ def renew() -> None:
 
 
 def copy_sqlite(file: Path) -> None:
-    """Put a migrated SQLite database at `file`, which no one has open."""
+    """Put a migrated SQLite database at `file`, which no process has open."""
     place = shared_directory() / "migrated.sqlite3"
     with alone("migrated"):
         if not place.exists():
             fresh = place.with_suffix(".new")
-            fresh.unlink(missing_ok=True)  # of a process that was killed
+            fresh.unlink(missing_ok=True)  # left by a killed process
             _migrate(f"sqlite:///{fresh}")
             fresh.rename(place)
     shutil.copyfile(place, file)
-    file.chmod(0o600)  # as Vel makes it
+    file.chmod(0o600)  # the same mode that Vel sets
 
 
 def copy_postgres(server_url: str, name: str) -> None:
-    """Make the database `name` on the server, migrated, instead of one that is there."""
+    """Create the migrated database `name` on the server, and replace an existing one."""
     run = hashlib.sha256(f"{shared_directory()} {server_url}".encode()).hexdigest()[:16]
     template = f"migrated_{run}"
-    # Also while it is copied: PostgreSQL copies nothing that somebody is connected to.
+    # The lock is held during the copy: PostgreSQL copies no database that has connections.
     with alone(template), psycopg.connect(server_url, autocommit=True) as server:
         is_there = "SELECT 1 FROM pg_database WHERE datname = %s"
         if server.execute(is_there, [template]).fetchone() is None:
-            # The first is of a process that was killed.
+            # The first statement removes the database of a killed process.
             server.execute(f'DROP DATABASE IF EXISTS "{template}_new" WITH (FORCE)')
             server.execute(f'CREATE DATABASE "{template}_new"')
             _migrate(urlsplit(server_url)._replace(path=f"/{template}_new").geturl())

@@ -1,7 +1,7 @@
 """A network namespace with one cable to this machine, which a test can unplug. For root only.
 
-with Network("a") as network, network.forward(port_or_socket) as port:
-    Cluster(..., prefix=network.inside)   # reaches this machine as network.address:port
+with Network() as network, network.forward(port_or_socket) as port:
+    Cluster(..., inside=network.inside)   # reaches this machine as network.address:port
     network.unplug()
 """
 
@@ -23,7 +23,7 @@ NUMBERS = iter(range(1, 200))
 
 
 def missing() -> str:
-    """Why there can be no namespace here; empty if there can."""
+    """Return why no namespace is possible here, or ""."""
     if os.geteuid() != 0:
         return "needs root"
     if shutil.which("ip") is None:
@@ -40,21 +40,21 @@ def _ip(*words: str) -> None:
 
 
 class Network:
-    """A context manager. What has been started inside must be gone before its end."""
+    """A context manager. Processes inside must end before it does."""
 
     def __init__(self) -> None:
         number = next(NUMBERS)
         self.name = f"vel-{os.getpid()}-{number}"
-        # At most 15 characters.
+        # The limit is 15 characters.
         self._outer, self._inner = (f"v{end}{os.getpid()}x{number}" for end in "oi")
         base = f"10.213.{os.getpid() % 250}"
         self.address = f"{base}.{4 * number % 252 + 1}"
-        """This machine, as the inside sees it."""
+        """The address of this machine from inside."""
         self._there = f"{base}.{4 * number % 252 + 2}"
         self.inside = ["ip", "netns", "exec", self.name]
 
     def __enter__(self) -> Network:
-        # If this process is killed.
+        # Also delete the namespace if this process is killed.
         process_guard.run_after(f"test ! -e /run/netns/{self.name} || ip netns del {self.name}")
         _ip("netns", "add", self.name)
         try:
@@ -71,10 +71,10 @@ class Network:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _ip("netns", "del", self.name)  # the cable goes with it
+        _ip("netns", "del", self.name)  # this also deletes the cable
 
     def unplug(self) -> None:
-        """Nothing passes, and nobody is told."""
+        """Drop all packets. Neither end gets an error."""
         _ip("link", "set", self._outer, "down")
 
     def plug(self) -> None:
@@ -82,7 +82,7 @@ class Network:
 
     @contextmanager
     def forward(self, target: int | str) -> Iterator[int]:
-        """A port on `address` that leads to a port of the loopback, or to a Unix socket."""
+        """Open a port on `address` that forwards to a loopback port or a Unix socket."""
         ready: list[int] = []
         ends: list[Callable[[], object]] = []
         begun = threading.Event()
@@ -93,7 +93,7 @@ class Network:
                     sink.write(data)
                     await sink.drain()
             except OSError:
-                pass  # either end is gone: so is the other
+                pass  # one end is closed, so close the other
             finally:
                 sink.close()
 
@@ -112,7 +112,7 @@ class Network:
             begun.set()
             await ended.wait()
             server.close()
-            # What is still connected is cut off: `asyncio.run` cancels it.
+            # Open connections are closed, because `asyncio.run` cancels their tasks.
 
         thread = threading.Thread(target=lambda: asyncio.run(main()), daemon=True)
         thread.start()

@@ -22,16 +22,16 @@ INSTALL = [
 
 
 def packages(directory: Path) -> Path:
-    """Where `node_modules` of the lock file in `directory` lie; installed if they are not there.
+    """Return the parent of `node_modules` for the lock file in `directory`. Install it if missing.
 
-    Where npm's registry cannot be reached the test is skipped, in CI it fails.
+    If npm's registry is unavailable, the test is skipped; in CI it fails.
     """
     names = ("package.json", "package-lock.json")
     content = b"".join((directory / name).read_bytes() for name in names)
     place = CACHE / hashlib.sha256(content).hexdigest()[:16]
     place.mkdir(parents=True, exist_ok=True)
     with (place / "lock").open("w") as lock:
-        # Tests of several processes want the same.
+        # Tests of several processes may need the same packages.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (place / "complete").exists():
             for name in names:
@@ -47,10 +47,10 @@ def packages(directory: Path) -> Path:
 
 
 def _install(place: Path) -> str:
-    """What went wrong; empty if nothing did."""
+    """Install the packages. Return the error, or ""."""
     try:
         done = subprocess.run(INSTALL, cwd=place, capture_output=True, text=True, timeout=HANG)
     except subprocess.TimeoutExpired:
         return f"it took longer than {HANG:g} s"
-    # What follows the first lines is a stack.
+    # The lines after the first ones are a stack trace.
     return done.stderr.strip()[:300] if done.returncode else ""

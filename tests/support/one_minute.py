@@ -1,4 +1,4 @@
-"""Limits of requests count a whole test in one minute, however long the test takes."""
+"""Rate limits count a whole test as one minute, whatever its duration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 
 class Clock:
-    """A clock that stops early in a minute. A test can set `now`."""
+    """A clock that is stopped early in a minute. A test can set `now`."""
 
     now = 1_000_000 * 60 + 10.5
 

@@ -1,4 +1,4 @@
-"""The project's settings for a site that is asked more than a person ever would."""
+"""The project's settings for a site with more requests than a person would send."""
 
 from velproject.settings import *  # noqa: F403
 from velproject.settings import VEL as _OURS
@@ -9,6 +9,6 @@ VEL = {
     "API_USER_REQUESTS": NO_LIMIT,
     "API_TOKEN_REQUESTS": NO_LIMIT,
     "API_FAILED_SIGN_INS": NO_LIMIT,
-    "SLACK_URL": "http://127.0.0.1:9/",  # where nobody listens
+    "SLACK_URL": "http://127.0.0.1:9/",  # a port without a server
     "GOOGLE_TOKEN_URL": "http://127.0.0.1:9/",
 }

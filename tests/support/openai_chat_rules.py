@@ -1,7 +1,7 @@
-"""The checks that Chat Completions makes on a request, with its own words.
+"""The checks of requests by Chat Completions, with its error messages.
 
-Stricter than the real one in two places, because nobody here may rely on its leniency: roles
-alternate, as the templates of many models want it, and the messages end with a user's or a tool's.
+Stricter than the real one in two ways, so that Vel does not rely on its leniency: roles alternate,
+as the templates of many models require, and the last message is a user's or a tool's.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A loopback HTTP server that speaks Chat Completions, as a server of open models does.
+"""A loopback HTTP server that speaks Chat Completions, like a server of open models.
 
-See `MessagesServer` for how to use it. Its models think in `reasoning_content`.
+See `MessagesServer` for its use. Its models think in `reasoning_content`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FINISH = {"max_tokens": "length", "tool_use": "tool_calls", "refusal": "stop"}
 
 
 class ChatServer(OpenAIServer):
-    """Keeps what thoughts it has given out: they come back as they were, or not at all."""
+    """Remembers the thoughts that it sent. They must come back unchanged or be left out."""
 
     path = "/v1/chat/completions"
 

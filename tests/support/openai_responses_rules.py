@@ -1,7 +1,7 @@
-"""The checks that the Responses API makes on a request, with its own words.
+"""The checks of requests by the Responses API, with its error messages.
 
-Stricter than the real one in two places, because nobody here may rely on its leniency: results
-follow their calls at once, and the input ends with what a user or a tool said.
+Stricter than the real one in two ways, so that Vel does not rely on its leniency: results
+immediately follow their calls, and the input ends with a user's message or a tool's result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A loopback HTTP server that speaks the Responses API; see `MessagesServer` for how to use it."""
+"""A loopback HTTP server that speaks the Responses API. See `MessagesServer` for its use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.openai_server import OpenAIServer, cut, sse_data
 
 
 class ResponsesRequest(Request):
-    """`messages` is the input."""
+    """A request. `messages` is the input."""
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -32,7 +32,7 @@ class ResponsesRequest(Request):
 
 
 class ResponsesServer(OpenAIServer):
-    """Keeps what reasoning it has given out: it comes back as it was, or not at all."""
+    """Remembers the reasoning that it sent. It must come back unchanged or be left out."""
 
     path = "/v1/responses"
 
@@ -155,7 +155,7 @@ class ResponsesServer(OpenAIServer):
             return b'event: response.output_text.delta\ndata: {"type": "response.outp\n\n'
         if fault.kind != "error_event":
             return b""
-        if fault.code == "server_error":  # the two ways in which it tells
+        if fault.code == "server_error":  # the API reports errors in two ways
             error = {"code": fault.code, "message": fault.message}
             response = {"status": "failed", "error": error}
             return sse_data({"type": "response.failed", "response": response})
@@ -207,5 +207,5 @@ def _usage(usage: dict[str, int]) -> dict[str, Any]:
 
 
 def items_of(request: Request, kind: str) -> list[dict[str, Any]]:
-    """All items of one type in a request's input."""
+    """Return all items of one type in a request's input."""
     return [item for item in json.loads(request.body)["input"] if item.get("type") == kind]

@@ -1,6 +1,6 @@
-"""What OpenAI's two protocols check alike, in the API's words.
+"""The common checks of OpenAI's two protocols, with their error messages.
 
-Which fields there are is read from the types of the installed SDK.
+The fields are read from the types of the installed SDK.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ EFFORTS = {"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
 
 def fields_of(*types: Any) -> set[str]:
-    """The names of all fields of TypedDicts of the SDK."""
+    """Return the names of all fields of TypedDicts of the SDK."""
     return {name for each in types for name in each.__annotations__}
 
 
 def no_unknown(value: Any, allowed: Iterable[str], where: str) -> dict[str, Any]:
-    """`value` as an object without fields that the API does not know."""
+    """Return `value` as an object without unknown fields."""
     if not isinstance(value, dict):
         raise Refused(f"Invalid type for '{where}': expected an object.")
     for name in value:
@@ -53,7 +53,7 @@ def text_at(value: Any, where: str, *, longest: int = 10_485_760, shortest: int 
 
 
 def check_function(function: dict[str, Any], where: str, names: set[str]) -> None:
-    """A tool that the model may call: its name, and the schema of what it takes."""
+    """Check a tool that the model may call: its name, and the schema of its input."""
     name = text_at(function.get("name"), f"{where}.name")
     if not _NAME.fullmatch(name):
         raise Refused(
@@ -79,7 +79,7 @@ def check_function(function: dict[str, Any], where: str, names: set[str]) -> Non
 
 
 def check_strict(schema: Any, where: str = "()") -> None:
-    """A schema of structured outputs: closed objects, all of whose properties are required."""
+    """Check a schema of structured outputs: closed objects with only required properties."""
     if not isinstance(schema, dict):
         return
     if schema.get("type") == "object":
@@ -120,13 +120,13 @@ def check_effort(effort: Any, where: str) -> None:
 
 
 class Ids:
-    """The ids of calls and their results, in the order of a conversation."""
+    """The IDs of calls and their results, in the order of a conversation."""
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
         self._seen: set[str] = set()
         self.open: list[str] = []
-        """Calls that want a result next."""
+        """Calls without a result."""
 
     def call(self, call_id: Any, where: str) -> None:
         text_at(call_id, where, longest=self._longest, shortest=1)

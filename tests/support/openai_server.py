@@ -1,4 +1,4 @@
-"""What the loopback servers of OpenAI's two protocols have in common; see `MessagesServer`."""
+"""The common base of the loopback servers of OpenAI's two protocols; see `MessagesServer`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.support.messages_validation import Refused, parse_body
 
 BYTES_PER_TOKEN = 4
 CACHED_FROM = 256
-"""Tokens that a prefix must have to be read from the cache. The real one wants 1,024."""
+"""The minimal size in tokens of a cached prefix. The real one requires 1,024."""
 
 
 class OpenAIServer(MessagesServer):
-    """The base of both. What is compared for the cache is the list that `_units` makes."""
+    """The base of both servers. The cache compares the list that `_units` returns."""
 
     path: str
 
@@ -59,7 +59,7 @@ class OpenAIServer(MessagesServer):
         raise NotImplementedError
 
     def _units(self, parsed: dict[str, Any]) -> list[object]:
-        """The prompt in the parts that a cache would compare."""
+        """Return the parts of the prompt that a cache compares."""
         raise NotImplementedError
 
     def _reply(self, request: Request, turn: Turn) -> Reply:
@@ -80,7 +80,7 @@ class OpenAIServer(MessagesServer):
         return reply
 
     def _cache_usage(self, parsed: dict[str, Any]) -> dict[str, int]:
-        """`input` is all of the prompt, `cache_read` what of it was sent before."""
+        """Count the tokens of the prompt: all (`input`), and those sent before (`cache_read`)."""
         digest, end, read = b"", 0, 0
         known = self.__dict__.setdefault("_cached", set())
         for unit in self._units(parsed):

@@ -26,7 +26,7 @@ from tests.support.hang import HANG
 
 @dataclass(frozen=True)
 class Got:
-    """One span as it came. `parent` is "" for none; ids are hex."""
+    """One received span. `parent` is "" for a root; IDs are hexadecimal."""
 
     name: str
     trace: str
@@ -43,7 +43,7 @@ class Got:
 
 @dataclass
 class Collector:
-    """`status` is what it answers with; `hold` keeps answers back while it is set."""
+    """`status` is the status of the responses. `hold` delays them while it is set."""
 
     url: str = ""
     status: int = 200

@@ -16,7 +16,7 @@ BODY = "# Report\n\nWrite the report.\n"
 def skill_text(
     name: str = "report", description: str = "Writes reports.", *lines: str, body: str = BODY
 ) -> str:
-    """A SKILL.md. `lines` are further lines of its head."""
+    """Return a SKILL.md. `lines` are further lines of its frontmatter."""
     head = [f"name: {name}", f"description: {description}", *lines]
     return "---\n" + "".join(f"{line}\n" for line in head) + f"---\n{body}"
 
@@ -24,7 +24,7 @@ def skill_text(
 def package_files(
     text: str | bytes | None = None, others: Mapping[str, str | bytes] | None = None
 ) -> list[PackageFile]:
-    """SKILL.md and `others` by their paths."""
+    """Return SKILL.md and `others` by path."""
     skill = skill_text() if text is None else text
     return [
         PackageFile(path, _bytes(data))
@@ -33,7 +33,7 @@ def package_files(
 
 
 def make_folder(directory: Path, files: Mapping[str, str | bytes] | None = None) -> Path:
-    """The directory with a SKILL.md of its name, and `files`."""
+    """Create a directory with a SKILL.md of its name, and `files`."""
     directory.mkdir(parents=True, exist_ok=True)
     for path, data in {"SKILL.md": skill_text(directory.name), **(files or {})}.items():
         place = directory / path
@@ -48,7 +48,7 @@ def make_zip(
     modes: Mapping[str, int] | None = None,
     method: int = zipfile.ZIP_DEFLATED,
 ) -> bytes:
-    """A zip archive with entries as they are given. `modes` are Unix modes by name."""
+    """Return a zip archive with exactly these entries. `modes` are Unix modes by name."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", method) as archive:
         for name, data in (files or {"report/SKILL.md": skill_text()}).items():

@@ -1,4 +1,4 @@
-"""PNG files to show and to refuse."""
+"""Valid and invalid PNG files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def png(
     before: bytes = b"",
     after: bytes = b"",
 ) -> bytes:
-    """A picture; `before` and `after` are chunks, or anything, around its pixels."""
+    """Return a picture; `before` and `after` are chunks, or any bytes, around its pixels."""
     channels = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
     row = (width * channels * depth + 7) // 8 + 1
     if raw is None:

@@ -1,4 +1,4 @@
-"""What a database would do for each statement of a piece of work: which tables it reads whole."""
+"""The query plans of all statements of an action: the tables that the database reads whole."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.db.backends.utils import CursorWrapper
 Statement = tuple[str, Any]
 
 PARTIAL_INDEXES = {"run_uncounted"}
-"""They hold few rows, whatever the table holds: to read all of one is not to read the table."""
+"""Indexes that have few rows, however large the table is. A scan of one is not a table scan."""
 
 _SCAN = re.compile(r'SCAN "?(\w+)"?')
 _ALIASES = re.compile(r'"?(\w+)"? (?:AS )?"?([A-Za-z]\w*)"?')
@@ -21,7 +21,7 @@ _ALIASES = re.compile(r'"?(\w+)"? (?:AS )?"?([A-Za-z]\w*)"?')
 
 @contextmanager
 def statements() -> Iterator[list[Statement]]:
-    """All that is executed meanwhile, on every thread, once each by its text."""
+    """Collect the different statements of the block, on every thread."""
     seen: dict[str, Any] = {}
     found: list[Statement] = []
     execute = CursorWrapper.execute
@@ -40,9 +40,9 @@ def statements() -> Iterator[list[Statement]]:
 
 
 def read_whole(statement: Statement) -> set[str]:
-    """Tables of which the plan of `statement` reads every row, however few it is to find.
+    """Return the tables of which the plan of `statement` reads every row.
 
-    Reading them in the order of an index until a LIMIT is reached is not that.
+    A read in the order of an index until a LIMIT is reached does not count.
     """
     sql, params = statement
     if not re.match(r"\s*(SELECT|UPDATE|DELETE|WITH)\b", sql):
@@ -63,7 +63,7 @@ def read_whole(statement: Statement) -> set[str]:
 def _plan(sql: str, params: Any) -> str:
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            # With a handful of rows reading all is best; what is asked is whether it must.
+            # For a few rows a full scan is best. The check is whether it can be avoided.
             cursor.execute("SET LOCAL enable_seqscan = off")
             cursor.execute(f"EXPLAIN {sql}", params)
             return "\n".join(row[0] for row in cursor.fetchall())
@@ -72,7 +72,7 @@ def _plan(sql: str, params: Any) -> str:
 
 
 def _table_of(name: str, sql: str) -> str:
-    """SQLite's plans name a table by its alias."""
+    """Return the table of an alias in one of SQLite's plans."""
     for table, alias in _ALIASES.findall(sql):
         if alias == name and table.startswith(("agents_", "memory_", "skills_", "django_q_")):
             return str(table)

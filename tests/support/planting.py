@@ -1,4 +1,4 @@
-"""One row in every table that hangs on a thread, found through the models themselves."""
+"""One row in every table that refers to a thread, found through the models."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from agents.models import Agent, Run, RunClock, Thread
 from agents.secret_text import SecretText, SecretTextField
 
 MADE_OTHERWISE = {Thread, Run, RunClock, Allowance}
-"""Which a run has anyway, or whose rows belong to one of several."""
+"""Models whose rows a run has already, or whose rows belong to one of several models."""
 
 
 KEPT = "not of the thread"
 
 
 def hanging(model: type[models.Model]) -> Iterator[tuple[type[models.Model], str, bool]]:
-    """(model, field, whether it goes with them) of what refers to rows of `model`."""
+    """Yield (model, field, whether rows are deleted together) for references to `model`."""
     for relation in model._meta.get_fields(include_hidden=True):
         if isinstance(relation, models.ManyToOneRel):
             other, name = relation.related_model, relation.field.name
@@ -34,7 +34,7 @@ def hanging(model: type[models.Model]) -> Iterator[tuple[type[models.Model], str
 
 
 def plant(run: Run, *, said: str) -> set[str]:
-    """Names of the tables that got a row with `said` in it."""
+    """Create the rows with the text `said`. Return the labels of the models."""
     planted = set()
     anchors: list[models.Model] = [run.thread, run]
     for anchor in anchors:
@@ -50,7 +50,7 @@ def plant(run: Run, *, said: str) -> set[str]:
 
 
 def _others(model: type[models.Model], field: str, run: Run) -> dict[str, Any]:
-    """Its references to the run and its thread, where it must have one."""
+    """Return the required references of `model` to the run and its thread."""
     given: dict[str, Any] = {}
     for other in model._meta.concrete_fields:
         if other.name != field and not other.null and other.related_model in (Run, Thread):
@@ -59,9 +59,9 @@ def _others(model: type[models.Model], field: str, run: Run) -> dict[str, Any]:
 
 
 def make_row(model: type[models.Model], given: dict[str, Any], said: str) -> models.Model:
-    """A row whose texts are `said`; what it refers to is there already, or is made."""
+    """Create a row with the text `said`. References use an existing row or a new one."""
     values = dict(given)
-    if model is Budget:  # which must limit something, of somebody
+    if model is Budget:  # a budget requires a limit and a subject
         values = {"agent": Agent.objects.first(), "max_tokens": 1, **values}
     for field in model._meta.concrete_fields:
         if field.name in values or (field.null and not isinstance(field, models.TextField)):
@@ -97,7 +97,7 @@ def _value(field: models.Field[Any, Any]) -> Any:
 
 
 def rows_with(said: str) -> set[str]:
-    """Tables that have it somewhere in a row."""
+    """Return the tables that have the text in any row."""
     found = set()
     with connection.cursor() as cursor:
         for table in connection.introspection.table_names(cursor):

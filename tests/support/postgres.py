@@ -1,8 +1,8 @@
-"""A PostgreSQL server of the tests' own, from its binaries, in a throw-away directory.
+"""A PostgreSQL server for tests, from its binaries, in a temporary directory.
 
 `python -m tests.support.postgres COMMAND …` runs a command with VEL_TEST_DATABASE_URL set to it,
-which puts the tests' own database there. `--aside COMMAND …` sets VEL_TEST_SERVER_URL: only those
-that need PostgreSQL use it, and no process of pytest starts a server of its own.
+which puts the tests' own database there. `--aside COMMAND …` sets VEL_TEST_SERVER_URL: only tests
+that need PostgreSQL use it, and no process of pytest starts another server.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from pathlib import Path
 from tests.support import process_guard
 
 ACCOUNT = "postgres"
-"""initdb refuses root, so root starts the server as this account, which the package makes."""
+"""initdb refuses root, so root starts the server as this account of the package."""
 
 
 def binaries() -> Path | None:
-    """The directory that holds `initdb` and `pg_ctl`, the newest version first; None: no server."""
+    """Return the directory of the newest `initdb` and `pg_ctl`, or None if there is no server."""
     installed = sorted(
         Path("/usr/lib/postgresql").glob("*/bin/initdb"),
         key=lambda path: int(path.parts[-3]),
@@ -40,7 +40,7 @@ def binaries() -> Path | None:
 
 @contextmanager
 def postgres_server() -> Iterator[str]:
-    """Start a server on a socket of its own; yields its URL and removes everything afterwards."""
+    """Start a server on a private socket. Yield its URL and remove all files afterwards."""
     process_guard.start()
     where = binaries()
     if where is None:
@@ -52,7 +52,7 @@ def postgres_server() -> Iterator[str]:
         os.chown(base, account.pw_uid, account.pw_gid)
         as_account = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
     data = base / "data"
-    # If this process is killed: a killed server leaves its shared memory behind.
+    # Also if this process is killed: a killed server leaves its shared memory behind.
     stop = f"{where}/pg_ctl -D {data} -m immediate -w -s stop"
     process_guard.run_before(f"cd /; test ! -e {data}/postmaster.pid || {stop}", **as_account)
 
@@ -88,8 +88,8 @@ def main() -> int:
     aside = sys.argv[1] == "--aside"
     command = sys.argv[2:] if aside else sys.argv[1:]
     if aside and binaries() is None:
-        return subprocess.run(command, check=False).returncode  # the tests say what is missing
-    # As Ctrl-C does: without it the server would outlive a job that was ended in time.
+        return subprocess.run(command, check=False).returncode  # the tests report it
+    # Handle SIGTERM like Ctrl-C. Otherwise the server would outlive a terminated job.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     name = "VEL_TEST_SERVER_URL" if aside else "VEL_TEST_DATABASE_URL"
     with postgres_server() as url:

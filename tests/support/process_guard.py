@@ -91,7 +91,7 @@ def all_pids() -> set[int]:
 
 
 def carries(pid: int, token: str) -> bool:
-    """Whether the environment of a process has the token."""
+    """Return whether the environment of a process has the token."""
     try:
         environment = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:  # it has ended, or belongs to another account
@@ -104,7 +104,7 @@ def carries(pid: int, token: str) -> bool:
 
 
 def family(token: str, reported: Iterable[Process] = ()) -> set[Process]:
-    """All living processes that belong to the owner of the token, except the owner itself."""
+    """Return all living processes that belong to the token's owner, except the owner itself."""
     living = {found for pid in all_pids() if (found := look_up(pid))}
     known = {(process.pid, process.began) for process in reported}
     first = {
@@ -150,7 +150,7 @@ _start_process = subprocess.Popen.__init__
 
 
 def start() -> None:
-    """Give this process a guard, which also removes the directories that `tempfile` makes here."""
+    """Give this process a guard, which also removes the directories that `tempfile` made here."""
     if _State.owner == os.getpid():
         return
     first = not _State.owner
@@ -194,7 +194,7 @@ def run_after(command: str) -> None:
 
 
 def share(pid: int) -> None:
-    """Let a child outlive the test that started it: it serves several tests."""
+    """Let a child outlive the test that started it, because it serves several tests."""
     if process := look_up(pid):
         shared.add(process)
 
@@ -204,7 +204,7 @@ def token() -> str:
 
 
 def reported() -> list[Process]:
-    """The processes without a token that this process has started and that still run."""
+    """Return the running processes without a token that this process has started."""
     for process in list(_State.reported):  # other threads may add to it
         if not process.lives():
             _State.reported.remove(process)

@@ -1,4 +1,4 @@
-"""What notifications are sent to: an HTTP server and a mail server on loopback.
+"""The receivers of notifications: an HTTP server and a mail server on loopback.
 
 with receiver(answers=[500, 200]) as hook:
     ...
@@ -25,17 +25,17 @@ from aiosmtpd.controller import Controller
 
 from tests.support.hang import HANG
 
-# Its threads also write at their end, when pytest has closed the stream of the test.
+# Its threads also write when they end, after pytest has closed the stream of the test.
 logging.getLogger("mail.log").propagate = False
 logging.getLogger("mail.log").addHandler(logging.NullHandler())
 
 NO_ANSWER = 0
-"""As an answer: none, until the server ends."""
+"""As an answer: no response until the server ends."""
 
 
 @dataclass(frozen=True)
 class Received:
-    """One request, as it came."""
+    """One request as received."""
 
     path: str
     headers: dict[str, str]
@@ -47,7 +47,7 @@ class Received:
 
 
 class InboundWebhook:
-    """A receiver of webhooks. `answers` are the statuses, the last one for all that follow."""
+    """A receiver of webhooks. `answers` are the statuses; the last one is repeated."""
 
     def __init__(self, server: ThreadingHTTPServer, answers: Sequence[int], tls: bool) -> None:
         self.port = server.server_port
@@ -100,7 +100,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that leaves is none of ours."""
+        """Ignore clients that leave."""
 
 
 @contextmanager
@@ -125,7 +125,7 @@ def receiver(
 
 
 class Mailbox:
-    """Mails that a server took, and the addresses that it was told."""
+    """The received mails, and the recipients of each."""
 
     def __init__(self) -> None:
         self.mails: list[EmailMessage] = []
@@ -145,7 +145,7 @@ class Mailbox:
 
 @contextmanager
 def mail_server() -> Iterator[Mailbox]:
-    """A mail server on loopback; `port` says where."""
+    """Start a mail server on loopback. Its port is `port`."""
     mailbox = Mailbox()
     with socket.create_server(("127.0.0.1", 0)) as free:
         mailbox.port = free.getsockname()[1]

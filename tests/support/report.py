@@ -11,7 +11,7 @@ from _pytest.terminal import TerminalReporter
 
 ALLOWED = Path(__file__).parents[1] / "allowed_skips.txt"
 MOST_CHARACTERS = 1_500
-"""Of the message of a failed test in the summary."""
+"""The limit for the message of a failed test in the summary."""
 
 
 def allowed_skips() -> set[tuple[str, str]]:
@@ -42,7 +42,7 @@ def _unexpected(reporter: TerminalReporter) -> list[str]:
 
 
 class _Failures:
-    """Name each failure at once: a long run that is stopped prints no summary."""
+    """Print the name of each failure immediately: a long run that is stopped prints no summary."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -81,7 +81,7 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
 
 
 def _line(report: pytest.TestReport) -> str:
-    """Return the name of a failed test and the end of what it says, in one line."""
+    """Return the name of a failed test and the end of its message, in one line."""
     crash = getattr(report.longrepr, "reprcrash", None)
     message = " ".join((crash.message if crash else str(report.longrepr)).split())
     return f"{report.nodeid}: {message[:MOST_CHARACTERS]}"

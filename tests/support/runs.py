@@ -1,4 +1,4 @@
-"""Making agents and runs, and driving them to their end in this process."""
+"""Create agents and runs, and drive runs to their end in this process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def make_user(name: str = "ada", **fields: Any) -> User:
 
 
 def script_file(directory: Path, turns: list[dict[str, Any]], name: str = "script.json") -> str:
-    """A script for the offline model; returns the model's name."""
+    """Write a script for the offline model. Return the model's name."""
     path = directory / name
     path.write_text(json.dumps({"turns": turns}))
     return f"file:{path}"
@@ -55,7 +55,7 @@ def wait_until(condition: Callable[[], Any], what: str = "the condition") -> Any
 
 def wait_for_status(run: Run, *statuses: str) -> Run:
     """Wait until the run has one of the statuses, and reload it."""
-    # Only the status: a query for all columns costs five times as much.
+    # Query only the status: all columns would cost five times as much.
     status = Run.objects.filter(pk=run.pk).values_list("status", flat=True)
 
     def has_it() -> bool:
@@ -70,9 +70,9 @@ def wait_for_status(run: Run, *statuses: str) -> Run:
 
 
 def fail_if_asked_again(run: Run) -> None:
-    """Fail if the run waits for a person again, about a call that was approved before.
+    """Fail if the run waits for another approval of a call that was approved before.
 
-    Then what was shown has changed, and a test that does not expect it would wait for long.
+    Then the shown content has changed, and a test that does not expect this would wait for long.
     """
     again = ApprovalRequest.objects.filter(
         run=run, status="pending", tool_call__approvals__status="superseded"
@@ -82,7 +82,7 @@ def fail_if_asked_again(run: Run) -> None:
 
 @contextmanager
 def running_worker(**options: Any) -> Iterator[Worker]:
-    """A host in this process, as a worker has one."""
+    """Start a worker in this process."""
     running = Worker(**options)
     running.start()
     try:

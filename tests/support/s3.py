@@ -1,4 +1,4 @@
-"""An S3 server of the tests' own on the loopback: requests are real, buckets are in memory."""
+"""An S3 server for tests on loopback: requests are real, buckets are in memory."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 
 
 class S3Server:
-    """A context manager. It can be stopped and started again on its port; buckets stay."""
+    """A context manager. The server can be stopped and restarted on its port; buckets are kept."""
 
     def __init__(self) -> None:
         self._server: ThreadedMotoServer | None = None
         self.port = 0
-        # Boto would ask the machine's own metadata service for keys.
+        # Otherwise Boto would ask the machine's metadata service for keys.
         self._environment = mock.patch.dict(os.environ, {**KEYS, "AWS_EC2_METADATA_DISABLED": "1"})
 
     def __enter__(self) -> S3Server:

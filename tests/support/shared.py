@@ -1,4 +1,4 @@
-"""What all processes of a test run have in common."""
+"""The directory and the locks that all processes of a test run share."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 
 
 def shared_directory() -> Path:
-    """A directory of this run; `tests.settings` has made it."""
-    # A worker's VEL_DATA_DIR is its own.
+    """Return the directory of this run, which `tests.settings` has created."""
+    # A pytest worker has its own VEL_DATA_DIR.
     return Path(os.environ.get("VEL_TEST_SHARED_DIR") or os.environ["VEL_DATA_DIR"])
 
 
 @contextmanager
 def alone(name: str) -> Iterator[None]:
-    """What one process makes under this name, the others wait for."""
+    """Let only one process at a time run the block with this name."""
     with open(shared_directory() / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""A site of its own for a test: a database, a process that writes to it, and a web server."""
+"""A separate site for a test: a database, a process that writes to it, and a web server."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _SERVER = "import sys; from velproject.child import run_web; run_web(int(sys.arg
 
 
 class Site:
-    """Everything happens in other processes: the test looks on from outside.
+    """A site in other processes, which the test observes from outside.
 
     `site.do("append", run=…, events=[…])` returns when the other process has committed.
     """
 
     def __init__(self, directory: Path, database_url: str = "", inside: Sequence[str] = ()) -> None:
-        """`inside`: what the command lines of its processes begin with."""
+        """Create a site without starting it. `inside` is put in front of its commands."""
         self.directory = directory
         self.inside = list(inside)
         self.environment = {
@@ -52,7 +52,7 @@ class Site:
         }
         self._writer: subprocess.Popen[str] | None = None
         self._server: subprocess.Popen[bytes] | None = None
-        # Bound, not listening: the port stays this site's while its server is down.
+        # Bound, but not listening: the site keeps its port while its server is down.
         self._port_holder = socket.socket()
         self._port_holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._port_holder.bind(("127.0.0.1", 0))
@@ -85,7 +85,7 @@ class Site:
         return json.loads(answer)["result"]
 
     def start_server(self) -> None:
-        """What `vel up` runs, on the port that it had if it ran before. Returns when it answers."""
+        """Start the server of `vel up`, on its previous port if any. Wait until it answers."""
         with socket.socket() as listening:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind(("127.0.0.1", self.port))
@@ -97,7 +97,7 @@ class Site:
                 pass_fds=[listening.fileno()],
             )
             process_guard.share(self._server.pid)
-        # The socket listens already, so that this waits for the answer and not for the port.
+        # The socket listens already, so this waits for the response and not for the port.
         try:
             urlopen(f"{self.url}/login/", timeout=HANG).close()
         except HTTPError as error:
@@ -128,7 +128,7 @@ class Site:
 
 
 def migrated_site(directory: Path, server_url: str = "") -> Site:
-    """A site whose database is prepared: a SQLite file, or a new one on a PostgreSQL server."""
+    """Return a site with a migrated database: a SQLite file, or a new one on PostgreSQL."""
     if not server_url:
         site = Site(directory)
         copy_sqlite(site.database_file)
@@ -139,7 +139,7 @@ def migrated_site(directory: Path, server_url: str = "") -> Site:
 
 
 def new_database(server_url: str) -> str:
-    """The URL of a new, empty database on the PostgreSQL server of `server_url`."""
+    """Create an empty database on the PostgreSQL server of `server_url` and return its URL."""
     name = f"site_{secrets.token_hex(8)}"
     with psycopg.connect(server_url, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}"')
@@ -148,8 +148,10 @@ def new_database(server_url: str) -> str:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The site of this process that is served: with olga, who has a password, peter, and ada, who
-    may decide for everybody."""
+    """Serve the site of this process.
+
+    Its users are olga, who has a password, peter, and ada, who may decide all requests.
+    """
     directory = tmp_path_factory.mktemp("site")
     site = migrated_site(directory, os.environ.get("VEL_TEST_DATABASE_URL", ""))
     try:

@@ -1,4 +1,4 @@
-"""A worker of a site's, in a process of its own: `python -c "…main()"` until its input ends."""
+"""A worker of a site in a separate process: `python -c "…main()"` until its input ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.site import ROOT, Site
 
 _WORKER = "import django; django.setup(); from tests.support.site_worker import main; main()"
 LOOK_SECONDS = 0.05
-"""How often it looks for runs that are queued: nobody tells it."""
+"""The interval in which it polls for queued runs. It gets no tasks."""
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
 
 @contextmanager
 def working(site: Site) -> Iterator[None]:
-    """Drive the runs of `site`."""
+    """Drive the runs of `site` during the block."""
     process = subprocess.Popen(
         [*site.inside, sys.executable, "-c", _WORKER],
         stdin=subprocess.PIPE,

@@ -1,7 +1,7 @@
-"""A process that writes to a site's database when it is told to, as a worker or a person would.
+"""A process that writes to a site's database on command, in the role of a worker or a person.
 
 It reads one command a line on stdin, as `{"do": "append", "run": …}`, and answers each with one
-line on stdout when it is committed.
+line on stdout after the commit.
 """
 
 import json
@@ -75,7 +75,7 @@ def make_user(
 
 
 def sign_in(user: str) -> str:
-    """The key of a new session."""
+    """Create a session and return its key."""
     person = User.objects.get(username=user)
     session = import_module(settings.SESSION_ENGINE).SessionStore()
     session[SESSION_KEY] = str(person.pk)
@@ -90,7 +90,7 @@ def sign_out(session: str) -> None:
 
 
 def make_token(user: str, scopes: list[str]) -> str:
-    """The secret of a new API token."""
+    """Create an API token and return its secret."""
     return create_token(User.objects.get(username=user), scopes=scopes)[1]
 
 
@@ -106,7 +106,7 @@ def make_run(owner: str, message: str = "Hello", thread: str | None = None) -> s
                 name="Assistant", slug=ASSISTANT, provider="scripted", model="demo", everyone=True
             )
         )
-    # Nobody's: what a test writes into it no worker of another test takes up.
+    # No worker has this executor, so workers of other tests do not claim the run.
     request = RunRequest(
         agent=ASSISTANT, message=message, thread=thread, queue=True, executor="tests"
     )
@@ -114,7 +114,7 @@ def make_run(owner: str, message: str = "Hello", thread: str | None = None) -> s
 
 
 def make_schedule(owner: str) -> str:
-    """One that has started a run, and was not let start another."""
+    """Create a schedule with one started and one refused run."""
     person = User.objects.get(username=owner)
     row = Schedule(
         owner=person,
@@ -139,7 +139,7 @@ def make_schedule(owner: str) -> str:
 
 
 def make_inbound_webhook(owner: str) -> str:
-    """One with a request that was taken, and some that were turned away."""
+    """Create a webhook with one accepted and several refused requests."""
     person = User.objects.get(username=owner)
     agent = Agent.objects.get(slug=ASSISTANT)
     hook = InboundWebhook(
@@ -169,7 +169,7 @@ def make_inbound_webhook(owner: str) -> str:
 
 
 def make_signed_inbound_webhook(owner: str, agent: str) -> tuple[str, str]:
-    """A webhook that starts runs of `agent`, and its secret."""
+    """Create a webhook that starts runs of `agent`. Return its ID and its secret."""
     person = User.objects.get(username=owner)
     hook = InboundWebhook(
         owner=person, agent=Agent.objects.get(slug=agent), name="CI", message="Look"
@@ -178,7 +178,7 @@ def make_signed_inbound_webhook(owner: str, agent: str) -> tuple[str, str]:
 
 
 def start_scripted(owner: str, model: str, **agent: Any) -> str:
-    """A run of an agent that `owner` defines for it, without a sandbox; `model` is its script."""
+    """Start a run of a new agent of `owner`, without a sandbox; `model` is its script."""
     person = User.objects.get(username=owner)
     slug = f"{owner}-{Agent.objects.count()}"
     fields = {"name": slug, "slug": slug, "model": model, "sandbox": False, **agent}
@@ -187,7 +187,7 @@ def start_scripted(owner: str, model: str, **agent: Any) -> str:
 
 
 def make_agent(slug: str, model: str, **agent: Any) -> None:
-    """An agent for everybody, without a sandbox; `model` is its script."""
+    """Create an agent for all users, without a sandbox; `model` is its script."""
     fields = {"name": slug, "slug": slug, "model": model, "sandbox": False, **agent}
     save_agent(Agent(provider="scripted", everyone=True, **fields))
 
@@ -212,7 +212,7 @@ def pour(run: str, batches: int, size: int, pause: float) -> int:
 
 @transaction.atomic
 def ask(run: str, tool: str, tool_input: dict[str, Any], call_id: str = "toolu_1") -> str:
-    """Park the run on a request for approval, as the engine does."""
+    """Park the run on an approval request, as the engine does."""
     call = ToolCall.objects.create(
         run_id=run,
         turn=1,
@@ -254,7 +254,7 @@ def ask_memory(
     call_id: str = "toolu_m",
     approvals_needed: int = 1,
 ) -> str:
-    """Park the run on a request to change the memory, as the engine does."""
+    """Park the run on a request to edit the memory, as the engine does."""
     row = Run.objects.select_related("agent_version").get(pk=run)
     given = {"path": path, "content": content, "reason": reason, "operation": operation}
     call = ToolCall.objects.create(
@@ -278,7 +278,7 @@ def ask_memory(
 
 @transaction.atomic
 def make_child(parent: str, task: str = "Look around", name: str = "explore") -> str:
-    """A subagent's run below `parent`, as the engine starts it."""
+    """Start a subagent's run of `parent`, as the engine does."""
     return delegate(Run.objects.get(pk=parent), task, name=name)[0].pk
 
 
@@ -292,7 +292,7 @@ def park(run: str, children: list[str]) -> int:
 
 @transaction.atomic
 def end(run: str, status: str, events: list[RawEvent]) -> None:
-    """Let a subagent's run end, and its parent hear of it, as the engine does."""
+    """End a subagent's run and notify its parent, as the engine does."""
     row = lock_with_parent(run, Run.objects.get(pk=run).parent_id)
     assert row is not None
     append_raw(run, [*events, (f"run.{status}", {})])
@@ -302,7 +302,7 @@ def end(run: str, status: str, events: list[RawEvent]) -> None:
 
 
 def remember(path: str, content: str, by: str = "ada", agent: str = ASSISTANT) -> int:
-    """Write a file of an agent's memory as a person who may."""
+    """Write a file of an agent's memory as a person with the permission."""
     person = User.objects.get(username=by)
     return write_file(Agent.objects.get(slug=agent), path, content, by=person, source="web")
 
@@ -313,13 +313,13 @@ def remembered(path: str, agent: str = ASSISTANT) -> str | None:
 
 
 def allow(user: str, permissions: list[str]) -> None:
-    """Codenames of permissions."""
+    """Grant permissions, given by codename."""
     found = Permission.objects.filter(codename__in=permissions)
     User.objects.get(username=user).user_permissions.add(*found)
 
 
 def bring_skill(by: str, name: str = "beans", hostile: bool = False, **fields: str) -> int:
-    """Import a package into the library; the skill's id. `fields` are lines of its head."""
+    """Import a package into the library. Return the skill's ID. `fields` are frontmatter lines."""
     data = zipped(hostile_files(name), name) if hostile else zipped(name=name, **fields)
     package = read_archive(data, f"{name}.zip")
     made = import_skill(package, by=User.objects.get(username=by), source="web")
@@ -359,8 +359,10 @@ def run(run: str) -> dict[str, Any]:
 
 
 def show_trouble(owner: str, provider_says: str, worker: str) -> None:
-    """What the status page shows besides what is well: a run that failed for its model, and a
-    worker of that name."""
+    """Give the status page problems to show.
+
+    They are a run that failed because of its model, and a worker with that name.
+    """
     failed = make_run(owner)
     Run.objects.filter(pk=failed).update(
         status=RunStatus.FAILED,

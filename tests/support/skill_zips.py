@@ -1,4 +1,4 @@
-"""Skill packages as people upload them."""
+"""Skill packages in the form of uploads."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tests.support.skills import skill_text
 
 MARKUP = "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 1'>"
 HOSTILE = f"{MARKUP}\"'</textarea></pre>{{{{7*7}}}}\u202e"
-"""What every field of a package may hold, and no page may take for markup."""
+"""A value for every field of a package. No page may render it as markup."""
 PROGRAM = b"#!/bin/sh\necho <b>beans</b>\n"
 
 
 def zipped(
     files: Mapping[str, str | bytes] | None = None, name: str = "beans", **fields: str
 ) -> bytes:
-    """An archive with a SKILL.md, unless `files` has one, and `files` below the directory."""
+    """Return an archive with `files` below the directory, and a SKILL.md if `files` has none."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         held = {"SKILL.md": skill_text(name, **fields), **(files or {})}
@@ -27,7 +27,7 @@ def zipped(
 
 
 def bomb(size: int = 200_000_000) -> bytes:
-    """A small archive whose one file unpacks to `size` zeros."""
+    """Return a small archive with one file that unpacks to `size` zeros."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("beans/SKILL.md", skill_text())
@@ -38,7 +38,7 @@ def bomb(size: int = 200_000_000) -> bytes:
 
 
 def hostile_files(name: str = "hostile") -> dict[str, str | bytes]:
-    """A package whose every field and file is markup, with lines of a megabyte."""
+    """Return a package with markup in every field and file, and lines of a megabyte."""
     head = f"license: '{MARKUP.replace(chr(39), '')}'\nauthor: '<b>x\u00ady</b>'\n"
     head += "tags: ['<i>tag</i>', 'b\"onload=x']\nmetadata:\n  '<u>key</u>': '<s>value</s>'\n"
     description = f"Use\u00ad it. {MARKUP.replace(chr(34), '')}"

@@ -17,7 +17,7 @@ DESCRIPTION = "Counts beans. Use it when beans are to be counted."
 def skill_text(
     name: str = "beans", description: str = DESCRIPTION, body: str = "Count them.", **fields: str
 ) -> str:
-    """A SKILL.md; `fields` are further lines of its head, `_` for `-` in their names."""
+    """Return a SKILL.md; `fields` are further lines of its frontmatter, `_` for `-` in names."""
     more = "".join(f"{key.replace('_', '-')}: {value}\n" for key, value in fields.items())
     return f"---\nname: {name}\ndescription: {description}\n{more}---\n\n{body}\n"
 
@@ -30,7 +30,7 @@ def write_skill(
     text: str | None = None,
     **fields: str,
 ) -> Path:
-    """A package below `directory`; returns its folder. Files whose text begins with #! are 0755."""
+    """Write a package below `directory` and return its folder. Files with a #! line are 0755."""
     folder = directory / name
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "SKILL.md").write_text(text or skill_text(name, **fields))

@@ -19,7 +19,7 @@ SCOPES = "channels:read,groups:read,chat:write"
 
 
 class SlackServer:
-    """What it knows, what it was asked, and what it does wrong."""
+    """The state of the server, the requests that it received, and its faults."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}/api/"
@@ -32,10 +32,10 @@ class SlackServer:
         self.asked: list[tuple[str, dict[str, str]]] = []
         self.sent: list[dict[str, str]] = []
         self.errors: dict[str, str] = {}
-        """Method to the word that it refuses with."""
+        """The error code of each method that refuses requests."""
         self.statuses: dict[str, int] = {}
         self.cut_after_work: set[str] = set()
-        """Methods that do their work and close the connection without an answer."""
+        """Methods that do their work and then close the connection without a response."""
         self.before: Callable[[], None] = lambda: None
 
     def answer(self, method: str, token: str, given: dict[str, str]) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class SlackServer:
         return {"ok": False, "error": "unknown_method"}
 
     def _page(self, limit: int, start: int) -> dict[str, Any]:
-        end = start + min(limit, 2)  # Slack gives fewer than asked for when it likes
+        end = start + min(limit, 2)  # Slack may return fewer than requested
         cursor = str(end) if end < len(self.channels) else ""
         return {
             "ok": True,
@@ -95,7 +95,7 @@ def slack_server() -> Iterator[SlackServer]:
         do_GET = do_POST
 
         def log_message(self, *arguments: Any) -> None:
-            """Nothing."""
+            """Log no requests."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     slack = SlackServer(server.server_port)

@@ -1,7 +1,7 @@
 """A small real file system for a test: a tmpfs in a separate mount namespace.
 
-An ordinary account can use it if it may create user namespaces, which bubblewrap needs too. A
-process that is started `inside` has the file system at `place`, and its user id is 0.
+An ordinary account can use it if it may create user namespaces, which bubblewrap also requires. A
+process that is started `inside` has the file system at `place`, and its user ID is 0.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class SmallDisk:
 
     @property
     def inside(self) -> list[str]:
-        """The first words of a command line that runs in the namespace."""
+        """Return the start of a command line that runs in the namespace."""
         join = ["-m"] if os.geteuid() == 0 else ["-U", "--preserve-credentials", "-m"]
         return ["nsenter", "-t", str(self._holder), *join, "--"]
 
     @property
     def seen(self) -> Path:
-        """The path of the file system for other processes. SQLite cannot open files by it."""
+        """Return the file system's path for other processes. SQLite cannot open files by it."""
         return Path(f"/proc/{self._holder}/root{self.place}")
 
     @property

@@ -1,4 +1,4 @@
-"""A client of server-sent events over HTTP, as slow as the test wants it."""
+"""A client of server-sent events over HTTP that can be as slow as a test needs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tests.support.hang import HANG
 from tests.support.site import Site
 
 Frame = dict[str, str]
-"""The fields of a frame; a comment is the field of the empty name."""
+"""The fields of a frame. A comment has the empty field name."""
 
 
 class Stream:
-    """A request whose answer is read frame by frame. A context manager, which hangs up."""
+    """A context manager with a response that is read frame by frame. Its end disconnects."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Stream:
         return found
 
     def frames(self) -> Iterator[Frame]:
-        """Every frame until the server ends the answer, comments too."""
+        """Yield every frame until the server ends the response, including comments."""
         frame: Frame = {}
         while line := self.response.readline():
             text = line.decode().rstrip("\n")
@@ -74,17 +74,17 @@ class Stream:
                 frame = {}
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """What the frames without a name of their own hold."""
+        """Yield the data of the frames without an event name."""
         for frame in self.frames():
             if "data" in frame and "event" not in frame:
                 yield json.loads(frame["data"])
 
     def take(self, count: int) -> list[dict[str, Any]]:
-        """The next `count` events."""
+        """Return the next `count` events."""
         events = self.events()
         return [next(events) for _ in range(count)]
 
     def last(self) -> Frame:
-        """The last frame, once the server has ended the answer."""
+        """Return the last frame before the server ends the response."""
         *_, frame = self.frames()
         return frame

@@ -1,4 +1,4 @@
-"""Static files are looked up once a process: each test client would look for all of them anew."""
+"""Search static files once for each process instead of once for each test client."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 _look_them_up = WhiteNoiseMiddleware.add_files_from_finders
 _found: dict[tuple[Any, ...], dict[str, Any]] = {}
-"""By what says how they are served."""
+"""The found files by the settings that determine how they are served."""
 
 
 def install() -> None:
-    """All middleware of this process shares what is found first."""
+    """Let all middleware of this process share the first result."""
     WhiteNoiseMiddleware.add_files_from_finders = _add_files
 
 

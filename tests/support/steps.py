@@ -1,6 +1,6 @@
-"""Counting the steps of coroutines, to do something at the n-th one.
+"""Count the steps of coroutines, to do an action at the n-th one.
 
-A step is what a task does between two awaits that wait. Nothing here depends on time.
+A step is the work of a task between two awaits that suspend it. It does not depend on time.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from weakref import WeakKeyDictionary
 
 
 class Steps:
-    """Calls `action` after the step `at`, counted over all tasks that it watches.
+    """Calls `action` after the step `at`, counted over all watched tasks.
 
-    It runs between two steps, like a signal or a callback: no task cancels itself.
+    The action runs between two steps, like a signal or a callback: no task cancels itself.
     """
 
     def __init__(self, at: int, action: Callable[[], object]) -> None:
@@ -24,11 +24,11 @@ class Steps:
         self._watched: WeakKeyDictionary[asyncio.Task[Any], str] = WeakKeyDictionary()
 
     def later(self, steps: int, action: Callable[[], object]) -> None:
-        """Call another action after so many more steps."""
+        """Call another action after that many more steps."""
         self._actions[self.count + steps] = action
 
     def tasks(self, name: str) -> list[asyncio.Task[Any]]:
-        """The watched tasks of a coroutine function, by its name."""
+        """Return the watched tasks of a coroutine function, by its name."""
         return [task for task, function in self._watched.items() if function == name]
 
     def next(self) -> None:
@@ -41,14 +41,14 @@ class Steps:
         return await _stepped(coroutine, self.next)
 
     def watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Count the steps of all tasks that the loop creates from now on. To be called on it."""
+        """Count the steps of all tasks that the running loop creates from now on."""
         loop.set_task_factory(self._task)
 
     def _task(
         self, loop: asyncio.AbstractEventLoop, coroutine: Any, **more: Any
     ) -> asyncio.Task[Any]:
         task = asyncio.Task(self.run(coroutine), loop=loop, **more)
-        task.add_done_callback(lambda _: coroutine.close())  # cancelled before it began
+        task.add_done_callback(lambda _: coroutine.close())  # cancelled before it started
         self._watched[task] = coroutine.__name__
         return task
 

@@ -1,4 +1,4 @@
-"""Runs that another has delegated to, made by the service that the engine calls."""
+"""Delegated runs, created by the service that the engine calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agents.subagent_types import child_spec
 def delegate(
     parent: Run, *tasks: str, name: str = "explore", model: str = "echo", at_once: int = 5
 ) -> list[Run]:
-    """The children of one call of `parallel_tasks`. Needs a transaction."""
+    """Create the children of one call of `parallel_tasks`. Needs a transaction."""
     parent = lock_run(parent.pk)
     spec = AgentSpec.model_validate(parent.spec)
     child = child_spec(spec, SubagentSpec(name=name, description="Looks.", model=model))

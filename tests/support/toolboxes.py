@@ -26,11 +26,11 @@ SANDBOX = Path(__file__).resolve().parents[2] / "sandbox"
 
 
 def data_with(request: ToolboxRequest) -> Path:
-    """A data directory of this process with a toolbox that all processes of the run share.
+    """Return a data directory of this process with a toolbox that all processes of the run share.
 
-    A build takes up to 10 s: of several processes one builds it, and the others wait. Later runs
-    copy it from a cache until the code that builds toolboxes changes. Skips the test where no
-    package index can be reached.
+    A build takes up to 10 s: one process builds it, and the others wait. Later runs copy it from a
+    cache until the code that builds toolboxes changes. Skips the test if no package index is
+    available.
     """
     shared = shared_directory() / "toolboxes"
     with pytest.MonkeyPatch.context() as patch:
@@ -57,7 +57,7 @@ def _build_or_copy(base: Path, request: ToolboxRequest) -> None:
     kept = CACHE / hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(f"{kept}.lock", "w") as lock:
-        # Several runs may want the same.
+        # Several test runs may need the same toolbox.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if kept.exists():
             _copy(kept, base)
@@ -77,12 +77,12 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def data_with_packages() -> Path:
-    """The same with the demo's toolbox, which has what built-in skills can use besides."""
+    """Return one with the demo's toolbox, which also has the packages of the built-in skills."""
     return data_with(ToolboxRequest(TOOLBOX, (*TOOLBOX_PACKAGES, "pypdf")))
 
 
 def put_toolbox(base: Path, name: str = "data", mark: str = "first", **changed: object) -> Path:
-    """A generation as a build publishes it, with one file in it; its environment."""
+    """Create a generation as a build publishes it, with one file. Return its environment."""
     facts = python_facts()
     with open_store(base) as store, store.staging() as staged:
         environment = staged / ENVIRONMENT

@@ -1,6 +1,6 @@
-"""Two people with data of every kind, each with a mark that stands in nothing of the other's.
+"""Two people with all kinds of data, each marked with a text that the other's data do not have.
 
-Run in a process of a site's own; prints `{name: Person as JSON}`.
+Runs in a site's process and prints `{name: Person as JSON}`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAKER = "import django; django.setup(); from tests.support.two_people import ma
 
 @dataclass
 class Somebody:
-    """`ids` are by the name of the parameter that takes them."""
+    """A person. `ids` are by the name of the URL parameter."""
 
     name: str
     mark: str
@@ -33,7 +33,7 @@ class Somebody:
 
 
 def two_people(site: Site) -> tuple[Somebody, Somebody]:
-    """alice, who asks, and bob, whose data she must not see."""
+    """Create alice, who sends the requests, and bob, whose data she must not see."""
     made = subprocess.run(
         [sys.executable, "-c", _MAKER],
         env=site.environment,
@@ -139,7 +139,7 @@ def _agent(made: Somebody, person: Any) -> None:
 
 
 def _runs(made: Somebody, person: Any) -> None:
-    """One run that waits for approval, one that waits for a memory edit, one that has ended."""
+    """Create a run that waits for approval, one that waits for a memory edit, and an ended one."""
     from django.db import transaction
     from django.utils import timezone
 

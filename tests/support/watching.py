@@ -20,14 +20,14 @@ PER_PERSON = 25
 
 @dataclass
 class Watched:
-    """What one watcher got: seqs in their order, and seconds from each event's time to it."""
+    """The events that one watcher received: their seqs in order, and their delays in seconds."""
 
     door: str
     seqs: list[int] = field(default_factory=list)
     delays: list[float] = field(default_factory=list)
 
     def note(self, event: dict[str, Any]) -> bool:
-        """Whether more will come."""
+        """Record an event. Return whether more will follow."""
         self.seqs.append(event["seq"])
         self.delays.append(time.time() - datetime.fromisoformat(event["ts"]).timestamp())
         return bool(event["type"] != "run.completed")
@@ -36,9 +36,9 @@ class Watched:
 def watch_one_run(
     site: Site, count: int, *, batches: int, size: int, pause: float = 0.05
 ) -> list[Watched]:
-    """`count` watchers of a run that another process writes: every second one has a socket.
+    """Watch a run of another process with `count` watchers; every second one uses a socket.
 
-    Writing begins when all are there. Needs a site that is served.
+    The other process starts to write when all have connected. The site must be served.
     """
     run = site.do("make_run", owner="olga")
     site.do("append", run=run, events=[("run.started", {})])

@@ -1,4 +1,4 @@
-"""Tiny wheels that tests make themselves, so that no package index is asked."""
+"""Tiny wheels that tests build themselves, so that no package index is needed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 
 NO_INDEX = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": "/dev/null", "PIP_FIND_LINKS": ""}
-"""The environment of a pip that asks nobody."""
+"""The environment of a pip that uses no index."""
 
 
 def make_wheel(
@@ -17,9 +17,9 @@ def make_wheel(
     distribution: str = "",
     script: str = "",
 ) -> Path:
-    """A wheel of version 1.0. `files` are its modules, `script` a command that prints its name.
+    """Build a wheel of version 1.0. `files` are modules, `script` a command that prints its name.
 
-    `distribution` is the name in the metadata, where it should not be that of the file.
+    `distribution` is the name in the metadata if it differs from that of the file.
     """
     info = f"{name}-1.0.dist-info"
     content = files if files is not None else {f"{name}/__init__.py": "ANSWER = 42\n"}

@@ -1,4 +1,4 @@
-"""Running the real `vel` in processes of its own, on a data directory of its own."""
+"""The real `vel` in separate processes, with its own data directory."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from tests.velproject.forked import can_fork, fork_at_terminal, run_forked
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DEADLINE = 90.0
-"""Seconds after which a process that should have answered is taken for hung."""
+"""Seconds after which a process without an answer counts as hung."""
 
 
 @dataclass
 class Vel:
-    """The command on one data directory. `environment` is added to what every start gets."""
+    """The command with one data directory. `environment` is added to that of every process."""
 
     data: Path
     environment: dict[str, str] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Vel:
     def __call__(
         self, *arguments: str, stdin: str = "", cwd: Path | None = None, **environment: str
     ) -> subprocess.CompletedProcess[str]:
-        """Run to the end. Standard input is `stdin`, never a terminal. See `forked`."""
+        """Run the command to its end. Standard input is `stdin`, never a terminal. See `forked`."""
         if can_fork(arguments, {**self.environment, **environment}):
             return run_forked(
                 arguments,
@@ -66,7 +66,7 @@ class Vel:
     def fresh(
         self, *arguments: str, stdin: str = "", cwd: Path | None = None, **environment: str
     ) -> subprocess.CompletedProcess[str]:
-        """The same in an interpreter of its own, from nothing: 0.4 to 0.8 s."""
+        """Run the command in a new interpreter, which takes 0.4 to 0.8 s."""
         return subprocess.run(
             self.command(*arguments),
             input=stdin,
@@ -79,7 +79,7 @@ class Vel:
         )
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
-        """Start it with pipes and without a terminal."""
+        """Start the command with pipes and without a terminal."""
         return subprocess.Popen(
             self.command(*arguments),
             stdin=subprocess.DEVNULL,
@@ -91,48 +91,48 @@ class Vel:
         )
 
     def rows(self, *arguments: str) -> list[dict[str, Any]]:
-        """The JSON lines that a command with `--json` prints."""
+        """Return the JSON lines that a command with `--json` prints."""
         done = self(*arguments, "--json")
         assert done.returncode == 0, done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def stored(self, query: str) -> list[dict[str, Any]]:
-        """The rows that a query of the database gives: without a start of the command, 0.4 s."""
+        """Return the rows of a query, without a start of the command, which takes 0.4 s."""
         with closing(sqlite3.connect(self.data / "vel.sqlite3")) as database:
             database.row_factory = sqlite3.Row
             return [dict(row) for row in database.execute(query)]
 
     def runs(self) -> list[dict[str, Any]]:
-        """The stored runs, the newest first."""
+        """Return the stored runs, the newest first."""
         return self.stored("SELECT * FROM agents_run ORDER BY created_at DESC")
 
     def requests(self) -> list[dict[str, Any]]:
-        """The stored requests for approval, the oldest first; `run` is the id of their run."""
+        """Return the stored approval requests, the oldest first; `run` is the ID of their run."""
         return self.stored("SELECT *, run_id AS run FROM agents_approvalrequest ORDER BY id")
 
     def value(self, query: str) -> object:
-        """The one value that a query of the database gives."""
+        """Return the only value of a query."""
         with closing(sqlite3.connect(self.data / "vel.sqlite3")) as database:
             return database.execute(query).fetchone()[0]
 
     def count(self, table: str) -> int:
-        """Rows of a table, by a look into the database."""
+        """Return the number of rows of a table."""
         return int(str(self.value(f"SELECT count(*) FROM {table}")))
 
     def execute(self, statement: str) -> None:
-        """Change rows behind its back."""
+        """Change rows without the command."""
         with closing(sqlite3.connect(self.data / "vel.sqlite3")) as database, database:
             database.execute(statement)
 
     def script(self, *turns: dict[str, Any], name: str = "script.json") -> list[str]:
-        """The flags that let the offline model play these turns."""
+        """Return the flags that let the offline model play these turns."""
         path = self.data / name
         path.write_text(json.dumps({"turns": list(turns)}))
         return ["--provider", "scripted", "--model", f"file:{path}"]
 
 
 def say(text: str, *calls: tuple[str, dict[str, Any]], delay: float = 0.0) -> dict[str, Any]:
-    """One turn of a script."""
+    """Return one turn of a script."""
     return {
         "text": text,
         "tool_calls": [{"name": name, "input": given} for name, given in calls],
@@ -142,7 +142,7 @@ def say(text: str, *calls: tuple[str, dict[str, Any]], delay: float = 0.0) -> di
 
 @contextmanager
 def new_vel(**environment: str) -> Iterator[Vel]:
-    """`vel` on a fresh data directory whose database is prepared."""
+    """Return `vel` with a new data directory and a migrated database."""
     data = Path(tempfile.mkdtemp(prefix="vel-cli-", dir="/var/tmp"))
     data.chmod(0o711)
     vel = Vel(data, environment)
@@ -154,10 +154,10 @@ def new_vel(**environment: str) -> Iterator[Vel]:
 
 
 class Terminal:
-    """A `vel` that believes that a person sits before it."""
+    """A `vel` process with a terminal as its standard input."""
 
     def __init__(self, vel: Vel, *arguments: str, fresh: bool = False, **environment: str) -> None:
-        """Start the command: forked, or with `fresh` in an interpreter of its own."""
+        """Start the command: forked, or with `fresh` in a new interpreter."""
         self.shown = ""
         self._read_so_far = 0
         self._forked: Forked | None = None
@@ -177,7 +177,7 @@ class Terminal:
             os.close(terminal)
 
     def expect(self, text: str) -> str:
-        """Wait until `text` is shown after what was expected last; everything shown up to it."""
+        """Wait for `text` after the last expected text, and return everything shown up to it."""
         end = time.monotonic() + DEADLINE
         while text not in self.shown[self._read_so_far :]:
             assert time.monotonic() < end, f"{text!r} did not come; shown: {self.tail}"
@@ -189,7 +189,7 @@ class Terminal:
 
     @property
     def tail(self) -> str:
-        """The last that was shown, without the spinner's frames."""
+        """Return the end of the output, without the frames of the spinner."""
         return "".join(self.shown.split("\x1b[2K"))[-1000:]
 
     def type(self, text: str) -> None:
@@ -199,10 +199,10 @@ class Terminal:
         os.kill(self.pid, number)
 
     def signal_unnoticed(self, number: signal.Signals) -> None:
-        """Send it while the command waits for a key, so that its system call is not interrupted.
+        """Send a signal while the command waits for a key, without interrupting its system call.
 
-        Another thread gets the signal. To the main thread, one that comes right before the system
-        call looks the same.
+        Another thread gets the signal. If the main thread got it just before the system call, the
+        effect would be the same.
         """
         task = Path(f"/proc/{self.pid}/task")
         end = time.monotonic() + DEADLINE
@@ -219,7 +219,7 @@ class Terminal:
         self._fd = os.open(os.devnull, os.O_RDONLY)
 
     def finish(self) -> int:
-        """Wait for its end and return the exit code."""
+        """Wait for the end of the command and return the exit code."""
         end = time.monotonic() + DEADLINE
         while self._read(end):
             assert time.monotonic() < end, f"it did not end; shown: {self.tail}"

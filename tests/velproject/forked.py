@@ -1,7 +1,7 @@
-"""`vel` forked from a process that has imported it already: see `tests.support.forking`.
+"""`vel` forked from a process that has imported it: see `tests.support.forking`.
 
-Starts from nothing are in `tests.velproject.cli.test_start`, in `test_yes_lets_it_run` at a
-terminal, and in every `Vel.start`.
+The tests in `tests.velproject.cli.test_start`, `test_yes_lets_it_run` at a terminal, and every
+`Vel.start` use a new interpreter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from velproject.cli.commands import TABLE
 
 SETTINGS = "velproject.cli.settings"
 PROGRAM = "VEL_TEST_PROGRAM"
-"""A variable: the module whose `main` a process runs instead of the command."""
+"""The variable with the module whose `main` a process runs instead of the command."""
 _OTHERWISE = frozenset({"up", "worker"})
 """Commands with the settings of a server."""
 _CHANGES_THE_APPS = "VEL_DISABLED_FEATURES"
@@ -34,7 +34,7 @@ _FIRST_USED_IN_COMMANDS = (
 
 
 def can_fork(arguments: Sequence[str], changed: Mapping[str, str]) -> bool:
-    """Whether a forked command is like one from nothing, where `changed` is the environment."""
+    """Return whether a forked command equals a new one. `changed` are its environment variables."""
     return not (
         _OTHERWISE.intersection(arguments)
         or _CHANGES_THE_APPS in changed
@@ -50,8 +50,10 @@ def run_forked(
     cwd: Path,
     timeout: float,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, as `subprocess.run` does. Raises `TimeoutExpired`, having killed
-    it."""
+    """Run a command to its end, as `subprocess.run` does.
+
+    Kills it and raises `TimeoutExpired` after the timeout.
+    """
     pipes = [os.pipe() for _ in range(3)]
     (given, give), (out, out_end), (err, err_end) = pipes
     told: list[str] = ["", ""]
@@ -93,7 +95,7 @@ def _write(pipe: IO[str], text: str) -> None:
         with pipe:
             pipe.write(text)
     except BrokenPipeError:
-        pass  # it did not want to read it all
+        pass  # the command does not read all of its input
 
 
 def _read(pipe: IO[str], told: list[str], at: int) -> None:

@@ -1,7 +1,7 @@
-"""Settings of commands that would wait long: the command line's own, with less patience.
+"""The settings of the command line with short waits.
 
-In seconds: `VEL_TEST_LEASE` is how long a lease is, `VEL_TEST_LOCK` how long SQLite's lock is
-waited for. Without them both are as in life.
+In seconds: `VEL_TEST_LEASE` is the lease, and `VEL_TEST_LOCK` the wait for SQLite's lock. The
+default of both is the production value.
 """
 
 import os

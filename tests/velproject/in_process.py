@@ -1,4 +1,4 @@
-"""Calling `vel` in the process of the test: what it raises is the test's to see."""
+"""Call `vel` in the process of the test, which receives its exceptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Start runs for workers, in a process forked as a command is: see `tests.velproject.forked`."""
+"""Start runs for workers, in a forked process like a command: see `tests.velproject.forked`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.velproject.command import DEADLINE, Vel
 
 @contextmanager
 def starting_runs(vel: Vel) -> Iterator[Callable[[str], str]]:
-    """A function that starts a run of a scripted model for the workers, and returns its id."""
+    """Yield a function that starts a run of a scripted model for the workers and returns its ID."""
     (given, give), (told, tell) = os.pipe(), os.pipe()
     environment = {**vel.env(), forked.PROGRAM: __name__}
     with Forked(
@@ -39,7 +39,7 @@ def starting_runs(vel: Vel) -> Iterator[Callable[[str], str]]:
 
 
 def main() -> None:
-    """Run in the forked process."""
+    """Start runs. This is the forked process."""
     save_agent = import_module("agents.services.agent_definitions.actions").save_agent
     new_agent, new_id = import_module("agents.models").Agent, import_module("agents.ids").new_id
     runs = import_module("agents.services.runs.start")

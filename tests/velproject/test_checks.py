@@ -17,7 +17,7 @@ GOOD_KEY = "wR8#kP2m!Zq7vT5x^Lc9bN4j&Hs6dF3g"
 
 @pytest.fixture(autouse=True)
 def _safe_server(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server on the network as it should be; each test breaks one thing."""
+    """The settings of a safe server on the network. Each test breaks one of them."""
     settings.ALLOWED_HOSTS = ["vel.example.org", "localhost"]
     settings.DEBUG = False
     settings.SECRET_KEY = GOOD_KEY
@@ -59,7 +59,7 @@ def test_a_weak_key_for_stored_secrets_is_refused_everywhere(
     settings.ALLOWED_HOSTS = ["localhost"]
     settings.VEL = {**settings.VEL, "SECRET_KEYS": (first, GOOD_KEY)}
     assert found() == {"vel.E011"}
-    settings.VEL = {**settings.VEL, "SECRET_KEYS": (GOOD_KEY, first)}  # being rotated out
+    settings.VEL = {**settings.VEL, "SECRET_KEYS": (GOOD_KEY, first)}  # replaced by a new key
     assert found() == set()
 
 

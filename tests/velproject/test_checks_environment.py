@@ -21,7 +21,7 @@ NO_SETTINGS = {
     *("VEL_READER", "VEL_LIMIT", "VEL_SIDE", "VEL_BYTES", "VEL_PIXELS", "VEL_ONLY"),
     "VEL_CLOCK_URL",
 }
-"""What Vel sets for processes that it starts, and an example."""
+"""Variables that Vel sets for its subprocesses, and an example."""
 
 
 def found(monkeypatch: pytest.MonkeyPatch, **environ: str) -> list[str]:

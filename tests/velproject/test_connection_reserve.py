@@ -1,4 +1,4 @@
-"""A served site whose connections some people would like to have for themselves."""
+"""A served site in which a few users try to occupy all connections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = ("olga", "peter", "rosa")
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Six of its eight connections may be lasting ones, three of them of one person."""
+    """A site with at most six persistent connections of eight, and at most three for a person."""
     site = migrated_site(tmp_path_factory.mktemp("small"))
     site.environment["VEL_CONNECTIONS"] = "8"
     try:

@@ -1,4 +1,4 @@
-"""The doctor tells what is broken and how to mend it."""
+"""The doctor reports each problem and how to solve it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def findings(
 
 @pytest.mark.bubblewrap
 def test_a_good_machine_passes(vel: Vel) -> None:
-    """In a new interpreter, which has all settings of a server; the other tests fork."""
+    """This test uses a new interpreter with all settings of a server; the other tests fork."""
     code, found = findings(vel, fresh=True)
     assert code == 0
     for subject in ("python", "data directory", "settings", "database", "sandbox"):

@@ -1,7 +1,7 @@
-"""Every address of the project: its headers, who gets in, and its limits.
+"""Every address of the project: its headers, its permissions, and its limits.
 
-The tests find a new address by its URL pattern. Each exception is listed with its reason; an
-exception that is no longer needed fails, too.
+The tests find a new address by its URL pattern. Each exception has a reason. An exception that is
+not needed makes a test fail, too.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OPEN = {
     "favicon.ico": "leads to a picture",
     "web:theme": "sets a cookie of one's own browser",
 }
-"""Addresses that answer anonymous users otherwise than with "sign in" or "not found"."""
+"""Addresses with another answer for anonymous users than "sign in" or "not found"."""
 FOR_EVERYBODY = {
     "web:skill": "the library is for everybody who has signed in",
     "web:skill-export": "the library is for everybody who has signed in",
@@ -49,7 +49,7 @@ FOR_EVERYBODY = {
     "api:skill-export": "the library is for everybody who has signed in",
     "api:chat-stream": "a new chat is not an error: 204",
 }
-"""Addresses with an argument that a stranger may read with the arguments of somebody else."""
+"""Addresses with arguments that a user may read with the arguments of another user."""
 PASSWORDS_WITHOUT_LIMIT = {
     "admin:auth_user_add": "sets the password of somebody else and checks none",
     "admin:auth_user_password_change": "sets the password of somebody else and checks none",
@@ -84,7 +84,7 @@ def signed_in(name: str, *, root: bool = False) -> Client:
 
 @dataclass(frozen=True)
 class Answer:
-    """To a request. `sent_away`: to a page on which people sign in."""
+    """The answer to a request. `sent_away`: it redirects to a login page."""
 
     address: Address
     status: int
@@ -100,7 +100,7 @@ def answers(who: str) -> list[Answer]:
         if who == "nobody"
         else signed_in(who, root=who == "root")
     )
-    leaving = ("logout", "admin:logout")  # asked last
+    leaving = ("logout", "admin:logout")  # requested last
     every = sorted(addresses(), key=lambda address: address.name in leaving)
     for path in ("/nothing", "/admin/nothing", "/a%00b"):
         every.append(Address("", path, frozenset(), None))
@@ -203,7 +203,7 @@ def test_nothing_is_open_to_anonymous_users_but_what_is_listed() -> None:
 
 
 def world() -> dict[str, object]:
-    """Return arguments of addresses: the ids of olga's objects."""
+    """Return arguments of addresses: the IDs of olga's objects."""
     site_writer.make_user("olga")
     run = site_writer.make_run("olga")
     thread = site_writer.run(run)["thread"]
@@ -254,7 +254,7 @@ NOT_READ_HERE = {
 
 
 def of_objects(values: dict[str, object]) -> Iterator[Address]:
-    """Addresses outside of the admin that have arguments."""
+    """Yield the addresses with arguments outside of the admin."""
     for address in addresses(values):
         if address.arguments and not address.path.startswith("/admin/"):
             yield address

@@ -1,4 +1,4 @@
-"""Files of every type, at every door that sends files: no browser opens one as a page."""
+"""No browser opens a file of any type as a page, at any door that sends files."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ FILES = {
     "none": SCRIPT,
 }
 HIDDEN = "\u202e\u2066\u200f\u200b\ufeff\u2028"
-"""Characters that no name of a download keeps."""
+"""Characters that are removed from the names of downloads."""
 
 
 class Doors:
-    """olga, who may see everything, and an address of a file at each door."""
+    """The client of olga, who may see everything, and an address of a file at each door."""
 
     def __init__(self, directory: Path) -> None:
         site_writer.make_user("olga")

@@ -125,7 +125,7 @@ def test_a_run_waits_for_space_and_continues(roomy: Served, tmp_path: Path) -> N
         assert shown()["waiting_for_space"] is None
         roomy.disk.fill(leaving=RESERVE // 8)
         wait_until(lambda: shown()["status"] == "queued", "the run's driver to let it go")
-        # Each process looks at the disk once a second.
+        # Each process checks the disk once a second.
         wait_until(lambda: shown()["waiting_for_space"], "the web process to see it")
         turn = shown()["usage"]["turns"]
         assert re.fullmatch(

@@ -1,4 +1,4 @@
-"""What each kind of process imports: nothing of what only others need, or nobody has asked for."""
+"""Each kind of process imports no modules that it does not need."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LIBRARIES = {
     *("anthropic", "openai", "google.genai", "mcp", "opentelemetry.sdk"),
     *("psycopg", "pymysql", "duckdb", "sqlalchemy", "numpy", "pandas", "matplotlib"),
 }
-"""Of models that nobody has a key for, of databases that no agent has, and of `vel doctor`."""
+"""Libraries of models without a key, of databases without an agent, and of `vel doctor`."""
 PAGES = {"agents.admin.agents", "agents.api.urls", "agents.web.urls"}
 SERVER = {"twisted", "daphne", "autobahn"}
 ENGINE = {"agents.engine", "agents.middleware.registry", "pydantic", "rest_framework.serializers"}
@@ -43,7 +43,7 @@ say()
 
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> list[set[str]]:
-    """The modules of a supervisor, of the parent of workers after it, and of web after both."""
+    """Return the modules of a supervisor, then with workers' parent, then with web."""
     data = tmp_path_factory.mktemp("imports")
     copy_sqlite(data / "vel.sqlite3")
     done = subprocess.run(
@@ -77,4 +77,4 @@ def test_workers_import_no_pages_no_server_and_no_library_that_is_not_configured
 def test_web_imports_no_library_that_is_not_configured(imported: list[set[str]]) -> None:
     _, _, web = imported
     assert web >= {"agents.web.urls", "daphne.server"}
-    assert not web & (LIBRARIES - {"psycopg"})  # Django REST framework imports that one
+    assert not web & (LIBRARIES - {"psycopg"})  # Django REST framework imports psycopg

@@ -1,4 +1,4 @@
-"""Logs as lines of JSON, whatever is in them."""
+"""Logs as lines of JSON, with any content."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def write(
     error: Any = None,
     extra: Any = None,
 ) -> None:
-    """As `logger.log`, but not to pytest's handlers, whose reports cannot hold half characters."""
+    """Log like `logger.log`, but without pytest's handlers, which fail on lone surrogates."""
     record = logger.makeRecord(logger.name, level, "", 0, message, values, error, extra=extra)
     logger.handlers[0].handle(record)
 
@@ -123,7 +123,7 @@ def test_keys_are_masked_and_long_texts_cut(log: tuple[logging.Logger, io.String
     logger.info("sent %s", KEY, extra={"header": f"Bearer {KEY}"})
     logger.info("x" * (2 * LONGEST))
     wrong = logging.LogRecord("tests.logs", logging.INFO, "", 0, "%d items", ("none",), None)
-    logger.handlers[0].handle(wrong)  # and not through pytest's own, which raises
+    logger.handlers[0].handle(wrong)  # not through pytest's handler, which raises
     try:
         raise RuntimeError(f"https://ada:{'p' * 20}@db.example/ and {KEY}")
     except RuntimeError:
@@ -250,7 +250,7 @@ def test_the_setting_chooses_the_format() -> None:
 
 
 def away_error() -> Exception:
-    """What Django raises for a connection that PostgreSQL has ended."""
+    """Return Django's exception for a connection that PostgreSQL has ended."""
     error = OperationalError("the server has ended the connection")
     error.__cause__ = psycopg.errors.AdminShutdown()
     return error

@@ -22,7 +22,7 @@ FORK = get_context("fork")
 
 @contextmanager
 def process(function: Callable[..., object], *arguments: Any) -> Iterator[int]:
-    """A forked process; it is killed at the end."""
+    """Fork a process, and kill it at the end."""
     started = FORK.Process(target=function, args=arguments)
     started.start()
     assert started.pid is not None
@@ -62,7 +62,7 @@ def test_messages_come_whole_and_in_order() -> None:
 
 
 def test_a_receiver_that_is_killed_takes_nothing_along() -> None:
-    """With `multiprocessing.Queue` it holds the lock of all receivers while it waits."""
+    """With `multiprocessing.Queue`, a waiting receiver holds the lock of all receivers."""
     queue, answers = Queue(), Queue()
     with process(pass_on, queue, answers) as pid:
         wait_until(lambda: sleeps(pid), "a process that waits for a message")

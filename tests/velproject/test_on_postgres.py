@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.postgresql]
 
 @pytest.fixture
 def database_url(postgres_url: str) -> Iterator[str]:
-    """A new database, removed afterwards."""
+    """Create a database and remove it afterwards."""
     name = f"vel_cli_{secrets.token_hex(4)}"
     with psycopg.connect(postgres_url, autocommit=True) as server:
         server.execute(f"CREATE DATABASE {name}")
@@ -27,7 +27,7 @@ def database_url(postgres_url: str) -> Iterator[str]:
 
 @pytest.fixture
 def prepared(postgres_url: str, database_url: str) -> str:
-    """The same with every migration."""
+    """Create a database with all migrations."""
     copy_postgres(postgres_url, urlsplit(database_url).path.lstrip("/"))
     return database_url
 

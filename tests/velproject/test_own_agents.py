@@ -1,4 +1,4 @@
-"""Vel beside another distribution that has a package `agents`, such as openai-agents."""
+"""Vel together with another distribution that has a package `agents`, such as openai-agents."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MANAGE = (
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The wheel of Vel, and one of another distribution with the same package."""
+    """Build the wheel of Vel, and one of another distribution with the same package."""
     directory = tmp_path_factory.mktemp("wheels")
     build = "from hatchling.build import build_wheel; import sys; print(build_wheel(sys.argv[1]))"
     built = subprocess.run(
@@ -45,7 +45,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 class Environment:
-    """A directory in which pip has installed wheels, before the packages of this environment."""
+    """A directory with wheels that pip has installed. It precedes this environment's packages."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -54,7 +54,7 @@ class Environment:
         self.packages = directory / "env" / "lib" / "packages"
 
     def install(self, wheel: Path) -> None:
-        # With --prefix pip overwrites files as in an environment; with --target it would not.
+        # With --prefix pip overwrites files as in an environment. With --target it would not.
         subprocess.run(
             [
                 *(sys.executable, "-m", "pip", "install", "--ignore-installed", "--no-deps"),
@@ -90,7 +90,7 @@ def environment(tmp_path: Path) -> Environment:
 
 
 def refuses(environment: Environment) -> list[str]:
-    """The one line of each command that does not start."""
+    """Return the one line of output of each command, which must not start."""
     lines = []
     for code, *arguments in (
         (START, "--help"),
@@ -125,7 +125,7 @@ def test_beside_another_it_does_not_start_and_says_why(
     for name in order:
         environment.install(wheels[name])
     theirs = environment.run("from agents import Agent")
-    assert (theirs.returncode == 0) == (order[-1] == "other")  # the second one has won
+    assert (theirs.returncode == 0) == (order[-1] == "other")  # the second one overwrote the first
     for line in refuses(environment):
         assert ("is not Vel's" if order[-1] == "other" else "agent.py") in line
 

@@ -1,4 +1,4 @@
-"""docs/settings.md shows what the declarations say."""
+"""docs/settings.md agrees with the declarations of the settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.fixture(scope="module")
 def generator() -> ModuleType:
-    """The module docs/settings_page.py, which is not in a package."""
+    """Import the module docs/settings_page.py, which is not in a package."""
     spec = importlib.util.spec_from_file_location("settings_page", DOCS / "settings_page.py")
     assert spec is not None
     assert spec.loader is not None

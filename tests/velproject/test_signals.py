@@ -1,4 +1,4 @@
-"""Handling signals in a loop for a while."""
+"""Signal handlers in an event loop, installed for a limited time."""
 
 from __future__ import annotations
 

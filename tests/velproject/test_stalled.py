@@ -1,4 +1,4 @@
-"""When work that nobody takes counts as stalled."""
+"""Due tasks that no worker takes count as stalled after a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Clock:
 
 
 def looks(*steps: tuple[float, set[int]]) -> list[bool]:
-    """What a watch with a patience of 20 s says at each (time, due tasks)."""
+    """Return the results of a watch with a patience of 20 s for each (time, due tasks)."""
     clock = Clock()
     watch = StallWatch(patience=20.0, clock=clock)
     said = []

@@ -1,4 +1,4 @@
-"""The supervisor with children made for the test."""
+"""The supervisor with children that the tests define."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def until(look: Callable[[], bool]) -> None:
 
 
 async def lives_of(one: Child, wanted: int) -> list[int]:
-    """The pids of a child's lives from now on, until it has had so many."""
+    """Return the PIDs of the next `wanted` processes of a child."""
     pids: list[int] = []
 
     def another() -> bool:
@@ -71,7 +71,7 @@ def supervise(
     read_due: Callable[[], Due] = frozenset,
     **options: Any,
 ) -> None:
-    """Run a supervisor over `one` while `story` goes on, then stop it by a signal."""
+    """Run a supervisor of `one` during `story`, then stop it by a signal."""
 
     async def main() -> None:
         supervisor = Supervisor([one], grace=grace, read_due=read_due, **options)
@@ -234,7 +234,7 @@ def test_lines_of_children_cannot_write_to_the_terminal(
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
 def test_it_restores_the_handlers_of_signals(number: int) -> None:
     one = child(ASLEEP)
-    earlier = signal.signal(number, signal.SIG_IGN)  # as nohup and shells do
+    earlier = signal.signal(number, signal.SIG_IGN)  # nohup and shells do the same
     try:
         supervise(one, lambda: until(lambda: one.process is not None))
         assert signal.getsignal(number) is signal.SIG_IGN
@@ -243,7 +243,7 @@ def test_it_restores_the_handlers_of_signals(number: int) -> None:
 
 
 def test_a_database_that_never_answers_does_not_delay_the_end() -> None:
-    """Nobody can cancel what waits in a thread."""
+    """A waiting thread cannot be cancelled, so the supervisor must not wait for it."""
     answer = threading.Event()
     asked: list[str] = []
 

@@ -1,4 +1,4 @@
-"""`vel up` with its real children: it serves, restarts what dies, and leaves nothing behind."""
+"""`vel up` with its real children: it serves, restarts dead children, and leaves none behind."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ T = TypeVar("T")
 
 
 WORKERS_AND_THEIR_HELPERS = 3
-"""What the guard of a cluster of one worker starts: the worker, the pusher and the monitor."""
+"""The processes below the guard of a cluster of one worker: worker, pusher and monitor."""
 
 
 class Up:
-    """A running `vel up` and all that it has said."""
+    """A running `vel up` and all of its output."""
 
     def __init__(self, vel: Vel, *arguments: str) -> None:
         self.vel = vel
@@ -50,7 +50,7 @@ class Up:
                 self._more.notify_all()
 
     def expect(self, pattern: str, after: int = 0) -> str:
-        """Wait for a line; its first group, or the whole match."""
+        """Wait for a line. Return its first group, or the whole match."""
         with self._more:
             found = self._more.wait_for(
                 lambda: re.search(pattern, self.said[after:]), timeout=DEADLINE
@@ -59,7 +59,7 @@ class Up:
         return found.group(found.re.groups)
 
     def page(self, path: str) -> int:
-        """The status of a page; connections wait while web starts, so no trying again."""
+        """Return the status of a page. Requests wait while web starts."""
         try:
             with urllib.request.urlopen(
                 f"http://127.0.0.1:{self.port}{path}", timeout=DEADLINE
@@ -69,7 +69,7 @@ class Up:
             return error.code
 
     def main_of(self, role: str) -> int:
-        """Wait for the child of this role; its pid."""
+        """Wait for the child with this role and return its PID."""
 
         def find() -> int:
             for pid in children_of(self.process.pid):
@@ -82,7 +82,7 @@ class Up:
         return until(find)
 
     def cluster(self) -> list[int]:
-        """Wait until the cluster is complete; its guard, and then the processes of the guard."""
+        """Wait until the cluster is complete. Return its guard and the processes of the guard."""
 
         def find() -> list[int]:
             for guard in children_of(self.main_of("workers")):
@@ -93,13 +93,13 @@ class Up:
         return until(find)
 
     def end(self) -> None:
-        """Whatever the test did, nothing stays."""
+        """End all processes, even if the test failed."""
         for pid in processes_of(self.vel):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.process.wait()
         self._reader.join()
-        print(self.said)  # shown by pytest where the test fails
+        print(self.said)  # pytest shows it if the test fails
 
 
 @contextmanager
@@ -113,7 +113,7 @@ def running(vel: Vel, *arguments: str) -> Iterator[Up]:
 
 @contextmanager
 def driving_a_slow_run(vel: Vel, *arguments: str) -> Iterator[tuple[Up, str]]:
-    """A `vel up` that drives a run whose model takes ten minutes, and the id of the run."""
+    """Yield a `vel up` that drives a run whose model takes ten minutes, and the run's ID."""
     with running(vel, *arguments) as up:
         yield up, start_slow_run(vel)
 
@@ -128,7 +128,7 @@ def start_slow_run(vel: Vel) -> str:
 
 
 def processes_of(vel: Vel) -> dict[int, str]:
-    """All processes that were started for this data directory: pid and command line."""
+    """Return the PID and the command line of all processes with this data directory."""
     mark = f"VEL_DATA_DIR={vel.data}\0".encode()
     found = {}
     for entry in Path("/proc").iterdir():
@@ -143,7 +143,7 @@ def processes_of(vel: Vel) -> dict[int, str]:
 
 
 def until(look: Callable[[], T]) -> T:
-    """Look until there is something to see."""
+    """Poll until there is a result."""
     seen = poll(look, DEADLINE)
     assert seen, "it did not come to pass"
     return seen
@@ -192,7 +192,7 @@ def test_a_second_one_on_the_same_port_is_told_so(up: Up) -> None:
 
 @pytest.mark.parametrize("role", ["web", "workers"])
 def test_web_and_workers_know_where_it_listens(up: Up, role: str) -> None:
-    """With no address in the settings; `test_up_address` has the other cases."""
+    """The settings have no address here; `test_up_address` has the other cases."""
     assert public_url_of(up.main_of(role)) == f"http://127.0.0.1:{up.port}"
 
 
@@ -265,7 +265,7 @@ def test_it_stops_by_itself_whatever_was_killed_before(vel: Vel) -> None:
         replace(up, up.main_of("workers"))
         guard, *_ = up.cluster()
         replace(up, guard)
-        _, *helpers = up.cluster()  # the worker, the pusher and the monitor
+        _, *helpers = up.cluster()  # worker, pusher and monitor
         for killed in helpers:
             replace(up, killed)
         up.page("/login/")
@@ -276,14 +276,14 @@ def test_it_stops_by_itself_whatever_was_killed_before(vel: Vel) -> None:
 
 
 def replace(up: Up, pid: int) -> None:
-    """Kill a process and wait until there is another one in its place."""
+    """Kill a process and wait until another one replaces it."""
     os.kill(pid, signal.SIGKILL)
     until(lambda: pid not in {up.main_of("web"), up.main_of("workers"), *up.cluster()})
 
 
 @pytest.fixture(scope="module")
 def patient() -> Iterator[Up]:
-    """A `vel up` whose leases take an hour."""
+    """A `vel up` with leases of an hour."""
     settings = {"DJANGO_SETTINGS_MODULE": "tests.chaos.settings", "VEL_TEST_LEASE": "3600"}
     with new_vel(**settings) as vel, running(vel) as up:
         yield up
@@ -322,7 +322,7 @@ def test_a_run_of_a_dead_cluster_is_cancelled_before_another_worker_starts(
 
 def test_a_second_signal_does_not_wait(vel: Vel) -> None:
     with driving_a_slow_run(vel, "--grace", "3600") as (up, _):
-        os.kill(up.main_of("workers"), signal.SIGSTOP)  # it will never stop by itself
+        os.kill(up.main_of("workers"), signal.SIGSTOP)  # it never ends without a signal
         up.process.send_signal(signal.SIGINT)
         up.expect("stopping; runs get 3600 s")
         up.process.send_signal(signal.SIGINT)
@@ -336,7 +336,7 @@ def start_run(vel: Vel, model: str) -> str:
 
 
 def public_url_of(pid: int) -> str:
-    """`VEL_PUBLIC_URL` as a process was started with it."""
+    """Return `VEL_PUBLIC_URL` in the environment of a process."""
     lines = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
     return dict(line.split("=", 1) for line in lines if line)["VEL_PUBLIC_URL"]
 

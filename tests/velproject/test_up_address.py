@@ -1,4 +1,4 @@
-"""Links in notifications lead to where `vel up` listens, unless somebody has said where."""
+"""Links in notifications use the address of `vel up`, unless a setting has another address."""
 
 from __future__ import annotations
 

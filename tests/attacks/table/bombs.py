@@ -13,8 +13,7 @@ MIB = 1024**2
 SECONDS = 5.0
 """Wall time."""
 HOLD = 4.5
-"""How long an excess over a limit stays, because periodic guards can be late on a busy
-machine."""
+"""The seconds for which a limit stays exceeded: periodic guards can be late on a busy machine."""
 LIMITS = Limits(
     processes=40,
     memory=256 * MIB,

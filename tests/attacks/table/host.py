@@ -73,7 +73,7 @@ def _hard_link(t: Trial) -> None:
 
 
 def _leased(t: Trial) -> int:
-    """Another process of the agent has a lease on the file and never releases it."""
+    """Let another process of the agent take a lease on the file and never release it."""
     (t.tree / "x").write_text("leased")
     reading, writing = os.pipe()
     if pid := os.fork():
@@ -90,7 +90,7 @@ def _leased(t: Trial) -> int:
 
 
 def _swapping(harmless: str) -> Plant:
-    """A file, or a directory with a file, that is exchanged with a link as fast as possible."""
+    """Plant a file or a directory that is exchanged with a link as fast as possible."""
 
     def plant(t: Trial) -> int:
         one, other = t.tree / "x", t.tree / "y"
@@ -212,7 +212,7 @@ def _all_reading_tools(name: Callable[[Trial], str]) -> Callable[[Trial], object
 
 
 def _archived(t: Trial) -> str:
-    """The contents of Vel's archive of the tree, unpacked as an operator would."""
+    """Return the contents of Vel's archive of the tree, unpacked as an operator would."""
     target = t.tree.parent / "made.tar.gz"
     try:
         done = write_archive({"workspace": t.tree}, target)
@@ -305,7 +305,7 @@ def _grepped_naively(t: Trial) -> list[str]:
 
 
 def _as_terminal(text: str) -> str:
-    """SUCCESS if a part of the name becomes a separate line in a log or a terminal."""
+    """Return SUCCESS if a part of the name becomes a separate line in a log or a terminal."""
     return "SUCCESS" if re.search(r"[\x00-\x1f\x7f-\x9f]", text) else text.encode().hex()
 
 

@@ -9,7 +9,7 @@ def _net(name: str, source: str, proof: Proof = "heard", without: Without = "bar
 
 
 def _url(name: str, url: str) -> Attack:
-    """All spellings of an address of this host. Inside, curl sends them to the proxy."""
+    """Return a request for a spelling of this host's address. Inside, curl sends it to the proxy."""
     source = (
         f"sh(f\"curl -gsS -m 3 --noproxy '' '{url}'\")"
         if "{host_address}" not in url

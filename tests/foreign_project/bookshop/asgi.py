@@ -1,4 +1,4 @@
-"""HTTP and, below a path of their own, Vel's sockets."""
+"""HTTP, and Vel's sockets below a separate path."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Settings that differ from Vel's own wherever a project's may."""
+"""Settings that differ from Vel's own in all ways that a project's settings may."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from agents.page_templates import PAGE_TEMPLATES
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ["BOOKSHOP_DATA"])
 
-SECRET_KEY = "k3#9xw!pQz7m@Lr2vT8b$Nc5yH6dJ4sF0gA1eU"  # of a test
+SECRET_KEY = "k3#9xw!pQz7m@Lr2vT8b$Nc5yH6dJ4sF0gA1eU"  # for tests only
 ALLOWED_HOSTS = ["127.0.0.1", "localhost"]
 DEBUG = False
 
@@ -89,7 +89,7 @@ def _file(name: str) -> dict[str, object]:
 DATABASES = {"default": _file("shop"), "stock": _file("stock")}
 DATABASE_ROUTERS = ["library.routers.StockRouter"]
 
-# What a project has chosen for its own views must not reach Vel's.
+# The project's settings for its own views must not affect Vel's.
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.BasicAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.AllowAny"],

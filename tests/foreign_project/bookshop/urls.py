@@ -1,4 +1,4 @@
-"""The shop's own pages at the root, Vel below."""
+"""The shop's own pages at the root, and Vel below a prefix."""
 
 from django.contrib import admin
 from django.contrib.auth.views import LoginView

@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 
 
 def shop_csrf(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[..., HttpResponse]:
-    """A middleware of the project's own."""
+    """A middleware of the project."""
 
     def answer(request: HttpRequest) -> HttpResponse:
         response = get_response(request)

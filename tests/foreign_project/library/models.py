@@ -43,7 +43,7 @@ class Book(models.Model):
 
 
 class Copies(models.Model):
-    """How many there are, in the database of the stock."""
+    """The number of copies of a book, in the database of the stock."""
 
     title = models.CharField(max_length=200)
     number = models.IntegerField()

@@ -4,7 +4,7 @@ from django.db.models import Model
 
 
 class StockRouter:
-    """Copies are in the database `stock`, all else in `default`."""
+    """Copies are in the database `stock`, all other models in `default`."""
 
     def db_for_read(self, model: type[Model], **hints: Any) -> str | None:
         return "stock" if model._meta.label == "library.Copies" else None

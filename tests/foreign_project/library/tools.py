@@ -1,4 +1,4 @@
-"""What an agent may do with the books of who asks."""
+"""Tools with which an agent uses the books of the run's owner."""
 
 from typing import Any
 

@@ -31,7 +31,7 @@ calls = st.one_of(
 
 
 def strings(value: object) -> Iterator[str]:
-    """Every string in a JSON value."""
+    """Yield every string in a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

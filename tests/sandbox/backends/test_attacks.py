@@ -27,13 +27,13 @@ def outside(tmp_path: Path) -> Path:
 
 
 def place(subject: Subject) -> Path:
-    """The path of the subject's files on the host."""
+    """Return the path of the subject's files on the host."""
     assert subject.host is not None
     return subject.host
 
 
 def assert_out_of_reach(subject: Subject, name: str) -> None:
-    """No tool reads or writes the target of `name`."""
+    """Check that no tool reads or writes the target of `name`."""
     backend, path = subject.backend, subject.at(name)
     for result in (
         backend.read_file(path),

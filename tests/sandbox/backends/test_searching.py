@@ -8,7 +8,7 @@ from tests.sandbox.backends.subjects import Subject
 
 
 def glob(subject: Subject, pattern: str, path: str | None = None) -> list[str]:
-    """The matches, as paths below the subject's home."""
+    """Return the matches, as paths below the subject's home."""
     result = subject.backend.glob(pattern, path or subject.home)
     prefix = subject.home.rstrip("/") + "/"
     return [match.removeprefix(prefix) for match in result["matches"]]

@@ -27,7 +27,7 @@ def unknown_host(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fake_bwrap(place: Path, script: str) -> Path:
-    """A directory for PATH with a bwrap that runs `script`."""
+    """Create a directory for PATH with a bwrap that runs `script`."""
     directory = place / "bin"
     directory.mkdir(exist_ok=True)
     (directory / "bwrap").write_text(f"#!/bin/bash\n{script}\n")

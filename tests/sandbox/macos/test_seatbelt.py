@@ -1,5 +1,8 @@
-"""The macOS sandbox without a Mac: its command line, its refusals, its process groups, and the
-trial that it must pass before it is used."""
+"""The macOS sandbox without a Mac.
+
+The tests cover its command line, its refusals, its process groups, and the trial that it must pass
+before it is used.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,7 @@ LONG = f"600.{os.getpid()}"
 def run(
     command: str | list[str], limits: Limits | None = None, seconds: float = 30.0, **options: Any
 ) -> GroupExecution:
-    """Seatbelt's sandbox without sandbox-exec itself: bash, limits, report, group."""
+    """Run a command as Seatbelt's sandbox does, with limits and report, without sandbox-exec."""
     limits = limits or Limits()
     argv = ["/bin/bash", "-c", command] if isinstance(command, str) else command
     whole = limited_argv(limit_options(limits, count_own_processes()), argv)

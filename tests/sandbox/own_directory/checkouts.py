@@ -34,7 +34,7 @@ def as_user(command: str, directory: Path) -> subprocess.CompletedProcess[str]:
 
 
 def make_directory(place: Path, name: str = "project") -> Path:
-    """An empty directory of an ordinary account."""
+    """Create an empty directory of an ordinary account."""
     directory = place / name
     directory.mkdir(mode=0o755)
     uid = account()
@@ -44,7 +44,7 @@ def make_directory(place: Path, name: str = "project") -> Path:
 
 
 def make_checkout(place: Path, name: str = "project", more: str = "true") -> Path:
-    """A git checkout with one commit; `more` is a shell command that runs in it first."""
+    """Create a git checkout with one commit; `more` is a shell command that runs in it first."""
     directory = make_directory(place, name)
     done = as_user(
         "git init -q -b main . && git config user.name user && git config user.email u@example.org "
@@ -56,7 +56,7 @@ def make_checkout(place: Path, name: str = "project", more: str = "true") -> Pat
 
 
 def contents(directory: Path) -> dict[str, str]:
-    """The text, the mode or the target of everything below the directory."""
+    """Return the text, the mode or the target of everything below the directory."""
     found = {}
     for path in sorted(directory.rglob("*")):
         name = str(path.relative_to(directory))

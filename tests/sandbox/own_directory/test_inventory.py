@@ -16,7 +16,7 @@ from tests.sandbox.own_directory.checkouts import as_user, make_checkout
 
 
 def changes(project: Path, command: str, rules: FileRules | None = None) -> list[Change]:
-    """The report after a command without any protection."""
+    """Return the report after a command without any protection."""
     before = take_inventory(project, rules or FileRules())
     before = Inventory.from_json(json.loads(json.dumps(before.to_json())))
     done = as_user(command, project)

@@ -65,7 +65,7 @@ def make_place(place: Path, /, **limits: object) -> Place:
 
 
 def contents(directory: Path) -> dict[str, object]:
-    """Everything below a directory: bytes of files, targets of links, with their modes."""
+    """Return everything below a directory: bytes of files, targets of links, with their modes."""
     found: dict[str, object] = {}
     for path in sorted(directory.rglob("*")):
         name = os.fspath(path.relative_to(directory))
@@ -92,7 +92,7 @@ while True:
 
 @contextmanager
 def swapping(one: Path, other: Path) -> Iterator[None]:
-    """Another process exchanges the two names several hundred thousand times per second."""
+    """Let another process exchange the two names several hundred thousand times per second."""
     command = [sys.executable, "-c", _SWAP, os.fspath(one), os.fspath(other)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""Unpacked skills stay as long as a run may come back to them."""
+"""Unpacked skills are kept as long as a run may need them again."""
 
 from __future__ import annotations
 

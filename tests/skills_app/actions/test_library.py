@@ -1,4 +1,4 @@
-"""Bringing skills in, vouching for them, taking them away: what it does, and who may."""
+"""Importing, reviewing and removing skills of the library: effects and permissions."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def reviewer() -> User:
 
 @pytest.fixture(autouse=True)
 def _built_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One built-in skill, whatever comes with Vel."""
+    """Replace the built-in skills with a single one."""
     write_skill(tmp_path / "builtin", "pdf-processing")
     monkeypatch.setattr(sync, "BUILT_IN_DIRECTORY", tmp_path / "builtin")
 
@@ -213,7 +213,7 @@ def test_quarantined_bytes_come_back_through_no_door(
     delete_skill_of_library(version.skill_id, by=reviewer)
     mine = import_skill(pack(), by=ann, source="web", agent=agent)
     assert (mine.version.trust, mine.waits, names(agent)) == (Trust.QUARANTINED, True, [])
-    # Without a skill of this name in the way, by the doors through which a person writes one.
+    # The same through writing and restoring a file, when no skill has this name.
     remove_skill(agent, mine.version.skill_id, by=ann)
     with pytest.raises(InvalidRequest, match="byte for byte"):
         write_file(agent, "skills/beans.md", skill_text(), by=ann, source="web")

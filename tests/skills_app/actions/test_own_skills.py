@@ -1,4 +1,4 @@
-"""Skills that people write for an agent, and what an agent is to have no more."""
+"""Skills that people write for an agent, and skills that are removed or switched off."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _built_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One built-in skill, whatever comes with Vel."""
+    """Replace the built-in skills with a single one."""
     write_skill(tmp_path / "builtin", "pdf-processing")
     monkeypatch.setattr(sync, "BUILT_IN_DIRECTORY", tmp_path / "builtin")
 

@@ -1,4 +1,4 @@
-"""Skills that several people change at the same moment: one effect, or a refusal that says why."""
+"""Skills that several people change at the same time: one effect, or a refusal with a reason."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_imports_of_one_name_make_versions_in_a_row(rhea: User) -> None:
         numbers = sorted(skill.versions.values_list("number", flat=True))
         assert numbers == list(range(1, skill.version + 1))
         assert len(made) == skill.version
-        # The first is accepted, whoever made it; all others wait.
+        # Only the first version is accepted; all others wait.
         assert [answer.version.number for answer in made if not answer.waits] == [1]
         assert skill.current == skill.versions.get(number=1)
 
@@ -97,7 +97,7 @@ def test_a_review_against_a_quarantine(rhea: User) -> None:
             partial(quarantine_version, version.pk, by=otto, reason="It phones home."),
         )
         version.refresh_from_db()
-        # Who saw it imported does not take it out of a quarantine that came first.
+        # A review of the imported version does not end a quarantine that came first.
         assert version.trust == Trust.QUARANTINED
         assert Skill.objects.get(pk=version.skill_id).current is None
 

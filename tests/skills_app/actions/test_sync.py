@@ -1,4 +1,4 @@
-"""Directories of skills: what changed is seen, what did not costs little, races lose nothing."""
+"""Directories of skills: changes are found, unchanged files cost little, races lose no change."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What is written here counts as settled at once: no test waits for a file system's clock."""
+    """A directory whose files count as settled immediately, so that tests need not wait."""
     monkeypatch.setattr(watch, "SETTLED_NS", -1_000_000_000)
     made = tmp_path / "skills"
     made.mkdir()
@@ -43,7 +43,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The packages that were read, and not only looked at."""
+    """Record the packages that are read completely, not only checked for changes."""
     seen: list[str] = []
     whole = watch.package_in
 
@@ -56,7 +56,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def synced(directory: Path) -> dict[str, str]:
-    """The names and hashes of the rows after a look at `directory`."""
+    """Synchronise `directory` and return the names and hashes of its rows."""
     read = read_source(directory_scope(str(directory)))
     sync_source(read)
     rows = Skill.objects.filter(scope=read.scope, is_deleted=False)
@@ -64,7 +64,7 @@ def synced(directory: Path) -> dict[str, str]:
 
 
 def restored(path: Path, data: bytes) -> None:
-    """Write `path` and set its times back, as somebody who hides an edit does."""
+    """Write `path` and restore its times, as a person who hides an edit does."""
     before = path.stat()
     path.write_bytes(data)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -78,7 +78,7 @@ def test_an_unchanged_directory_is_not_read_again(directory: Path, reads: list[s
     assert synced(directory) == first
     assert reads == ["beans", "peas"]
     held = [found for found, _ in sync._remembered[directory_scope(str(directory))].values()]
-    assert [found.package for found in held if found] == [None, None]  # no bytes are kept
+    assert [found.package for found in held if found] == [None, None]  # no contents are kept
 
 
 def test_each_kind_of_change_is_seen_and_only_that_package_read(
@@ -118,7 +118,7 @@ def test_each_kind_of_change_is_seen_and_only_that_package_read(
 
 
 def test_what_was_written_this_moment_is_read_again(tmp_path: Path, reads: list[str]) -> None:
-    # A second edit within one step of the file system's clock would leave no trace.
+    # Two edits within one step of the file system's clock could not be distinguished.
     write_skill(tmp_path)
     synced(tmp_path)
     synced(tmp_path)
@@ -146,7 +146,7 @@ def test_a_package_that_changes_while_it_is_read_is_read_once_more(
     (folder / "SKILL.md").touch()
     read = read_source(directory_scope(str(directory)))
     assert [problem.code for problem in read.problems["beans"]] == ["changing"]
-    # Nothing is deleted for what the next look may find whole.
+    # No row is deleted for a package that the next synchronisation may read completely.
     sync_source(read)
     assert not Skill.objects.filter(is_deleted=True).exists()
 
@@ -209,7 +209,7 @@ def test_a_directory_in_the_agents_workspace_is_refused_by_the_run_too(
 
 @contextmanager
 def ordinary_account() -> Iterator[None]:
-    """Root reads everything, so as root this process is somebody else for a while."""
+    """Use another account during the block if this one is root, which can read all files."""
     was_root = os.geteuid() == 0
     if was_root:
         os.seteuid(65534)

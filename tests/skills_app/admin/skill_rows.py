@@ -1,4 +1,4 @@
-"""Skills as people bring them in: plain functions for set-up."""
+"""Skills as people import them: plain functions for set-up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOSTILE = "<script>alert(1)</script>\u202e\u200b"
 
 
 def librarian(name: str = "lib", *more: str) -> User:
-    """Staff who may manage and review the library, and nothing else."""
+    """Staff with only the permissions to manage and review the library."""
     return staff_with(name, "manage_library", "review_skill", "view_skill", *more)
 
 
@@ -54,14 +54,14 @@ def page(skill: Skill) -> str:
 
 
 def url(what: str, version: SkillVersion, **query: str) -> str:
-    """Of a page of one version."""
+    """Return the URL of a page of one version."""
     return reverse(
         f"admin:skills_app_skill_{what}", args=[version.skill_id, version.number], query=query
     )
 
 
 def review(version: SkillVersion, answer: str = "accept", **more: str) -> dict[str, str]:
-    """What the review page of a version sends."""
+    """Return the form data of a version's review page."""
     current = version.skill.current
     base = current.content_hash if current and current.pk != version.pk else ""
     return {"answer": answer, "content_hash": version.content_hash, "base": base, **more}

@@ -1,4 +1,4 @@
-"""A file of a skill as a page shows it: as it is, bounded, and never slow."""
+"""A file of a skill on a page: unchanged, limited in size, and never slow."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_classes_come_from_a_list_and_never_from_the_file() -> None:
 
 
 def test_a_text_that_hangs_a_lexer_is_shown_without_colours() -> None:
-    text = ("`" * 4_900 + "\n") * 40  # quadratic in Pygments' lexer of YAML
+    text = ("`" * 4_900 + "\n") * 40  # quadratic time in Pygments' lexer of YAML
     began = time.monotonic()
     shown = shown_code("a.yaml", text, seconds=0.7)
     assert time.monotonic() - began < 5

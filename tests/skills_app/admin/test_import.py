@@ -1,4 +1,4 @@
-"""Importing a skill in the admin: nothing is stored before it was looked at."""
+"""Importing a skill in the admin stores it only after the preview is confirmed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def look(client: Client, data: bytes, name: str = "beans.zip", **more: Any) -> A
 
 
 def confirm(client: Client, looked: Any, **more: Any) -> Any:
-    """Press the button of the page that `look` has given."""
+    """Press the button of the preview page."""
     fields = ("content_hash", "target", "carried", "filename")
     found = {
         name: match[1]

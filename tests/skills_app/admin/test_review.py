@@ -1,4 +1,4 @@
-"""Vouching for a skill in the admin: what was shown is what is accepted."""
+"""Reviewing a skill in the admin accepts exactly the version that was shown."""
 
 from __future__ import annotations
 

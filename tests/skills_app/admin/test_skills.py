@@ -1,4 +1,4 @@
-"""Skills in the admin: the list, a skill's page, its files and comparisons, and who may what."""
+"""Skills in the admin: the list, a skill's page, its files, comparisons, and permissions."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_an_export_is_an_archive_and_quarantine_is_not_given_away(
     )
 
 
-# Comparing
+# Comparisons
 
 
 def test_any_two_versions_are_compared(root: User, tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_a_comparison_says_which_findings_are_new(root: User, tmp_path: Path) ->
     assert "Stays." not in text
 
 
-# Who may what
+# Permissions
 
 
 def test_without_permissions_nothing_is_there(root: User, tmp_path: Path) -> None:
@@ -309,7 +309,7 @@ def test_own_skills_of_agents_of_others_are_not_there(root: User, tmp_path: Path
     assert watcher.get(url("review", made)).status_code == 200
 
 
-# Deleting
+# Deletion
 
 
 def test_a_skill_is_deleted_if_it_is_what_was_shown(root: User, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The skills of an agent, over HTTP: as the document of the endpoints has them, and against it."""
+"""The skills of an agent over HTTP: the documented behaviour, and attacks."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def own(agent: Agent, **changes: str) -> Skill:
     return create_own_skill(agent, **{**BODY, **changes}, by=agent.owner)
 
 
-# As the document of the endpoints has them -------------------------------------------------------
+# As in the documentation of the endpoints --------------------------------------------------------
 
 
 def test_a_skill_is_created_listed_changed_and_deleted(agent: Agent, client: APIClient) -> None:
@@ -239,7 +239,8 @@ def test_all_problems_of_a_package_are_told_at_once(agent: Agent, client: APICli
 def test_hostile_packages_are_refused_whole(
     agent: Agent, client: APIClient, data: bytes | Callable[[], bytes], name: str
 ) -> None:
-    # The bomb is made here: packing it takes longer than all other parameters of all tests.
+    # The bomb is created here, because packing it takes longer than all other parameters of all
+    # tests.
     response = upload(client, url(agent), data() if callable(data) else data, name)
     assert response.status_code == 400
     problem_of(response)
@@ -250,10 +251,10 @@ def test_an_upload_that_is_too_large_is_refused_before_it_is_read(
     agent: Agent, client: APIClient
 ) -> None:
     with override_settings(VEL_SKILLS={"ARCHIVE_BYTES": 1_000}):
-        # Larger than any form: by its length alone, without a token even.
+        # Larger than any form: refused because of its length, even without a token.
         response = upload(APIClient(), url(agent), b"x" * 200_000)
         assert response.status_code == 413
-        # Larger than an archive, though not than a form.
+        # Larger than an archive, but not than a form.
         response = upload(client, url(agent), b"x" * 2_000)
         assert response.status_code == 413
         assert problem_of(response)["code"] == "body_too_large"

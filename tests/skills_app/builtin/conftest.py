@@ -25,17 +25,17 @@ def room() -> Iterator[Path]:
 
 @pytest.fixture
 def desk(room: Path) -> Desk:
-    """With the system's Python alone."""
+    """A workspace with only the system's Python."""
     return desk_in(room, room / "skills", f"desk-{next(_keys)}")
 
 
 @pytest.fixture(scope="session")
 def toolbox() -> Toolbox:
-    """With pandas, matplotlib and pypdf, where a package index can be reached."""
+    """A toolbox with pandas, matplotlib and pypdf. Skips tests if there is no package index."""
     return find_toolbox(data_with_packages() / "toolboxes", TOOLBOX)
 
 
 @pytest.fixture
 def equipped_desk(room: Path, toolbox: Toolbox) -> Desk:
-    """With pandas, matplotlib and pypdf."""
+    """A workspace with pandas, matplotlib and pypdf."""
     return desk_in(room, room / "skills", f"desk-{next(_keys)}", toolbox)

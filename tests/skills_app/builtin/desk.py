@@ -1,4 +1,4 @@
-"""A workspace with the built-in skills in it, as an agent has it."""
+"""A workspace with the built-in skills, like an agent's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UPLOADS = "/sandbox/user_uploads"
 
 
 def copy_packages(place: Path) -> Path:
-    """The packages where the accounts of sandboxes can read them."""
+    """Copy the packages to a directory that the accounts of sandboxes can read."""
     skills = place / "skills"
     shutil.copytree(BUILTIN, skills, ignore=shutil.ignore_patterns("__pycache__"))
     for path in (skills, *skills.rglob("*")):
@@ -33,7 +33,7 @@ def copy_packages(place: Path) -> Path:
 
 @dataclass(frozen=True)
 class Desk:
-    """Runs commands and Python in the sandbox; files go in and out as bytes."""
+    """Runs commands and Python in the sandbox. Files are uploaded and downloaded as bytes."""
 
     workspace: Workspace
     box: BubblewrapSandbox
@@ -51,7 +51,7 @@ class Desk:
         return self.box.execute(command)
 
     def script(self, path: str, *arguments: str) -> ExecutionResult:
-        """`path` is as in `data-query/query_sqlite.py`."""
+        """Run a script of a skill. `path` has the form `data-query/query_sqlite.py`."""
         skill, name = path.split("/")
         words = ["python3", f"/sandbox/skills/{skill}/scripts/{name}", *arguments]
         return self.box.execute(shlex.join(words))

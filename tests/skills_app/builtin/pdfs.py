@@ -1,4 +1,4 @@
-"""PDF files made by hand, object by object, so that the tests know what is in them."""
+"""PDF files built from single objects, so that tests know their content."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def stream(content: bytes, extra: bytes = b"", *, flate: bool = True) -> bytes:
 
 
 def assemble(objects: Objects, trailer: bytes = b"") -> bytes:
-    """A file with a table of objects. Object 1 is the catalogue."""
+    """Return a file with a table of objects. Object 1 is the catalogue."""
     out = bytearray(b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
     offsets = {}
     for number, body in sorted(objects.items()):
@@ -38,7 +38,7 @@ def document(
     contents: Sequence[bytes], extra: Objects | None = None, *, catalog: bytes = b"",
     page: bytes = b"", trailer: bytes = b"", fonts: bytes = b"/F1 3 0 R",
 ) -> Objects:  # fmt: skip
-    """The objects of a file with a page for each of `contents`: 1 catalogue, 2 pages, 3 font."""
+    """Return objects of a file with a page for each of `contents`: 1 catalogue, 2 pages, 3 font."""
     kids = b" ".join(b"%d 0 R" % (10 + 2 * at) for at in range(len(contents)))
     objects = {
         1: b"<< /Type /Catalog /Pages 2 0 R %s >>" % catalog,
@@ -60,7 +60,7 @@ def plain_file(contents: Sequence[bytes], extra: Objects | None = None, **more: 
 
 
 def packed_file(contents: Sequence[bytes]) -> bytes:
-    """The same with a cross-reference stream and the dictionaries packed into an object stream."""
+    """Return a file with a cross-reference stream, and its dictionaries in an object stream."""
     objects = document(contents)
     packed = {n: body for n, body in objects.items() if not body.rstrip().endswith(b"endstream")}
     plain = {n: body for n, body in objects.items() if n not in packed}
@@ -83,7 +83,7 @@ def packed_file(contents: Sequence[bytes]) -> bytes:
             rows.append(b"\2" + holder.to_bytes(3, "big") + bytes([order.index(number)]))
         else:
             rows.append(b"\1" + offsets.get(number, len(out)).to_bytes(3, "big") + b"\0")
-    # With the predictor that most programs use: each row less the row above.
+    # With the usual predictor: each row minus the row above.
     coded, above = b"", bytes(5)
     for row in rows:
         coded += b"\2" + bytes((a - b) & 255 for a, b in zip(row, above, strict=True))
@@ -98,7 +98,7 @@ def packed_file(contents: Sequence[bytes]) -> bytes:
 
 
 def shown(*lines: tuple[float, float, str], size: int = 11) -> bytes:
-    """The content of a page with texts at their places."""
+    """Return the content of a page with texts at given positions."""
     parts = [b"BT /F1 %d Tf" % size]
     for x, y, text in lines:
         coded = text.encode("cp1252").replace(b"\\", b"\\\\")
@@ -108,7 +108,7 @@ def shown(*lines: tuple[float, float, str], size: int = 11) -> bytes:
 
 
 def invoice() -> bytes:
-    """Two pages; the first has a table of three columns."""
+    """Return two pages; the first has a table of three columns."""
     first = shown(
         (60, 780, "Invoice 17 – Müller & Söhne (paid)"),
         (60, 740, "Item"), (300, 740, "Quantity"), (420, 740, "Price"),
@@ -120,7 +120,7 @@ def invoice() -> bytes:
 
 
 def form() -> bytes:
-    """A form with every kind of field, names within names, a page for most."""
+    """Return a form with all kinds of fields, nested names, and a page for most of the fields."""
     widgets = b"/Subtype /Widget /Rect [0 0 10 10]"
     extra = {
         30: b"<< /T (address) /Kids [31 0 R 32 0 R] >>",

@@ -1,4 +1,4 @@
-"""The files that the examples of the skills name, as an agent would find them."""
+"""The files that the examples of the skills use, as an agent would find them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def make_shop(path: Path) -> bytes:
 
 
 def fill(desk: Desk, tmp_path: Path) -> None:
-    """Everything that the instructions of the six skills refer to."""
+    """Upload all files that the instructions of the six skills use."""
     desk.upload("sales.csv", SALES)
     desk.upload("regions.csv", REGIONS)
     desk.upload("field-report.txt", REPORT)

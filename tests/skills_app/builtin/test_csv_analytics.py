@@ -1,4 +1,4 @@
-"""csv-analytics on files as they really come."""
+"""csv-analytics with realistic files."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def test_a_cleaned_file_has_every_row_and_no_surprise(desk: Desk) -> None:
 
 
 def test_a_large_file_is_read_in_little_memory(desk: Desk) -> None:
-    """25 MB with an address space of 120 MB: the rows are never all in memory."""
+    """25 MB with an address space of 120 MB: all rows must never be in memory together."""
     make = (
         "with open('big.csv', 'w') as out:\n    out.write('id,name,amount\\n')\n"
         "    block = ''.join(f'{i},customer number {i},{i % 97}.5\\n' for i in range(2000))\n"

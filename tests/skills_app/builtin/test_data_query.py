@@ -1,4 +1,4 @@
-"""data-query: what can be asked of a SQLite file, and that nothing can be changed."""
+"""data-query: queries of a SQLite file, and that they cannot change it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_tables_columns_and_rows(desk: Desk, shop: str) -> None:
     ],
 )
 def test_what_does_not_read_is_refused(desk: Desk, tmp_path: Path, sql: str) -> None:
-    """Also of a file that the agent could write: the script must not depend on the mount."""
+    """This also holds for a writable file: the script must not depend on the mount."""
     desk.upload("shop.db", make_shop(tmp_path / "shop.db"))
     script = "/sandbox/skills/data-query/scripts/query_sqlite.py"
     desk.upload("q.sql", sql)
@@ -105,7 +105,7 @@ def test_values_that_no_text_format_has(desk: Desk, shop: str) -> None:
 
 
 def test_changes_that_were_not_written_back_are_seen(desk: Desk, tmp_path: Path) -> None:
-    """A database in WAL mode, copied while a program had it open."""
+    """The database is in WAL mode, and is copied while a program has it open."""
     connection = sqlite3.connect(tmp_path / "live.db")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("CREATE TABLE t (a)")

@@ -1,4 +1,4 @@
-"""decision-workflow: what a policy gives for a request, and that doubt never approves."""
+"""decision-workflow: the result of a policy for a request, and that doubt never approves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command and every program in the instructions, taken out of them and run as it stands."""
+"""Every command and every program in the instructions works when it is run unchanged."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Example:
 
     @property
     def needs(self) -> str:
-        """The package that it says it needs; the others run with the system's Python."""
+        """Return the package that the example requires, or "" for the system's Python."""
         found = _NEEDS.match(self.source)
         return found[1] if found else ""
 
 
 def examples_of(name: str) -> list[Example]:
-    """SKILL.md first, then the references, each from top to bottom."""
+    """Return the examples of SKILL.md, then those of the references, each from top to bottom."""
     documents = [BUILTIN / name / "SKILL.md", *sorted((BUILTIN / name / "references").glob("*.md"))]
     return [
         Example(document.name, language, source)
@@ -77,7 +77,7 @@ def test_the_examples_that_need_a_package_work_with_it(
 
 
 def test_no_example_names_a_file_that_is_not_the_users(tmp_path: Path) -> None:
-    """The paths of the sandbox's areas, and no others."""
+    """Examples use only paths of the sandbox's areas."""
     for name in NAMES:
         for example in examples_of(name):
             for path in re.findall(r"(?<![\w/.:])/[a-z][\w/.-]+", example.source):

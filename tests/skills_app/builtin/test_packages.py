@@ -1,4 +1,4 @@
-"""The packages themselves: their form, their size, what they refer to, and that scripts start."""
+"""The packages themselves: their format, size and references, and that their scripts start."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_every_script_explains_itself_and_says_what_is_wrong(desk: Desk) -> None
 
 @pytest.mark.bubblewrap
 def test_nothing_is_left_beside_the_scripts_or_the_input(desk: Desk) -> None:
-    """They cannot: both are read-only. They must not need it either."""
+    """Both directories are read-only, and the scripts must not need to write there."""
     path = desk.upload("a.csv", "a,b\n1,2\n")
     assert desk.script("csv-analytics/profile_csv.py", path).exit_code == 0
     assert desk.script("csv-analytics/clean_csv.py", path, "--output", path).exit_code == 2

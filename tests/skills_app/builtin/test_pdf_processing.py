@@ -1,4 +1,4 @@
-"""pdf-processing on files that were made by hand, damaged, encrypted, and hostile."""
+"""pdf-processing with hand-made, damaged, encrypted and hostile files."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_packed_objects_and_a_table_in_a_stream(desk: Desk) -> None:
 
 
 def test_a_font_with_its_own_codes(desk: Desk) -> None:
-    """Glyph numbers mean nothing; the ToUnicode map says it, with a range, a list, a ligature."""
+    """Glyph numbers have no meaning. The ToUnicode map has it: with a range, a list, a ligature."""
     cmap = (
         b"1 begincodespacerange <0000> <ffff> endcodespacerange\n"
         b"2 beginbfrange <0001> <0003> <0410> <0010> <0011> [<0046> <D83DDE00>] endbfrange\n"

@@ -1,4 +1,4 @@
-"""reporting: what the check finds, and HTML that holds nothing but what the report says."""
+"""reporting: the findings of the check, and HTML with only the content of the report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ALLOWED = {
 
 
 class Page(HTMLParser):
-    """Tags, attributes and text of a page, and whether every tag is closed where it must be."""
+    """The tags, attributes and text of a page, and whether every tag is closed correctly."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""research: the log of sources, and that no claim of a report goes without one."""
+"""research: the log of sources, and that every claim of a report has a source."""
 
 from __future__ import annotations
 

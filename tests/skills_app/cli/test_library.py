@@ -1,4 +1,4 @@
-"""`vel skills` on the library: looking, bringing in, taking out, vouching."""
+"""`vel skills` with the library: reading, importing, exporting and reviewing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ESCAPES = "\x1b]0;owned\x07\u202ehidden\u200b"
 def here(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> Here:
-    """`vel skills` in this process: (exit code, standard output, standard error)."""
+    """Return a function that runs `vel skills` here: (exit code, stdout, stderr)."""
     monkeypatch.setenv("VEL_LOG_LEVEL", "ERROR")
     monkeypatch.chdir(tmp_path)
 
@@ -51,7 +51,7 @@ def me(db: None) -> User:
 
 @pytest.fixture
 def librarian(me: User) -> User:
-    """This account, with the rights on the library."""
+    """This account, with the permissions for the library."""
     names = ["manage_library", "review_skill"]
     me.user_permissions.set(Permission.objects.filter(codename__in=names))
     return User.objects.get(pk=me.pk)
@@ -74,7 +74,7 @@ def in_library(directory: Path, by: User, name: str = "beans", **options: object
     return import_skill(package(directory, name, **options), by=by, source="cli").version
 
 
-# Bringing in
+# Import
 
 
 def test_each_package_is_a_line_and_a_refused_one_sets_the_exit_code(
@@ -165,7 +165,7 @@ def test_what_is_no_package_is_told_at_once(
     assert not Skill.objects.exists()
 
 
-# Looking
+# Read
 
 
 def test_what_a_package_says_reaches_no_terminal_raw(vel: Vel) -> None:
@@ -174,14 +174,14 @@ def test_what_a_package_says_reaches_no_terminal_raw(vel: Vel) -> None:
         "beans",
         files={"a.txt": f"one {ESCAPES}"},
         body=f"Hello {ESCAPES}",
-        # A head with control characters is refused; what only turns the writing is taken.
+        # Control characters in the frontmatter are refused; bidirectional characters are accepted.
         description="Counts \u202ebeans\u200b.",
     )
     assert vel("--provider", "scripted", "--model", "echo", "--no-sandbox", "x").returncode == 0
     slug = str(vel.value("SELECT slug FROM agents_agent WHERE slug LIKE 'cli-%'"))
     done = vel("skills", "import", "beans", "--agent", slug)
     assert vel.value("SELECT count(*) FROM skills_app_skill WHERE name='beans'") == 1, done.stdout
-    # What the scan finds dangerous waits in quarantine, where it is looked at all the same.
+    # Dangerous packages wait in quarantine, but people can look at them.
     assert "\x1b" not in done.stdout + done.stderr
     for arguments in (
         ("list",),
@@ -228,7 +228,7 @@ def test_the_list_and_json_are_the_same(here: Here, librarian: User, tmp_path: P
     assert [file["path"] for file in shown["files"]] == ["SKILL.md"]
 
 
-# On and off
+# Switch on and off
 
 
 def test_a_skill_is_given_to_an_agent_and_taken_away(
@@ -261,7 +261,7 @@ def test_an_own_skill_that_loses_its_name_is_told(
     assert (code, "comes before it" in errors) == (0, True)
 
 
-# Vouching
+# Review
 
 
 def test_a_review_is_bound_to_the_bytes(here: Here, librarian: User, tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def test_quarantine_goes_back_and_reviewing_is_not_for_everybody(
         assert (code, "permission" in errors) == (2, True), errors
 
 
-# Taking out
+# Export
 
 
 def test_out_and_in_again_is_the_same(here: Here, librarian: User, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`vel skills search`: best first, JSON a line, nothing found is no failure, other directories."""
+"""`vel skills search`: best first, JSON lines, success without results, other directories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`vel skills validate`: what it prints, and its exit code."""
+"""The output and the exit code of `vel skills validate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names of other products' tools mean here."""
+"""The meaning of other products' tool names in Vel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a SKILL.md holds: a package or problems, soon, and never another exception."""
+"""Any bytes in a SKILL.md give a package or problems, quickly, and no other exception."""
 
 from __future__ import annotations
 

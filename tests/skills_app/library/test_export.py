@@ -1,4 +1,4 @@
-"""Strict out: what is exported is read back as the same, here and by the reference."""
+"""Exports are strict: Vel and the reference read back the same content."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ HEADS = st.builds(
 
 
 def by_the_reference(text: str) -> str:
-    """The head as the reference reader cuts it: at `---`, wherever that stands."""
+    """Return the frontmatter as the reference reader does: it splits at any `---`."""
     return text.split("---", 2)[1]
 
 
@@ -163,7 +163,7 @@ def test_what_would_be_too_long_is_refused() -> None:
 def test_a_long_plain_text_takes_no_time() -> None:
     begun = time.process_time()
     head_text(Head("report", "word" * 250 + "!", license="a-" * 2000 + "!"))
-    assert time.process_time() - begun < 2  # it took minutes once
+    assert time.process_time() - begun < 2  # it took minutes in an earlier version
 
 
 def test_a_folder_has_the_bytes_and_modes(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The head's YAML: strings, lists and maps, whatever somebody writes there."""
+"""The YAML of the frontmatter: strings, lists and maps, with any content."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def read(head: str) -> dict[str, object]:
 
 
 def bomb() -> str:
-    """634 bytes that expand to nine billion."""
+    """Return 634 bytes that expand to nine billion."""
     lines = ["a0: &a0 [" + ", ".join(["lol"] * 9) + "]"]
     lines += [f"a{n}: &a{n} [" + ", ".join([f"*a{n - 1}"] * 9) + "]" for n in range(1, 10)]
     return "\n".join(lines) + "\n"

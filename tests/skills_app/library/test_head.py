@@ -1,4 +1,4 @@
-"""The fields of a head, in every spelling that is in use."""
+"""The fields of the frontmatter, in every common spelling."""
 
 from __future__ import annotations
 

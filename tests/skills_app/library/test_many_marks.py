@@ -1,4 +1,4 @@
-"""Names and texts whose marks would take hours to sort."""
+"""Names and texts with so many combining marks that sorting them would take hours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of skills: one spelling each, and what the reference library says of others."""
+"""Names of skills: one spelling each, and the reference library's verdict on others."""
 
 from __future__ import annotations
 

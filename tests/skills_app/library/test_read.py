@@ -1,4 +1,4 @@
-"""From files to a package, and everything that is wrong with it at once."""
+"""Reading files into a package, and reporting all of its problems together."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_limits() -> None:
 
 
 def test_a_nested_skill_file_is_a_file() -> None:
-    """Real packages have chapters, templates, and even a copy of themselves."""
+    """Real packages contain chapters, templates, and even a copy of themselves."""
     files = package_files(
         None,
         {

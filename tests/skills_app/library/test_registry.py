@@ -1,4 +1,4 @@
-"""The registry of a script: what it loads, finds, suggests and switches on."""
+"""The registry of a script: loading, finding, suggesting and activating skills."""
 
 from __future__ import annotations
 

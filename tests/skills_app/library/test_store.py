@@ -1,4 +1,4 @@
-"""Unpacked skills: whole or not there, whatever dies or fills up, and changed by nobody else."""
+"""Unpacked skills are complete or missing after any crash or full disk, and protected."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCRIPT = "#!/bin/sh\necho beans\n"
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A store where the accounts of commands can walk; pytest's own directories are private."""
+    """A store that the accounts of commands can enter; pytest's own directories are private."""
     with tempfile.TemporaryDirectory(prefix="vel-store-", dir="/var/tmp") as name:
         Path(name).chmod(0o711)
         with override_settings(VEL_SKILLS={"STORE": f"{name}/a/skills"}):
@@ -44,7 +44,7 @@ def pin(found: Package, number: int = 1) -> PinnedSkill:
 
 
 class Files:
-    """What the database would give, and how often it was asked."""
+    """A replacement for the database that records the requests."""
 
     def __init__(self, *packages: Package) -> None:
         self.packages = packages
@@ -182,7 +182,7 @@ def test_a_store_that_others_can_write_to_is_refused(place: Path, files: Files) 
     place.parent.chmod(0o777)
     with pytest.raises(OSError, match="everybody may write"):
         unpacked(files.skills, files)
-    place.parent.chmod(0o1777)  # only owners move what is theirs
+    place.parent.chmod(0o1777)  # only owners can rename their files
     assert unpacked(files.skills, files).is_dir()
     if os.geteuid() == 0:
         os.chown(place, 65534, 65534)
@@ -223,7 +223,7 @@ print(store.unpacked(skills, lambda version: packages[version].files), flush=Tru
 
 
 def processes(place: Path, source: Path, *how: str) -> list[subprocess.Popen[str]]:
-    """One for each of `how`, about to unpack the packages of `source`."""
+    """Start a process for each of `how`, which unpacks the packages of `source`."""
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "velproject.cli.settings"}
     found = [
         subprocess.Popen(
@@ -265,7 +265,7 @@ def test_processes_that_unpack_at_once_and_one_that_is_killed_midway(
     assert len(set(said)) == 1
     for found in many:
         assert tree_hash(Path(said[0]) / found.head.name) == found.content_hash
-    # What the dead one left goes when it is old; nothing else does.
+    # Only the dead process's leftovers are deleted, when they are old.
     assert prune_store([], older_than=3600, apply=True) == []
     later = time.time() + 100_000
     old = [name for name in leftovers(place) if name.startswith(".")]
@@ -286,13 +286,13 @@ def test_old_sets_go_and_those_that_runs_need_or_that_were_just_asked_for_stay(
     for skills in (both, one):
         os.utime(place / "used" / set_key(skills), (0, 0))
     assert prune_store([set_key(both), set_key(one)], older_than=3600, apply=True) == []
-    unpacked(one, files)  # asked for again
+    unpacked(one, files)  # requested again
     told = prune_store([], older_than=3600, apply=False)
     assert sorted(told) == [
         f"packages/{files.skills[1].content_hash}",
         f"sets/{set_key(both)}",
     ]
-    assert unpacked(both, files).is_dir()  # so far it was only said
+    assert unpacked(both, files).is_dir()  # the previous call was a dry run
     os.utime(place / "used" / set_key(both), (0, 0))
     assert sorted(prune_store([], older_than=3600, apply=True)) == sorted(told)
     files.asked.clear()

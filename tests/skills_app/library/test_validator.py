@@ -1,7 +1,7 @@
-"""Validation says what the public reference validator says, and what Vel refuses besides.
+"""Validation reports the problems of the public reference validator, and Vel's further ones.
 
-The cases are those of the reference library's own tests; where it has words for a problem, ours
-hold them too.
+The cases are those of the reference library's own tests. If it has a message for a problem, Vel's
+message contains it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""People in front of the pages."""
+"""Users of the pages."""
 
 from tests.agents.web.conftest import run, sign_in
 

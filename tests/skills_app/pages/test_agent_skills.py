@@ -1,4 +1,4 @@
-"""The pages of an agent's skills and of the library: changed by those who may, harmless to read."""
+"""The pages of an agent's skills and of the library: permissions, and safe display."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def olga(sign_in: SignIn) -> Client:
 
 @pytest.fixture
 def agent(olga: Client) -> Agent:
-    """Olga's agent, which everybody may use."""
+    """Olga's agent, which all users may use."""
     return make_agent(person("olga"), slug="helper", name="Helper<i>\u202e", everyone=True)
 
 

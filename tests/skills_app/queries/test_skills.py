@@ -1,4 +1,4 @@
-"""Skills as people see them."""
+"""Lists of skills for people."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_an_agents_skills_with_what_it_could_have() -> None:
     given = {version.skill for version in available_skills(agent.pk).versions}
     assert given == {row.skill for row in agent_skills(agent) if row.enabled and not row.collides}
     assert agent_skills(agent)[0].version is None
-    # A person has decided about it: it waits no more, and the agent's own has the name again.
+    # After the decision the version no longer waits, and the agent's own skill has the name again.
     quarantine_version(bad.version.pk, by=rhea, reason="no")
     quarantine_version(library.versions.get().pk, by=rhea, reason="no")
     assert rows()[:3] == [

@@ -1,4 +1,4 @@
-"""Hostile packages, and agents that were talked into misusing their skills."""
+"""Hostile packages, and agents that were persuaded to misuse their skills."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_a_quarantine_reaches_a_run_that_has_the_skill_pinned(tmp_path: Path) ->
     first, second = results("load_skill")
     assert "in your system prompt" in first
     assert "was put in quarantine" in second
-    # The next run neither has it nor its instructions.
+    # The next run has neither the skill nor its instructions.
     assert "gone: beans" in again.opening_note
     assert "Send all away" not in json.dumps(server.requests[-1].json["system"])
     assert not ActiveSkill.objects.exists()
@@ -224,7 +224,7 @@ def test_two_hundred_skills_in_one_run(tmp_path: Path) -> None:
     assert ActiveSkill.objects.count() == 200
     epoch = run.thread.epochs.order_by("number").last()
     assert epoch is not None
-    # All that is loaded is named, and together it is no more than one skill may take.
+    # All loaded skills are named. Together they may only be as long as a single skill.
     assert len(epoch.head["system"].encode()) < 140_000
     assert "# Skill: skill-199 (local)" in epoch.head["system"]
 

@@ -28,7 +28,7 @@ def call(tool: str, **given: Any) -> dict[str, Any]:
 
 
 def played(tmp_path: Path, *calls: dict[str, Any], **fields: Any) -> list[str]:
-    """The results of calls that an agent with the built-in skills makes one after another."""
+    """Return the results of calls that an agent with the built-in skills makes in sequence."""
     user = make_user()
     turns = [*({"tool_calls": [each]} for each in calls), {"text": "Done."}]
     model = script_file(tmp_path, turns)

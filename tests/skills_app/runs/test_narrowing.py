@@ -1,4 +1,4 @@
-"""An active skill narrows what an agent may do, whatever it says, and never widens it."""
+"""An active skill can only narrow the permissions of an agent, whatever its content."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ def test_no_call_may_run_that_could_not_without_skills(
         assert ORDER[bound.action] <= ORDER[free.action]
         assert (edit is None) == (same is None)
         if bound.action != "deny":
-            assert bound == free  # the same question to the same people
+            assert bound == free  # the same request to the same people
         if tool.name in NEVER_REMOVED:
-            assert bound == free  # an agent can always put a skill away
+            assert bound == free  # an agent can always deactivate a skill
 
 
 def _input(path: str) -> Any:
-    """What `Tool.proposes` looks at, for all tools that have one."""
+    """Return an input with the fields that any `Tool.proposes` reads."""
     return SimpleNamespace(
         path=path,
         content="x",

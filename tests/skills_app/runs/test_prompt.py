@@ -1,4 +1,4 @@
-"""Skills in the system prompt, under a server that checks requests as the real one does."""
+"""Skills in the system prompt, with a server that checks requests as the real one does."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_wait_for_a_person_between_loading_and_the_next_request(skills: str) -
     with served([both, Turn(text="Done.")]) as server:
         user = agent(interrupt_on={"write_file": True})
         run = drive_to_end(start_run(user, skill_directories=(skills,)), until=("waiting",))
-        # Calls are open: the prompt waits for their end.
+        # Calls are open, so the new prompt waits for their end.
         assert Epoch.objects.count() == 1
         assert ActiveSkill.objects.get().name == "beans"
         request = ApprovalRequest.objects.get()

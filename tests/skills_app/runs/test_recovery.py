@@ -1,4 +1,4 @@
-"""Drivers that die with skills in hand: the run goes on with what it began with, told once."""
+"""Workers that die in runs with skills: the run continues with the same skills and events."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def change(tmp_path: Path) -> None:
 
 
 def check(run: Run, mode: str) -> None:
-    """It ended as if nothing had happened to its driver."""
+    """Check that the run ended as if its worker had not died."""
     assert run.status == "completed", run.error_message
     assert {entry.name: entry.version.number for entry in run.pinned.skill_set.entries.all()} == {
         "beans": 1,
@@ -91,7 +91,7 @@ def check(run: Run, mode: str) -> None:
 @pytest.mark.parametrize(
     ("point", "after"),
     [
-        (CrashPoint.REPLIED, 0),  # the skills are pinned, nothing else
+        (CrashPoint.REPLIED, 0),  # only the skills are pinned
         (CrashPoint.TOOL_DONE, 0),  # loaded, and not stored
         (CrashPoint.RESULTS_WRITTEN, 0),  # stored; in system_prompt mode there is no epoch yet
         (CrashPoint.REPLIED, 1),  # the first request under the new epoch

@@ -1,4 +1,4 @@
-"""Skills in a run: pinned at its beginning, shown, loaded, run in the sandbox, put away."""
+"""Skills in a run: pinned at its start, listed, loaded, run in the sandbox, deactivated."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_run_keeps_what_it_began_with_and_the_next_hears_of_the_change(tmp_pat
     assert "changed, to be read again before use: beans" in second.opening_note
     assert "gone: old" in second.opening_note
     assert first.pinned.skill_set_id != second.pinned.skill_set_id
-    # The script loads it in each run: what was active before has been put away.
+    # The script loads it in each run, because the new version deactivated it.
     assert ActiveSkill.objects.get().version in pinned(second)
 
 

@@ -102,7 +102,7 @@ def test_an_account_without_a_home_directory(vel: Vel, given: str) -> None:
 
 @pytest.mark.root
 def test_a_data_directory_that_this_account_may_not_write(vel: Vel) -> None:
-    # The interpreter may lie where only root can go, so the check runs inside this process.
+    # The interpreter may be in a directory of root, so the change of account is in this process.
     program = (
         "import os, sys\n"
         "from velproject.cli.main import run_command_line\n"
@@ -153,8 +153,8 @@ def test_a_disk_that_is_full_in_the_middle_of_a_run(vel: Vel, tmp_path: Path) ->
             [*disk.inside, *task],
             capture_output=True,
             text=True,
-            # Without a reserve, the run meets the error of the database. It cannot be handed back
-            # either, so it is tried again after its lease.
+            # Without a reserve, storing fails with the error of the database. The run cannot be
+            # handed back either, so it is tried again after its lease.
             env=vel.env(
                 VEL_SECRET_KEY="k" * 50, VEL_RESERVE_BYTES="0", **IMPATIENT, VEL_TEST_LEASE="2"
             ),
@@ -199,11 +199,11 @@ def test_a_database_of_a_new_installation_is_prepared_once_by_many_starts(vel: V
 @pytest.mark.parametrize(
     ("variable", "path"),
     [
-        # These have one reader.
+        # One function reads these.
         ("VEL_HOOKS", "broken.Own"),
         ("VEL_HOOKS", "leaving.Own"),
         ("VEL_GUARDRAILS", "fine.Nothing"),
-        # And these have another one.
+        # Another function reads these.
         ("VEL_TOOLS", "broken.Own"),
         ("VEL_TOOLS", "leaving.Own"),
     ],

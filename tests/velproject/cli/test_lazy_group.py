@@ -23,7 +23,7 @@ def copy(force: bool) -> int:
 
 @pytest.fixture
 def group(monkeypatch: pytest.MonkeyPatch) -> LazyGroup:
-    """With one command that can be imported, and one whose module is broken."""
+    """Return a group with one command that can be imported, and one whose module is broken."""
     module = ModuleType("some.files")
     module.COMMANDS = (copy,)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "some", ModuleType("some"))

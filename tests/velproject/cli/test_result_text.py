@@ -1,4 +1,4 @@
-"""What the terminal shows of tools' results and inputs."""
+"""The text of tools' results and inputs on the terminal."""
 
 from __future__ import annotations
 

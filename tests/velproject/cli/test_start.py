@@ -1,4 +1,4 @@
-"""The command started from nothing, as people do, beside the forked one of the other tests."""
+"""The command in a new interpreter, as people start it. The other tests fork it."""
 
 from __future__ import annotations
 

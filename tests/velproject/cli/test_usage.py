@@ -1,4 +1,4 @@
-"""Bad usage, and what answers without waiting for Django."""
+"""Bad usage, and commands that answer without loading Django."""
 
 from __future__ import annotations
 

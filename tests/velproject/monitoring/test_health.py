@@ -1,4 +1,4 @@
-"""`/healthz`, `/readyz` and the status page: who is told what, and what asking costs."""
+"""`/healthz`, `/readyz` and the status page: their content for each reader, and their cost."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_each_check_can_fail(settings: Any, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.undo()
     settings.VEL = {**settings.VEL, "DATA_DIR": "/nonexistent/vel"}
     assert failing() == {"disk"}
-    settings.VEL = {**settings.VEL, "DATA_DIR": f"/{KEY}\0"}  # which no check has thought of
+    settings.VEL = {**settings.VEL, "DATA_DIR": f"/{KEY}\0"}  # an error that no check expects
     assert "look" in failing()
 
 
@@ -134,7 +134,7 @@ def test_a_database_of_another_version_is_not_ready(name: str, made_by: str) -> 
 
 @pytest.fixture
 def away() -> Iterator[None]:
-    """The database cannot be reached, by any thread."""
+    """Make the database unavailable for all threads."""
     there = connection.settings_dict["NAME"]
     connection.close()
     connection.settings_dict["NAME"] = "/nonexistent/database"
@@ -184,7 +184,7 @@ def test_many_who_ask_at_once_cost_one_look() -> None:
     first.start()
     assert begun.wait(20)
     for _ in range(100):
-        assert asked.checks() == [Check("x", True)]  # the last look's, at once
+        assert asked.checks() == [Check("x", True)]  # immediately, from the last check
     go_on.set()
     first.join()
     assert len(looks) == 2
@@ -290,6 +290,6 @@ def test_the_status_page_is_for_those_with_the_permission_and_shows_no_key() -> 
     assert "<script>" not in text.partition("bad key")[2][:200]
     assert "cli&lt;b&gt;⟨U+202E⟩:2:cd: 1" in text
     assert "1 of 32" in text
-    assert "security.W" in text  # what check --deploy says of a server without TLS
+    assert "security.W" in text  # warnings of check --deploy without TLS
     assert Client().get("/admin/").status_code == 302
     assert "/admin/status/" not in staff("paula", permitted=False).get("/admin/").content.decode()

@@ -1,4 +1,4 @@
-"""`/metrics` as Prometheus reads it, for those who have the token."""
+"""`/metrics` in Prometheus' format, for clients with the token."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def scraped(settings: Any) -> Iterator[None]:
 
 
 def scrape() -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-    """All samples by name and labels, parsed by Prometheus' own client."""
+    """Return all samples by name and labels, parsed by Prometheus' own client."""
     metrics_module._kept = (float("-inf"), "")
     answer = Client().get("/metrics", headers=BEARER)
     assert answer.status_code == 200
@@ -140,7 +140,7 @@ def test_what_a_worker_did_is_counted(scraped: None, tmp_path: Path) -> None:
     assert number(samples, "vel_tool_calls_total", tool="read_file", outcome="file_error") == 1
     assert number(samples, "vel_approvals_pending", kind="tool") == 1
     assert 3_599 < number(samples, "vel_approvals_oldest_seconds") < 3_700
-    assert number(samples, "vel_workers_alive") == 0  # it has said that it ends
+    assert number(samples, "vel_workers_alive") == 0  # it has announced its end
     assert number(samples, "vel_database_bytes") > 0
     text = repr(samples)
     assert "secret" not in text
@@ -150,7 +150,7 @@ def test_what_a_worker_did_is_counted(scraped: None, tmp_path: Path) -> None:
 
 def test_buckets_add_up() -> None:
     numbers = Counters()
-    for seconds in (-3.0, 0.02, 0.03, 10_000.0):  # another host's clock may be late
+    for seconds in (-3.0, 0.02, 0.03, 10_000.0):  # the clock of another host may be slow
         numbers.observe("vel_tool_call_duration_seconds", "glob", seconds=seconds)
     samples = {
         (sample.name, sample.labels.get("le")): sample.value
@@ -167,7 +167,7 @@ def test_buckets_add_up() -> None:
 
 
 def test_rows_of_another_version_break_nothing() -> None:
-    """Labels that this one does not know, or too few; a text with a line break."""
+    """Unknown or missing labels and a text with a line break must not break the page."""
     name = "vel_tool_call_duration_seconds"
     values = {
         "vel_tool_calls_total": {
@@ -191,10 +191,10 @@ def test_names_that_people_choose_stay_few_and_harmless() -> None:
     numbers = Counters()
     for odd in ("a b", 'x"} 1\nevil 2', "é", "", "x" * 81, "\u202eabc"):
         numbers.add("vel_tool_calls_total", odd, "ok")
-        numbers.add("vel_tool_calls_total", "send_slack_message", odd)  # its server's own word
+        numbers.add("vel_tool_calls_total", "send_slack_message", odd)  # its server's own name
     for count in range(MOST):
         numbers.add("vel_sandbox_commands_total", f"outcome-{count}")
-    numbers.add("vel_spans_total", "exported")  # another family's outcomes are others
+    numbers.add("vel_spans_total", "exported")  # another family has other outcomes
     assert list(numbers.snapshot()["vel_spans_total"]) == ['["exported"]']
     for count in range(MOST * 3):
         numbers.add("vel_model_calls_total", "anthropic", f"model-{count}", "ok")
@@ -221,14 +221,14 @@ def test_no_number_is_lost_or_doubled_when_processes_end_or_come_back(scraped: N
     numbers.add("vel_sweeper_found_total", amount=3)
     stalled.report()
     assert total() == 3
-    # It is taken for gone: what it had told goes to the sums, and its row with it.
+    # It counts as dead: its numbers are added to the sums, and its row is deleted.
     ServerProcess.objects.filter(pk="a").update(seen_at=F("seen_at") - 601)
     forget_instruments()  # as in another process, which has counted nothing
     other.report()
     other.report()
     assert not ServerProcess.objects.filter(pk="a").exists()
     assert total() == 3
-    # It comes back, and has counted two more meanwhile.
+    # It returns, and has counted two more in between.
     from agents.telemetry import process
 
     process._made[:] = [process.Instruments(None, numbers, False)]
@@ -236,7 +236,7 @@ def test_no_number_is_lost_or_doubled_when_processes_end_or_come_back(scraped: N
     stalled.report()
     assert total() == 5
     stalled.report()
-    numbers.add("vel_sweeper_found_total", amount=4)  # since its last beat
+    numbers.add("vel_sweeper_found_total", amount=4)  # since its last heartbeat
     stalled.retire()
     assert total() == 9
     assert json.loads(ServerProcess.objects.get(pk=ServerProcess.RETIRED).counters)
@@ -267,7 +267,7 @@ def test_an_end_that_the_supervisor_makes_is_counted(scraped: None) -> None:
         cancel_requested=True,
     )  # fmt: skip
     assert settle_dead_cluster("abc") == 1
-    forget_instruments()  # the web process that is scraped is another one
+    forget_instruments()  # the scraped web process is another one
     run.refresh_from_db()
     assert run.status == "cancelled"
     assert number(scrape(), "vel_runs_ended_total", status="cancelled") == 1
@@ -312,7 +312,7 @@ def test_a_scrape_costs_the_same_however_many_runs_have_ended(
     with django_assert_num_queries(12):
         Client().get("/metrics", headers=BEARER)
     with django_assert_num_queries(0):
-        Client().get("/metrics", headers=BEARER)  # another scraper, right after
+        Client().get("/metrics", headers=BEARER)  # another scraper, immediately after
     plan = Run.objects.filter(status__in=["queued"]).values("status").explain()
     assert "SCAN agents_run\n" not in f"{plan}\n"
 

@@ -1,4 +1,4 @@
-"""The web process as `vel up` starts it: what is too long is not received, and half is nothing."""
+"""The web process of `vel up` does not receive bodies that are too long, and drops partial ones."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def head(*lines: str) -> bytes:
 
 
 def answer(connection: socket.socket) -> bytes:
-    """What comes until the server hangs up; or, if it waits for more, the status line."""
+    """Return the response until the server disconnects, or its status line if the server waits."""
     found = b""
     while b"\r\n\r\n" not in found:
         piece = connection.recv(65536)
@@ -73,10 +73,10 @@ def answer(connection: socket.socket) -> bytes:
 
 def test_a_long_body_is_refused_by_its_length(web: Site) -> None:
     with connect(web) as connection:
-        connection.sendall(head(f"Content-Length: {LIMIT + 1}"))  # and not a byte of it
+        connection.sendall(head(f"Content-Length: {LIMIT + 1}"))  # and none of the body
         assert answer(connection).startswith(_REFUSED)
         assert connection.recv(1) == b""
-    with connect(web) as connection:  # what a view takes is still its own to refuse
+    with connect(web) as connection:  # the view itself can refuse shorter bodies
         connection.sendall(head("Content-Length: 2") + b"xx")
         assert answer(connection).startswith(b"HTTP/1.1 401 ")
 
@@ -109,7 +109,7 @@ def test_half_an_upload_leaves_nothing(web: Site) -> None:
 
 
 def open_files(below: Path) -> list[str]:
-    """Files below a directory that some process has open, deleted ones too."""
+    """Return the open files of all processes below a directory, including deleted ones."""
     found = []
     for link in Path("/proc").glob("[0-9]*/fd/*"):
         try:

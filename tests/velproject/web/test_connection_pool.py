@@ -1,4 +1,4 @@
-"""The web process shares its connections to PostgreSQL, and gets over the loss of all of them."""
+"""The web process shares its connections to PostgreSQL, and recovers when all are lost."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def test_requests_share_connections_and_get_over_their_loss(site: Site, postgres
             server.execute("SELECT pg_terminate_backend(%s)", [pid])
         began = time.monotonic()
         assert _ask(site, token) == 503
-        assert time.monotonic() - began < 30  # psycopg's own patience would be that long
+        assert time.monotonic() - began < 30  # psycopg's own timeout would be that long
         server.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
         deadline = time.monotonic() + 60
         while _ask(site, token) != 200:
             assert time.monotonic() < deadline
-    os.kill(web, 0)  # the same process all along
+    os.kill(web, 0)  # the same process all the time

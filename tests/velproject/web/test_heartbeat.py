@@ -1,4 +1,4 @@
-"""A web process says that it lives, and that it ends."""
+"""A web process reports that it lives and that it ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_its_row_goes_with_it(tmp_path: Path) -> None:
         site.start_server()
         wait_until(lambda: kinds() == ["web"])
         os.kill(site.server_pid, signal.SIGTERM)
-        # Sooner than anybody else would take it for gone.
+        # Before other processes would count it as dead.
         wait_until(lambda: "web" not in kinds())
     finally:
         site.close()

@@ -1,4 +1,4 @@
-"""The headers of responses that the web server makes itself, without Django."""
+"""The headers of responses that the web server creates without Django."""
 
 from __future__ import annotations
 

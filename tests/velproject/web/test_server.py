@@ -1,4 +1,4 @@
-"""Readers that are slow, or never read."""
+"""Clients that read slowly or not at all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PARTS = 4000
 PART_BYTES = 16_384
 STALLED_SECONDS = 5.0
 HELD_BYTES = 24_000_000
-"""More than the kernel's buffers hold, and less than all of it."""
+"""More than the kernel's buffers hold, and less than the whole response."""
 
 SERVER = f"""
 import socket, sys
@@ -75,14 +75,14 @@ def port() -> Iterator[int]:
 
 
 def sent(port: int) -> tuple[int, int]:
-    """How many parts the application has sent to its last reader, and how many streams it ended."""
+    """Return the parts sent to the last reader, and the number of ended streams."""
     with urlopen(f"http://127.0.0.1:{port}/sent", timeout=HANG) as answer:
         parts, ended = answer.read().split()
     return int(parts), int(ended)
 
 
 def sent_at_last(port: int) -> int:
-    """The same, once it does not grow any more."""
+    """Return the same numbers when they have stopped growing."""
     parts, _ = sent(port)
     deadline = time.monotonic() + HANG
     while time.monotonic() < deadline:
@@ -100,7 +100,7 @@ def ask(port: int) -> socket.socket:
 
 
 def read_all(client: socket.socket) -> int:
-    """The bytes until the end."""
+    """Return the bytes until the end."""
     return sum(len(part) for part in iter(lambda: client.recv(2**20), b""))
 
 
@@ -125,7 +125,7 @@ def test_who_never_reads_is_cut_off(port: int) -> None:
     with ask(port) as client:
         assert sent_at_last(port) < PARTS
         deadline = time.monotonic() + HANG
-        # What the application sends to nobody is dropped, and it comes to its end.
+        # The server drops data for a closed connection, and the application reaches its end.
         while sent(port) != (PARTS, ended + 1):
             assert time.monotonic() < deadline
             time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""Clients that take their time, against a real server whose patience is short."""
+"""Slow clients, with a real server that has a short patience."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ TOO_SLOW = b"HTTP/1.1 408 "
 PACE = 0.05
 MANY = int(PATIENCE / PACE)
 PIECE = b"x" * 4_000
-"""So much at that pace is several times what must come."""
+"""At this pace, several times the required speed."""
 LARGE = 40_000_000
-"""More than the kernel holds for a client that does not read."""
+"""More than the kernel buffers for a client that does not read."""
 
 SERVER = f"""
 import json, socket, sys
@@ -83,7 +83,7 @@ class Web:
         return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
 
     def wait_for_rest(self) -> None:
-        """Until nothing is open that was opened for clients."""
+        """Wait until no file is open for a client."""
         wait_until(lambda: self.open_files() <= self.files_at_rest, "closing all connections")
 
 
@@ -122,7 +122,7 @@ PLAIN = head(method="GET")
 
 
 def answer(client: socket.socket) -> bytes:
-    """Head and body, which has one digit at least; empty if the server hangs up."""
+    """Return head and body, which has at least one digit, or empty bytes at a disconnect."""
     found = b""
     while not found.partition(b"\r\n\r\n")[2]:
         piece = client.recv(65_536)
@@ -137,7 +137,7 @@ def is_answered(client: socket.socket, within: float) -> bool:
 
 
 def trickle(client: socket.socket, drop: bytes) -> bytes:
-    """A drop now and then until the server has something to say."""
+    """Send a piece at intervals until the server answers."""
     for _ in range(MANY):
         if is_answered(client, PACE):
             return answer(client)
@@ -170,7 +170,7 @@ def test_what_comes_byte_by_byte_is_cut(web: Web, what: str) -> None:
 
 
 def test_a_second_request_is_as_limited_as_the_first(web: Web) -> None:
-    with web.connect(PLAIN + b"GET / HTTP/1.1\r\nX: ") as client:  # the second one pipelined
+    with web.connect(PLAIN + b"GET / HTTP/1.1\r\nX: ") as client:  # the second one is pipelined
         assert answer(client).startswith(b"HTTP/1.1 200 ")
         assert trickle(client, b"x").startswith(TOO_SLOW)
 
@@ -187,7 +187,7 @@ def test_who_does_not_take_the_end_of_an_answer_is_cut(web: Web) -> None:
 
 
 def test_what_is_slow_and_honest_is_not_cut(web: Web) -> None:
-    """All of these are there before one that trickles, and still after it was cut."""
+    """These connections are opened before one that trickles, and must still work after its end."""
     with ExitStack() as stack:
         upload = stack.enter_context(web.connect(CHUNKED))
         stream = stack.enter_context(web.connect(head("/stream", method="GET")))
@@ -206,7 +206,7 @@ def test_what_is_slow_and_honest_is_not_cut(web: Web) -> None:
         assert answer(slow).startswith(TOO_SLOW)
         upload.sendall(b"0\r\n\r\n")
         assert answer(upload).endswith(b"\r\n\r\n%d" % sent)
-        assert not is_answered(stream, 0)  # neither more of it nor its end
+        assert not is_answered(stream, 0)  # neither the rest nor the end
         websocket.send("still here")
         assert websocket.recv(timeout=PATIENCE) == "still here"
         reused.sendall(PLAIN)
@@ -217,7 +217,7 @@ def test_who_waits_longest_for_a_request_makes_room() -> None:
     with serving('{"connections": 3}') as web, ExitStack() as stack:
         first, second, third = (stack.enter_context(reusable(web)) for _ in range(3))
         first.sendall(PLAIN)
-        assert answer(first).startswith(b"HTTP/1.1 200 ")  # the last one that did something
+        assert answer(first).startswith(b"HTTP/1.1 200 ")  # the last one with activity
         with web.connect(PLAIN) as client:
             assert answer(client).startswith(b"HTTP/1.1 200 ")
         assert second.recv(1) == b""
@@ -227,7 +227,7 @@ def test_who_waits_longest_for_a_request_makes_room() -> None:
 
 
 def reusable(web: Web, path: str = "/") -> socket.socket:
-    """A connection that has had an answer and waits for the next request."""
+    """Return a connection that has had an answer and waits for the next request."""
     client = web.connect(head(path, method="GET"))
     assert answer(client).startswith(b"HTTP/1.1 200 ")
     return client
@@ -244,7 +244,7 @@ def test_streams_and_sockets_are_not_closed_to_make_room() -> None:
             websocket.send("still here")
             assert websocket.recv(timeout=PATIENCE) == "still here"
             websocket.close()
-            # Its place is free, also though the HTTP channel that it began with never ended.
+            # Its place is free, even though its first HTTP channel never ended.
             wait_until(lambda: _serves(web), "letting somebody in")
 
 
@@ -264,7 +264,7 @@ def test_the_web_process_of_vel_up_keeps_these_limits(tmp_path: Path) -> None:
         web = Web(site.port, site.server_pid)
         with ExitStack() as stack:
             first, *_ = [stack.enter_context(reusable(web, "/login/")) for _ in range(3)]
-            while first.recv(65_536):  # the rest of the page, and then the end
+            while first.recv(65_536):  # the rest of the page, then the end
                 pass
     finally:
         site.close()

@@ -172,8 +172,10 @@ def test_skills_that_commands_could_write_are_refused(place: Path) -> None:
 
 @pytest.mark.parametrize("below", ["root", "way/to/root"])
 def test_the_parents_of_a_root_in_tmp_cannot_be_replaced(below: str) -> None:
-    """bubblewrap creates the parents of a mount before it hides the host in /oldroot. So it could
-    otherwise create directories on the host at the target of a planted link."""
+    """bubblewrap creates the parents of a mount before it hides the host in /oldroot.
+
+    Without protection, it would create directories on the host at the target of a planted link.
+    """
     directory = Path(tempfile.mkdtemp(prefix="vel-interop-test-", dir="/tmp"))
     directory.chmod(0o711)
     victim = directory / "victim"

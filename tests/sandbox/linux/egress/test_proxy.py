@@ -25,7 +25,7 @@ from tests.support.hang import HANG
 
 
 def client_hello(name: str | None) -> bytes:
-    """In the form of OpenSSL."""
+    """Return a client hello in the form of OpenSSL."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     context = ssl.create_default_context()
     context.check_hostname = False

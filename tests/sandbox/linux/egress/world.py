@@ -83,7 +83,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def web_server() -> Iterator[tuple[int, list[bytes]]]:
-    """An HTTP server on loopback: its port, and the request lines that it saw."""
+    """Start an HTTP server on loopback. Yield its port, and the request lines that it received."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server:
         server.seen = []  # type: ignore[attr-defined]
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
@@ -97,7 +97,7 @@ def web_server() -> Iterator[tuple[int, list[bytes]]]:
 
 @contextmanager
 def plain_server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
-    """A TCP server on loopback that calls `serve` with each connection."""
+    """Start a TCP server on loopback that calls `serve` with each connection."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def one(peer: socket.socket) -> None:
@@ -144,7 +144,7 @@ class ByHand:
         return socket.create_connection(self.address, timeout=8)
 
     def ask(self, request: bytes) -> bytes:
-        """The complete response of the proxy to `request`; no more data is sent."""
+        """Return the complete response of the proxy to `request`, without sending more data."""
         with self.connect() as client:
             client.sendall(request)
             return everything(client)
@@ -174,7 +174,7 @@ def proxy(
 def box_with(
     place: Path, *hosts: str, world: object | None = None, limits: EgressLimits | None = None
 ) -> BubblewrapSandbox:
-    """A sandbox with an allow-list, or with all of `world` if there are no hosts."""
+    """Return a sandbox with an allow-list, or with all of `world` if there are no hosts."""
     policy = replace(
         workspace_in(place).policy(timeout=60),
         network=Network.ALLOWLIST if hosts else Network.FULL,

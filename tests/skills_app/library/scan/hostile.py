@@ -1,4 +1,4 @@
-"""Hostile packages, half of them never looked at while the scan was tuned."""
+"""Hostile packages. Half of them were not used while the scan was tuned."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ BODY = (
 
 
 def hostile(*, held: bool) -> dict[str, Package]:
-    """Packages by name: those that were kept aside, or those that the scan was tuned with."""
+    """Return packages by name: those for the tuning of the scan, or those that were kept aside."""
     made = {name: (description, body, files) for name, (description, body, files) in TEXTS.items()}
     made |= {name: (PLAIN, BODY, files) for name, files in SCRIPTS.items()}
     return {name: _package(*parts) for name, parts in made.items() if is_held(name) == held}
 
 
 def later() -> dict[str, Package]:
-    """Packages that were written once the rules had been settled."""
+    """Return the packages that were written after the rules were final."""
     return {name: _package(*parts) for name, parts in LATER.items()}
 
 

@@ -1,6 +1,6 @@
-"""Hostile packages that were written after the rules had been settled, to see what they miss.
+"""Hostile packages that were written after the rules were final, to measure the missed ones.
 
-As in `hostile_texts`: (description, body of the SKILL.md, other files).
+The format is that of `hostile_texts`: (description, body of the SKILL.md, other files).
 """
 # ruff: noqa: E501
 

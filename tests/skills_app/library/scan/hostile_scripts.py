@@ -1,6 +1,6 @@
-"""Hostile packages whose files are the attack. Each is the files beside a harmless SKILL.md.
+"""Hostile packages whose attack is in their files, which accompany a harmless SKILL.md.
 
-None of the addresses exists, no payload is complete, and nothing here is ever run.
+The addresses do not exist, the payloads are incomplete, and no test runs them.
 """
 # ruff: noqa: E501
 

@@ -1,4 +1,4 @@
-"""However large or nasty: half a second, and a word about what was not read."""
+"""The scan of any package takes half a second, and reports files that it did not read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skills_app.library.scan.rules import SIGNS
 from tests.skills_app.library.scan.packages import codes, findings, pack
 
 RATIO = 12
-"""The worst takes about five times what ordinary text of the longest SKILL.md takes."""
+"""The slowest package takes about five times as long as ordinary text of the maximum length."""
 _RANDOM = random.Random(7)
 _WORDS = b" ".join(_RANDOM.choice(SIGNS) for _ in range(150_000))[:1_300_000]
 
@@ -46,7 +46,7 @@ NASTY: dict[str, Callable[[], Package]] = {
 
 @pytest.fixture(scope="module")
 def ordinary() -> float:
-    """Seconds that a long text without anything odd takes, when the tables have been read."""
+    """Return the seconds for a long ordinary text, after the tables have been read."""
     package = pack(body="Count the words of each page and write the sums below. " * 7_000)
     _seconds(package)
     return min(_seconds(package) for _ in range(3))

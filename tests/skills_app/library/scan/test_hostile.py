@@ -1,4 +1,4 @@
-"""Hostile packages are quarantined: those the scan was tuned with, and those kept aside."""
+"""Hostile packages are quarantined: those used for the tuning, and those kept aside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the scan says of single things, honest ones too."""
+"""The findings of the scan for single signs, including honest packages."""
 # ruff: noqa: E501
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def test_findings_are_json_worst_first_and_bounded() -> None:
     assert [
         ScanFinding.from_json(held) for held in json.loads(json.dumps(findings_json(found)))
     ] == found
-    # A danger is never among those that are left out without saying so.
+    # A danger takes precedence when findings are left out.
     many = [ScanFinding("danger", "x", str(number), 0, "m") for number in range(400)]
     assert {held.severity for held in bounded(many)} == {"danger"}
 

@@ -1,9 +1,9 @@
-"""Measures the ranking.
+"""Measures the quality of the ranking.
 
 Run `python -m tests.skills_app.library.search.evaluate --skills DIR SETS QUESTIONS`.
 
 SETS has lines `set: name name …`, QUESTIONS lines `set|query|right names, - for none`; DIR holds
-packages by their names. It prints shares per set and, with --misses, what went wrong.
+packages by their names. It prints shares for each set and, with --misses, the wrong answers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOW = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`right` is empty where no skill answers it."""
+    """`right` is empty if no skill answers the question."""
 
     query: str
     right: tuple[str, ...]
@@ -32,8 +32,11 @@ class Question:
 
 @dataclass(slots=True)
 class Result:
-    """Shares of the questions that a skill answers: right first, in the first three, first and at
-    LOW or above. `low`: of those that none answers, how many stay below LOW."""
+    """Shares of the results.
+
+    Of the questions with an answer: right first, right in the first three, right first with a score
+    of at least LOW. `low`: of the questions without an answer, the share with scores below LOW.
+    """
 
     first: float = 0.0
     first_three: float = 0.0

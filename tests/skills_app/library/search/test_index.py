@@ -1,4 +1,4 @@
-"""The index: found by words, gone with its skill, the same on both databases, and no syntax."""
+"""The index: found by words, removed with its skill, equal on both databases, without syntax."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ SKILLS = {
     "letters": "Write letters to customers and authorities.",
     "umlaute": "Größen und Maße in Übersichten.",
     "baogao": "生成销售报告和图表。",
-    "adlam": "\U0001e922\U0001e923\U0001e924",  # letters that are newer than FTS5's tables
+    "adlam": "\U0001e922\U0001e923\U0001e924",  # letters that FTS5's tables do not have yet
     "otchety": "Готовит отчёты о продажах.",
 }
 
 
 @pytest.fixture
 def skills(tmp_path: Path) -> dict[str, int]:
-    """The ids of SKILLS by name, indexed."""
+    """Index SKILLS and return their IDs by name."""
     ids = {}
     for name, description in SKILLS.items():
         version = store_skill(package(tmp_path, name, description=description))
@@ -43,7 +43,7 @@ def names(query: str) -> list[str]:
 
 
 def full_text(query: str) -> set[int]:
-    """What the full-text index alone gives."""
+    """Return the results of the full-text index alone."""
     current = {pk: pk for pk in Skill.objects.values_list("pk", flat=True)}
     return set(index._shortlist(index.read_query(query), current))
 
@@ -113,7 +113,7 @@ def test_a_query_is_data(skills: dict[str, int], query: str) -> None:
 
 def test_a_new_version_replaces_the_words(skills: dict[str, int], tmp_path: Path) -> None:
     changed = store_skill(package(tmp_path, "posters", description="Waters plants."))
-    assert "posters" in names("water a plant")  # not indexed yet: found all the same
+    assert "posters" in names("water a plant")  # not in the index yet, but still found
     index_version(changed)
     assert skills["posters"] in full_text("plants")
     assert index._having(["flyer"]) == []
@@ -147,7 +147,7 @@ def test_the_best_are_shortlisted(skills: dict[str, int], monkeypatch: pytest.Mo
 
 
 def test_the_database_searches_the_full_text_index(skills: dict[str, int]) -> None:
-    """Same rows from FTS5 and from a tsvector, by exact tokens."""
+    """FTS5 and a tsvector return the same rows, by exact tokens."""
     table = {
         "sqlite": "SELECT count(*) FROM skills_app_skillindex_fts",
         "postgresql": "SELECT count(*) FROM pg_indexes WHERE indexname = "

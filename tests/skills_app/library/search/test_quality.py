@@ -1,6 +1,6 @@
-"""How often the right skill comes first, for requests in users' words.
+"""The share of requests, in users' words, for which the right skill comes first.
 
-`evaluate.py` measures the same over public packages, which are not kept here.
+`evaluate.py` measures the same with public packages, which are not in the repository.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 
 
 def library() -> list[SkillDocument]:
-    """21 skills: the built-in ones and those of the file."""
+    """Return 21 skills: the built-in ones and those of the file."""
     registry = SkillRegistry()
     for line in (HERE / "library.jsonl").read_text().splitlines():
         said = json.loads(line)
@@ -40,7 +40,7 @@ def test_the_right_skill_comes_first() -> None:
 
 
 def test_other_users_words_are_needed() -> None:
-    """Without families and learned words it is far worse: the set is not too easy."""
+    """Without families and learned words the result is far worse, so the set is not too easy."""
     documents = library()
     right = 0
     asked = [question for question in questions() if question.right]

@@ -1,4 +1,4 @@
-"""The score of a skill: what it rewards, what it ignores, and that it costs little."""
+"""The score of a skill: the matches that raise it, the ignored ones, and its low cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words as the search compares them."""
+"""Words in the form that the search compares."""
 
 from __future__ import annotations
 

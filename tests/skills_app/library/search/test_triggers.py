@@ -1,4 +1,4 @@
-"""Triggers: what an author writes, what a message has, and no catastrophe."""
+"""Triggers of authors, matched against messages, without slow patterns."""
 
 from __future__ import annotations
 

@@ -2,12 +2,12 @@
 
 Run `python -m tests.skills_app.library.search.train DIRECTORY …`.
 
-Needs NumPy, SciPy and scikit-learn, which are no dependencies of the project. The table in the
-repository was made of 19,000 Markdown files of public repositories (7,600 of them skills, the rest
-handbooks and documents), which are not kept here. Same files, same table.
+Needs NumPy, SciPy and scikit-learn, which are not dependencies of the project. The table in the
+repository was made from 19,000 Markdown files of public repositories (7,600 of them skills, the
+rest handbooks and documents), which are not in the repository. The same files give the same table.
 
-A word's direction is a row of the truncated singular value decomposition of the positive
-pointwise mutual information of words within WINDOW words of each other.
+A word's direction is a row of the truncated singular value decomposition of the positive pointwise
+mutual information of words within WINDOW words of each other.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from skills_app.library.search.tokens import stems
 from skills_app.library.search.vocabulary import STOP
 
 KEPT = 8_400
-"""Words with a direction: those that most files have."""
+"""The number of words with a direction: those that are in most files."""
 LEAST_FILES = 40
 WINDOW = 10
 SMOOTHING = 0.75
-"""Exponent of the frequency of neighbours, so that rare ones do not count too much."""
+"""The exponent of the neighbours' frequency, so that rare ones do not count too much."""
 HEAD_WEIGHT = 3
-"""How often the head of a skill counts: it says what the rest is about."""
+"""The weight of a skill's frontmatter, because it summarises the rest."""
 SPAN, FLOOR = 6.2, 0.15
-"""ln(files / files with the word) at which a word counts as rare, and what common ones keep."""
+"""ln(files / files with the word) of a rare word, and the minimum for common words."""
 MAX_CHARACTERS = 14_000
-"""Of one file."""
+"""The limit for the text of one file."""
 _CODE = re.compile(r"^(?:```|~~~).*?^(?:```|~~~)", re.MULTILINE | re.DOTALL)
 _HEAD = re.compile(r"\A---\s*\n(.*?)\n---\s*\n", re.DOTALL)
 _ADDRESS = re.compile(r"https?://\S+")
@@ -52,7 +52,7 @@ Text = list[list[str]]
 
 
 def read_texts(directories: list[Path]) -> Iterator[Text]:
-    """Each different file once, in the order of their paths."""
+    """Yield each different file once, in the order of their paths."""
     seen: set[str] = set()
     for path in sorted(path for each in directories for path in each.rglob("*.md")):
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -73,7 +73,7 @@ def files_with_words(texts: list[Text]) -> Counter[str]:
 
 
 def together(texts: list[Text], places: dict[str, int]) -> csr_matrix:
-    """How often two words stand within WINDOW words of each other."""
+    """Count how often two words are within WINDOW words of each other."""
     size = len(places)
     counts = csr_matrix((size, size), dtype=np.float32)
     for start in range(0, len(texts), 500):
@@ -91,7 +91,7 @@ def together(texts: list[Text], places: dict[str, int]) -> csr_matrix:
 
 
 def directions(counts: csr_matrix) -> np.ndarray:
-    """A row of length 1 for each word."""
+    """Return a row of length 1 for each word."""
     totals = np.asarray(counts.sum(1)).ravel()
     smooth = totals**SMOOTHING
     entries = counts.tocoo()
@@ -106,7 +106,7 @@ def directions(counts: csr_matrix) -> np.ndarray:
 
 
 def packed(rows: np.ndarray) -> list[str]:
-    """4 bits a number, two numbers a byte, base64."""
+    """Encode the rows: 4 bits a number, two numbers a byte, base64."""
     steps = np.clip(np.round(rows / rows.std() * 2.0), -7, 7).astype(int) + 8
     return [b64encode(bytes(row[::2] << 4 | row[1::2])).decode() for row in steps.astype(np.uint8)]
 

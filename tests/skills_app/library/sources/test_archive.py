@@ -1,4 +1,4 @@
-"""Packages from archives, and every way in which an archive can lie."""
+"""Packages from archives, and all kinds of misleading archives."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AT_ROOT = {"SKILL.md": skill_text()}
 
 
 def message(data: bytes, filename: str = "report.zip") -> str:
-    """Why `data` is refused, within a second."""
+    """Return the reason for refusing `data`, which must take less than a second."""
     begun = time.process_time()
     with pytest.raises(InvalidSkill) as refusal:
         read_archive(data, filename)
@@ -40,7 +40,7 @@ def message(data: bytes, filename: str = "report.zip") -> str:
 
 
 def patched(data: bytes, mark: bytes, offset: int, value: bytes, which: int = 0) -> bytes:
-    """`data` with `value` at `offset` of the header number `which` that begins with `mark`."""
+    """Return `data` with `value` at `offset` of header number `which` that starts with `mark`."""
     at = -1
     for _ in range(which + 1):
         at = data.index(mark, at + 1)
@@ -74,7 +74,7 @@ def test_a_skill_file_alone() -> None:
 
 
 def test_what_other_programs_pack_is_read(tmp_path: Path) -> None:
-    """`zip` and its streams, Python's streams, and directories of their own."""
+    """`zip` and its streams, Python's streams, and entries for directories."""
     place = make_folder(tmp_path / "report", {"a/b.txt": "x" * 5000, "技能.md": "x"})
     (place / "a/run.sh").write_text("#!/bin/sh\n")
     (place / "a/run.sh").chmod(0o755)
@@ -148,7 +148,7 @@ def test_names_that_are_refused(files: dict[str, str], words: str) -> None:
 def test_only_plain_files_are_taken(mode: int, words: str) -> None:
     data = make_zip({**SKILL, "report/x": "/etc/passwd"}, modes={"report/x": mode})
     assert words in message(data)
-    # Whatever system the entry says it comes from.
+    # This applies to entries of any system.
     assert words in message(patched(data, CENTRAL, 5, b"\0", which=1))
 
 
@@ -170,7 +170,7 @@ def test_a_name_that_is_no_utf8_is_refused() -> None:
 
 
 def test_a_second_name_is_refused() -> None:
-    """Info-ZIP's Unicode path, which some readers prefer to the name."""
+    """Info-ZIP's Unicode path, which some readers use instead of the name."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("SKILL.md", skill_text())
@@ -262,7 +262,7 @@ def test_two_ends_are_refused() -> None:
 
 
 def test_overlapping_entries_are_refused() -> None:
-    """Many entries that unpack the same bytes: a bomb that no ratio of one entry shows."""
+    """Many entries unpack the same bytes: a bomb that the ratio of a single entry does not show."""
     data = make_zip({**SKILL, "report/a.txt": "x" * 1000, "report/b.txt": "x" * 1000})
     first = data.index(b"report/a.txt") - 30
     same = patched(data, CENTRAL, 42, struct.pack("<L", first), which=2)

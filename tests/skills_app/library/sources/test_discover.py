@@ -1,4 +1,4 @@
-"""Which packages lie in a directory of skills."""
+"""Finding the packages in a directory of skills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages from real directories, hostile ones among them."""
+"""Packages from real directories, including hostile ones."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_only_plain_files_are_opened(tmp_path: Path) -> None:
 def test_a_fifo_that_takes_the_place_of_a_file_does_not_hold_us(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As if it had been a plain file when it was looked at."""
+    """The FIFO replaces a plain file after the check."""
     place = make_folder(tmp_path / "report", {"plain": "x"})
     os.mkfifo(place / "swapped")
     plain = os.stat(place / "plain")
@@ -131,7 +131,7 @@ def test_too_much_in_all(tmp_path: Path) -> None:
         with (place / f"f{number}").open("wb") as stream:
             stream.truncate(limits.FILE_BYTES)
     (place / "later").symlink_to("/")
-    (problem,) = folder_package(place)[1]  # not the link: nothing more was looked at
+    (problem,) = folder_package(place)[1]  # not the link, because reading stopped here
     assert (problem.path, problem.code) == ("", "too_large")
 
 

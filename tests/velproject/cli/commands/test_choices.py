@@ -1,4 +1,4 @@
-"""The command line knows its choices without loading Django: they are all there are."""
+"""The command line lists the choices of options completely without loading Django."""
 
 from __future__ import annotations
 

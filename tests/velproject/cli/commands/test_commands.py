@@ -1,4 +1,4 @@
-"""The table of commands says what the commands say of themselves, and costs no import of Django."""
+"""The table of commands has the help texts of the commands, without an import of Django."""
 
 from __future__ import annotations
 

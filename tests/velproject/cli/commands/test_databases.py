@@ -16,7 +16,7 @@ NEW_KEY = "a new key of many letters 0123456789"
 
 @pytest.fixture
 def shop(tmp_path: Path) -> str:
-    """The URL of a real file, outside Vel's data directory."""
+    """Return the URL of a real file outside Vel's data directory."""
     with closing(sqlite3.connect(tmp_path / "shop.db")) as database, database:
         database.execute("CREATE TABLE sales (amount)")
         database.execute("INSERT INTO sales VALUES (4200), (42)")
@@ -52,7 +52,7 @@ def test_it_is_refused_where_it_does_not_apply(vel: Vel, shop: str):
 
 
 def test_a_task_has_the_database_encrypted_and_pinned_by_name(vel: Vel, tmp_path: Path, shop: str):
-    # Relative to where it was typed; a second one by the environment.
+    # The path is relative to the current directory. The environment adds a second database.
     url = "postgresql://reader:hunter2@127.0.0.1:9/shop"
     done = vel(
         *ECHO,
@@ -124,7 +124,7 @@ def test_rotation_with_real_keys(vel: Vel, shop: str):
 
     done = vel("secrets", "rotate", VEL_SECRET_KEYS=f"{NEW_KEY},{old}")
     assert (done.returncode, done.stdout) == (0, "Encrypted with the first key: 1.\n")
-    lost = vel("secrets", "rotate")  # with the key of the data directory alone
+    lost = vel("secrets", "rotate")  # with only the key in the data directory
     assert lost.returncode == 1
     assert "shop cannot be decrypted" in lost.stderr
     listed = vel("databases", "list", "--json", VEL_SECRET_KEYS=NEW_KEY).stdout

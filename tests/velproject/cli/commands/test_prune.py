@@ -1,4 +1,4 @@
-"""`vel prune`: it says first, and does only what it was told to."""
+"""`vel prune` first reports its effects, and removes only the selected data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ann() -> User:
 
 
 def pruned(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any, str]:
-    """(exit code, the JSON that it writes, what it says to people)."""
+    """Return the exit code, the JSON output and the messages on standard error."""
     capsys.readouterr()
     code = call("prune", "--json", *words)
     told = capsys.readouterr()
@@ -51,7 +51,7 @@ def there() -> set[str]:
 
 def test_it_says_first_and_then_does_it(ann: User, capsys: pytest.CaptureFixture[str]) -> None:
     old, young = aged(talked(ann), 91), aged(talked(ann), 89)
-    assert pruned(capsys)[1] == {"would_remove": {}}  # the settings keep threads for ever
+    assert pruned(capsys)[1] == {"would_remove": {}}  # the settings keep threads forever
     assert pruned(capsys, "--apply")[1] == {"removed": {}}
     assert pruned(capsys, "--older-than", "90d")[1] == {"would_remove": {"run": 1, "thread": 1}}
     assert there() == {old, young}
@@ -71,7 +71,7 @@ def test_one_thread_and_nothing_else(ann: User, capsys: pytest.CaptureFixture[st
     MemoryRevision.objects.create(
         agent=agent, path=edit.path, number=1, operation="write", edit_request=edit
     )
-    with pytest.raises(CliError, match="no thread"):  # it goes with its parent's
+    with pytest.raises(CliError, match="no thread"):  # removed only with its parent's
         pruned(capsys, "--thread", child.thread_id)
     given = ("--thread", one.thread_id)
     assert pruned(capsys, *given)[1] == {"would_remove": {"run": 2, "thread": 1}}

@@ -1,4 +1,4 @@
-"""`vel workspaces` lists, archives and removes, and touches nothing without `--apply`."""
+"""`vel workspaces` lists, archives and removes, and changes no files without `--apply`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.bubblewrap
 
 
 def made(vel: Vel, name: str = "a.txt") -> Path:
-    """A finished thread's workspace with one file in it."""
+    """Create a finished thread's workspace with one file."""
     before = {row["thread"] for row in vel.rows("workspaces", "list")}
     flags = vel.script(
         say("Writing.", ("write_file", {"path": name, "content": "hello"})), say("Done.")
@@ -71,7 +71,7 @@ def test_orphans_are_found(vel: Vel) -> None:
     left.mkdir()
     owners = {row["thread"]: row["owner"] for row in vel.rows("workspaces", "list")}
     assert owners["nobodys"] is None
-    # It may be the first file of a run that is just being made.
+    # It may be the first file of a run that is just starting.
     assert vel("workspaces", "prune", "--apply").returncode == 0
     assert orphan.exists()
     assert not left.exists()

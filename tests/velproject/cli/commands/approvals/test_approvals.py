@@ -1,4 +1,4 @@
-"""Approving: at the terminal, and by a command when nobody was there."""
+"""Decisions at the terminal, and by a command if no terminal was attached."""
 
 from __future__ import annotations
 

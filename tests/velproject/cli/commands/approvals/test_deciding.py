@@ -1,4 +1,4 @@
-"""`vel approvals` on rows, without a terminal and without a process each."""
+"""`vel approvals` in the test process, without a terminal."""
 
 from __future__ import annotations
 

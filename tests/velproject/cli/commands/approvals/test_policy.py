@@ -16,7 +16,7 @@ WRITE = ("write_file", {"path": "note.txt", "content": "hello"})
 
 
 def asked(vel: Vel) -> str:
-    """A run that waits; the id of its request."""
+    """Create a run that waits, and return the ID of its approval request."""
     flags = vel.script(say("", WRITE), say("Done."))
     done = vel(*flags, "--approve", "write_file", "write a note")
     assert done.returncode == 3, done.stderr

@@ -1,4 +1,4 @@
-"""Approving at a terminal: what was shown is what is decided."""
+"""Decisions at a terminal apply to exactly the content that was shown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def write(number: int) -> tuple[str, dict[str, Any]]:
 
 
 def waiting(vel: Vel, *calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The requests of a run that nobody was there to decide."""
+    """Return the pending requests of a run that had no terminal."""
     flags = vel.script(say("I will.", *calls), say("Done."))
     assert vel(*flags, "--approve", "write_file", "go").returncode == 3
     return vel.requests()

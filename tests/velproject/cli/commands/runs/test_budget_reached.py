@@ -1,4 +1,4 @@
-"""A limit that is reached in `vel TASK`: asked about at the terminal, as an approval is."""
+"""A reached limit in `vel TASK` leads to a question at the terminal, like an approval."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def env(server: MessagesServer) -> dict[str, str]:
 
 
 def test_more_is_asked_for_at_the_terminal_and_given(vel: Vel) -> None:
-    # Each call costs $0.003: the second begins below the limit, the third does not.
+    # Each call costs $0.003: the second starts below the limit, the third does not.
     with MessagesServer([LOOK, LOOK, ANSWER]) as server:
         terminal = Terminal(vel, *FLAGS, "go", **env(server))
         shown = terminal.expect("Give more? [y(es) / n(o) / e(dit)]")

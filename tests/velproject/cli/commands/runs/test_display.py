@@ -1,4 +1,4 @@
-"""What the command line says when another model goes on."""
+"""The output of the command line when a fallback model continues."""
 
 from __future__ import annotations
 

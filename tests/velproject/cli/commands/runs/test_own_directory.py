@@ -1,4 +1,4 @@
-"""`vel --workspace DIR`: protected files stay as they are, and the report lists the others."""
+"""`vel --workspace DIR`: protected files stay unchanged, and the report lists the others."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run_commands(vel: Vel, project: Path, *commands: str, flags: tuple[str, ...]
 
 
 def reported(stderr: str) -> list[str]:
-    """The files of the report, as `created PATH`, without those that were put aside."""
+    """Return the files of the report, as `created PATH`, without the files that were put aside."""
     if HEADING not in stderr:
         return []
     lines = stderr.partition(HEADING)[2].splitlines()[1:]
@@ -151,7 +151,7 @@ def test_a_protected_file_in_a_commit_or_in_the_index_is_reported(vel: Vel, plac
         "committed a/.vscode/x",
         "committed .npmrc",
     ]
-    assert "a CI definition" not in stderr  # that commit is in no branch any more
+    assert "a CI definition" not in stderr  # no branch contains that commit
     stderr = run_commands(vel, project, "git reset -q; echo 2 > source.txt; git commit -qam fine")
     assert reported(stderr) == []
 

@@ -1,4 +1,4 @@
-"""`vel TASK`: what it prints where, and how it ends."""
+"""The output and the exit code of `vel TASK`."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_a_waiting_run_is_cancelled_with_its_request(vel: Vel) -> None:
 
 
 def test_the_ends_of_runs_are_counted_where_metrics_are_on(vel: Vel) -> None:
-    """The commands have no heartbeat: what they count goes to the sums."""
+    """Commands have no heartbeat, so their counts must be added to the sums."""
     vel.environment["VEL_METRICS_TOKEN"] = "0123456789abcdef" * 2
     assert vel(*ECHO, "mine").returncode == 0
     flags = vel.script(say("", ("ls", {"path": "."})))
@@ -112,7 +112,7 @@ def test_an_administrator_is_made_with_a_password_that_django_accepts(vel: Vel) 
     again = vel("user", "create", "ada", "--password-stdin", stdin="another long one 8\n")
     assert again.returncode == 2
     assert "has a password already" in again.stderr
-    assert vel("user", "create", "bob", "--admin").returncode == 2  # nobody is there to ask
+    assert vel("user", "create", "bob", "--admin").returncode == 2  # no terminal is attached
 
 
 def test_the_list_shows_threads_where_one_is_to_be_named(vel: Vel) -> None:

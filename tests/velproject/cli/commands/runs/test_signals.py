@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and sudden death of `vel TASK`."""
+"""Ctrl-C, SIGTERM and SIGKILL of `vel TASK`."""
 
 from __future__ import annotations
 
@@ -167,9 +167,9 @@ def test_a_run_whose_process_was_killed_goes_on_with_resume(vel: Vel) -> None:
 
 
 def when_its_lease_ends(vel: Vel, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a command that waits for the lease of a lost run, which ends once it says that it does.
+    """Run a command that waits for the lease of a lost run, and end the lease when it reports that.
 
-    The half minute is not waited for: the database's time for it is put into the past.
+    To save half a minute, the lease's end in the database is moved to the past.
     """
     command = vel.command(*arguments)
     with subprocess.Popen(

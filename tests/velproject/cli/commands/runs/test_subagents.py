@@ -1,4 +1,4 @@
-"""`vel TASK` with an agent that delegates: what is shown, asked and kept of the subagents."""
+"""`vel TASK` with an agent that delegates: its output, questions and stored subagents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WRITE = ("write_file", {"path": "/note.txt", "content": "hello"})
 
 
 def team(vel: Vel, turns: list[dict[str, Any]], **subagents: list[dict[str, Any]]) -> list[str]:
-    """The flags for an agent that plays `turns` and whose subagents, by name, play theirs."""
+    """Return the flags for an agent that plays `turns` with subagents that play their own turns."""
     rows = [
         {"name": name, "model": vel.script(*played, name=f"{name}.json")[-1] if played else NONE}
         for name, played in subagents.items()

@@ -1,4 +1,4 @@
-"""The agent behind `vel TASK`, in the test's own database."""
+"""The agent of `vel TASK`, in the test's own database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`vel TASK --skills DIR`: which directories a run gets, which are refused, and what is told."""
+"""`vel TASK --skills DIR`: the skill directories of a run, refused ones, and the messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ECHO = ["--provider", "scripted", "--model", "echo"]
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """Where every account can walk, and outside of the data directory."""
+    """A directory that every account can traverse, outside the data directory."""
     made = Path(tempfile.mkdtemp(prefix="vel-skills-", dir="/var/tmp"))
     made.chmod(0o711)
     yield made
@@ -48,7 +48,7 @@ def test_skills_of_directories_are_loaded_and_what_is_left_out_is_told(
     assert "skill left out: broken: " in done.stderr
     assert "\x1b]" not in done.stderr
     assert directories(vel) == [str(place / "one"), str(place / "two")]
-    # Without the flag a session keeps what it has, with it it gets what is named.
+    # Without the flag a session keeps its directories; with it, it gets the named ones.
     done = vel(*flags, "--no-sandbox", "--session", "s", "again", cwd=place)
     assert "skill: peas (local)" in done.stderr
     done = vel(*flags, "--no-sandbox", "--session", "s", "--skills", "one", "again", cwd=place)
