@@ -10,7 +10,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.features import slack
-from agents.kernel import notices
+from agents.kernel import features, notices
 from agents.kernel.notices import Message, Notice, NoticeKind, announce, kind_of
 
 
@@ -31,6 +31,7 @@ def feature(monkeypatch: pytest.MonkeyPatch) -> Any:
     module: Any = ModuleType("agents.features.slack.notices")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(slack, "notices", module, raising=False)
+    monkeypatch.setattr(features, "_absent", set())  # another test may have looked for it
     for name in ("_kinds", "_listeners", "_is_loaded"):
         monkeypatch.setattr(notices, name, type(getattr(notices, name))())
     return module
