@@ -7,7 +7,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from django.apps import apps
@@ -98,13 +98,14 @@ def protect_database_file() -> None:
     """
     if connection.vendor != "sqlite":
         return
-    try:
-        descriptor = os.open(
-            str(connection.settings_dict["NAME"]), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600
-        )
-    except FileExistsError:
-        return
-    os.close(descriptor)
+    file = str(connection.settings_dict["NAME"])
+    with suppress(FileExistsError):
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    if os.path.getsize(file) == 0:
+        # The first connection changes an empty file to write-ahead logging. SQLite refuses that
+        # immediately, with any timeout, if two connections do it at the same moment.
+        with _only_one():
+            connection.ensure_connection()
 
 
 @contextmanager
