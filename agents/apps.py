@@ -4,6 +4,7 @@ from django.apps import AppConfig, apps
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models.signals import pre_migrate
 
+from agents.kernel import features
 from agents.kernel.lazy_modules import lazy_modules
 
 with lazy_modules:
@@ -12,7 +13,6 @@ with lazy_modules:
 
     from agents import tasks
     from agents.doors import database_schema
-    from agents.kernel import notices, row_hooks
 
 _NEEDED = (
     "django.contrib.contenttypes",
@@ -42,8 +42,8 @@ class AgentsConfig(AppConfig):
     def ready(self) -> None:
         import_module("agents.checks")  # they register themselves
         # Runs that wait for people or subagents are still part of this app.
-        row_hooks.add_module("agents.services.row_hooks")
-        notices.add_module("agents.services.approvals.notices")
+        features.add_module("row_hooks", "agents.services.row_hooks")
+        features.add_module("notices", "agents.services.approvals.notices")
         pre_migrate.connect(_refuse_development_database, sender=self)
         signals.post_spawn.connect(_start_worker, dispatch_uid="agents.tasks")
 

@@ -20,6 +20,7 @@ from django.core.signals import setting_changed
 
 logger = logging.getLogger("agents.features")
 
+_added: dict[str, list[str]] = {}
 _absent: set[str] = set()
 """Modules that features do not have. Python would look for them in all directories each time."""
 
@@ -90,6 +91,25 @@ def collect(
         for config, found in feature_modules(module, skip_broken=skip_broken)
         for entry in getattr(found, attribute, ())
     ]
+
+
+def add_module(name: str, path: str) -> None:
+    """Let `entries` read the module `path` as the module `name` of an app that is no feature.
+
+    Call it in the `ready` of the app.
+    """
+    if path not in _added.setdefault(name, []):
+        _added[name].append(path)
+
+
+def entries(module: str, attribute: str) -> list[Any]:
+    """Return the entries of `attribute` in the added modules, then those of the features."""
+    added = [
+        entry
+        for path in _added.get(module, ())
+        for entry in getattr(import_module(path), attribute, ())
+    ]
+    return added + [entry for _, entry in collect(module, attribute)]
 
 
 def _import(config: FeatureConfig, name: str) -> ModuleType | None:

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from threading import Lock
 from typing import Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.kernel.features import collect
+from agents.kernel.features import entries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,16 +71,6 @@ _kinds: dict[str, NoticeKind] = {}
 _listeners: list[Listener] = []
 _is_loaded: list[bool] = []
 _loading = Lock()
-_modules: list[str] = []
-
-
-def add_module(name: str) -> None:
-    """Load `KINDS` of a module before those of the features.
-
-    For an app that is no feature, in its `ready`.
-    """
-    if name not in _modules:
-        _modules.append(name)
 
 
 def announce(notice: Notice) -> None:
@@ -108,9 +97,8 @@ def _load() -> None:
 
 
 def _find() -> None:
-    own = [(None, kind) for name in _modules for kind in import_module(name).KINDS]
     found: dict[str, NoticeKind] = {}
-    for _, kind in [*own, *collect("notices", "KINDS")]:
+    for kind in entries("notices", "KINDS"):
         other = found.setdefault(kind.type, kind())
         if type(other) is not kind:
             raise ImproperlyConfigured(
@@ -119,4 +107,4 @@ def _find() -> None:
                 "of them a type of its own."
             )
     _kinds.update(found)
-    _listeners.extend(listener for _, listener in collect("notices", "LISTENERS"))
+    _listeners.extend(entries("notices", "LISTENERS"))

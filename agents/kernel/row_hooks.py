@@ -12,13 +12,12 @@ repeated. It locks the clock of the run first, then its own rows, in the order o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from threading import Lock
 from typing import Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.kernel.features import collect
+from agents.kernel.features import entries
 from agents.models import Run, RunClock, Thread
 
 
@@ -83,16 +82,6 @@ _by_name: dict[str, list[RowHooks]] = {name: [] for name in _NAMES}
 _by_reason: dict[str, RowHooks] = {}
 _is_loaded: list[bool] = []
 _loading = Lock()
-_modules: list[str] = []
-
-
-def add_module(name: str) -> None:
-    """Load `ROW_HOOKS` of a module before those of the features.
-
-    For an app that is no feature, in its `ready`.
-    """
-    if name not in _modules:
-        _modules.append(name)
 
 
 def register(hooks: type[RowHooks]) -> None:
@@ -122,10 +111,7 @@ def _load() -> None:
     with _loading:
         if _is_loaded:
             return
-        for name in _modules:
-            for hooks in import_module(name).ROW_HOOKS:
-                register(hooks)
-        for _, hooks in collect("row_hooks", "ROW_HOOKS"):
+        for hooks in entries("row_hooks", "ROW_HOOKS"):
             register(hooks)
         _is_loaded.append(True)
 

@@ -185,11 +185,7 @@ async def _wrap_tool_call(
         if error in failures:
             raise
         _fail(run, item, "wrap_tool_call", error)
-    if results:
-        return results[-1][1]
-    if failures:  # the call was made, so it is not repeated
-        raise failures[-1]
-    return await handler(request)
+    return results[-1][1] if results else await handler(request)
 
 
 def _result_of(answer: Any, results: list[tuple[ToolAnswer, ToolResult]]) -> ToolResult:

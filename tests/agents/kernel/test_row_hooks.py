@@ -28,7 +28,7 @@ def test_no_thread_changes_a_run_before_the_hooks_are_loaded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     begun, go_on = Event(), Event()
-    real = row_hooks.collect
+    real = row_hooks.entries
 
     def slow(module: str, attribute: str) -> Any:
         begun.set()
@@ -36,7 +36,7 @@ def test_no_thread_changes_a_run_before_the_hooks_are_loaded(
         return real(module, attribute)
 
     monkeypatch.setattr(row_hooks, "_is_loaded", [])
-    monkeypatch.setattr(row_hooks, "collect", slow)
+    monkeypatch.setattr(row_hooks, "entries", slow)
     first, second = Thread(target=row_hooks._load), Thread(target=row_hooks._load)
     first.start()
     assert begun.wait(HANG)

@@ -145,6 +145,12 @@ def test_cards_that_a_page_has_are_not_sent_again_and_ended_ones_say_how(
     assert answer["pending"] == 1
 
 
+@pytest.mark.both_databases
+def test_a_name_that_the_database_refuses_is_no_card(run: str, sign_in: SignIn) -> None:
+    answer = sign_in("olga").get("/approvals/live/?known=%00.x")
+    assert (answer.status_code, answer.json()["ended"]) == (200, {})
+
+
 def test_a_subagents_call_shows_the_path_of_runs(run: str, sign_in: SignIn) -> None:
     parent = Run.objects.get(pk=run)
     agent = Agent.objects.create(name="Research", slug="research", provider="scripted")

@@ -6,7 +6,7 @@ import asyncio
 import re
 import types
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,11 @@ from django.core.checks import run_checks
 from django.test import override_settings
 
 from agents.custom.hooks import EndRun, ModelAnswer, ToolAnswer
+from agents.features.custom_middleware.middleware import _wrap_tool_call
+from agents.kernel.middleware import ToolCallRequest
 from agents.models import Message, Run, StateFile, ToolCall
 from agents.services.runs.control import cancel_run
+from tests.agents.engine.by_hand import a_call
 from tests.support.guards import WORD, NoWord
 from tests.support.runs import (
     drive_to_end,
@@ -146,6 +149,29 @@ def test_a_middleware_that_fails_ends_the_run_or_is_skipped(tmp_path: Path, afte
     assert (run.status, run.error_code) == ("failed", "middleware_failed")
     assert "Fails raised ValueError in wrap_model_call" in run.error_message
     assert WORD not in run.error_message
+
+
+def test_a_call_that_failed_in_the_engine_is_not_repeated(tmp_path: Path) -> None:
+    class Hides(BaseMiddleware):
+        on_error = "skip"
+
+        async def wrap_tool_call(self, call: Any, handler: Any) -> ToolAnswer:
+            with suppress(OSError):
+                await handler()
+            raise ValueError(WORD)
+
+    calls = []
+
+    async def fail(request: ToolCallRequest) -> Any:
+        calls.append(request)
+        raise OSError("The disk went away.")
+
+    row = play(tmp_path, DONE)
+    run: Any = types.SimpleNamespace(row=row, spec=types.SimpleNamespace(slug="a"), turn=1)
+    request = ToolCallRequest(row=a_call(), effect="write")
+    with pytest.raises(OSError, match="The disk went away"):
+        asyncio.run(_wrap_tool_call(run, Hides(), fail, request))
+    assert calls == [request]
 
 
 class Hangs(BaseMiddleware):
