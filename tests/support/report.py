@@ -68,15 +68,19 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
     counts = {outcome: len(reports) for outcome, reports in terminalreporter.stats.items()}
+    failures = [
+        _line(report)
+        for outcome in ("failed", "error")
+        for report in terminalreporter.getreports(outcome)
+    ]
     if unexpected := _unexpected(terminalreporter):
         terminalreporter.section(f"skipped, but not in {ALLOWED.name}", red=True)
         for node in unexpected:
             terminalreporter.write_line(node)
         counts["failed"] = counts.get("failed", 0) + len(unexpected)
         counts["skipped"] -= len(unexpected)
+        failures += [f"{node} (skipped, but not in {ALLOWED.name})" for node in unexpected]
     if path := os.environ.get("VEL_TEST_COUNTS"):
-        failures = [_line(report) for report in terminalreporter.getreports("failed")]
-        failures += [_line(report) for report in terminalreporter.getreports("error")]
         Path(path).write_text(json.dumps({"counts": counts, "failures": failures}))
 
 
