@@ -75,6 +75,11 @@ class Storm:
         held = RunClock.objects.filter(lease_holder__contains=f":{pid}:", run__status="running")
         return dict(held.values_list("run_id", "fence"))
 
+    def leased_by(self, pid: int) -> list[str]:
+        """Return the running runs that others cannot claim because of this process."""
+        held = RunClock.objects.filter(lease_until__gt=time.time(), run_id__in=self.driven_by(pid))
+        return list(held.values_list("run_id", flat=True))
+
     def kill(self, *pids: int) -> None:
         """Kill all of these with SIGKILL at the same time."""
         driven = {run: fence for pid in pids for run, fence in self.driven_by(pid).items()}

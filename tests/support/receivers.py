@@ -60,6 +60,8 @@ class InboundWebhook:
         self.body = b""
         self.before_answer: Callable[[], None] = lambda: None
         self.ended = threading.Event()
+        self.left = threading.Event()
+        """Set when a client closes the connection before it has read the whole answer."""
 
     def take(self, request: Received) -> int:
         self.received.append(request)
@@ -88,6 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self.wfile.write(hook.body)
         except ConnectionError:
+            hook.left.set()
             self.close_connection = True
 
     do_GET = do_POST

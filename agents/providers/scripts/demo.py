@@ -54,7 +54,9 @@ _BETTER_TITLE = """\
     months = f"{half['months'][0]} to {half['months'][-1]}"
     return f"{half['share_pct']:.0f} % of Seattle's rain falls from {months}"
 """
-_DRAW = ("execute", {"command": "python3 chart.py"})
+_TIMEOUT = 300
+"""Seconds for each program. A busy machine may need more than the tool's default."""
+_DRAW = ("execute", {"command": "python3 chart.py", "timeout": _TIMEOUT})
 
 
 def script(messages: list[Message]) -> ScriptTurn:
@@ -157,8 +159,8 @@ def _compute(results: list[Any], task: DemoTask) -> ScriptTurn:
         f"Now the figures, with {means} in the sandbox.",
         [
             _todos(1, task),
-            ("execute_python", {"code": analysis}),
-            ("execute_python", {"code": program("figures.py")}),
+            _python(analysis),
+            _python(program("figures.py")),
         ],
     )
 
@@ -216,15 +218,19 @@ def _retitle(results: list[Any], task: DemoTask) -> ScriptTurn:
     calls: list[tuple[str, Block]] = [("edit_file", edit), _DRAW]
     if task.with_toolbox:
         words += " The single months of each year become a heat map, with matplotlib."
-        calls.append(("execute_python", {"code": program("heatmap.py")}))
+        calls.append(_python(program("heatmap.py")))
     return ScriptTurn(words, calls)
+
+
+def _python(code: str) -> tuple[str, Block]:
+    return "execute_python", {"code": code, "timeout": _TIMEOUT}
 
 
 def _report(results: list[Any], task: DemoTask) -> ScriptTurn:
     return ScriptTurn(
         f"{'The pictures are' if task.with_toolbox else 'The chart is'} done. The report takes "
         "every number from the computed results.",
-        [_todos(4, task), ("execute_python", {"code": program("report.py")})],
+        [_todos(4, task), _python(program("report.py"))],
     )
 
 

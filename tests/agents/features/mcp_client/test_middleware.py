@@ -316,7 +316,12 @@ def test_real_servers_from_a_toolbox(
     monkeypatch.setattr(actions, "FETCH_SECONDS", HANG)
     arguments = ["--local-timezone", "UTC"]
     clock = define(
-        ada, slug="time", command="mcp-server-time", arguments=arguments, toolbox=TOOLBOX
+        ada,
+        slug="time",
+        command="mcp-server-time",
+        arguments=arguments,
+        toolbox=TOOLBOX,
+        call_seconds=int(HANG),
     )
     picture = base64.b64encode(png()).decode()
     notes = define(
@@ -326,6 +331,7 @@ def test_real_servers_from_a_toolbox(
         arguments=["-c", RETRIEVAL, picture],
         toolbox=TOOLBOX,
         sees_files=True,
+        call_seconds=int(HANG),
     )
     accept_all(clock, ada, reads=("get_current_time",))
     accept_all(notes, ada, reads=("search", "chart"))
