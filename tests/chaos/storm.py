@@ -75,11 +75,6 @@ class Storm:
         held = RunClock.objects.filter(lease_holder__contains=f":{pid}:", run__status="running")
         return dict(held.values_list("run_id", "fence"))
 
-    def leased_by(self, pid: int) -> list[str]:
-        """Return the running runs that others cannot claim because of this process."""
-        held = RunClock.objects.filter(lease_until__gt=time.time(), run_id__in=self.driven_by(pid))
-        return list(held.values_list("run_id", flat=True))
-
     def kill(self, *pids: int) -> None:
         """Kill all of these with SIGKILL at the same time."""
         driven = {run: fence for pid in pids for run, fence in self.driven_by(pid).items()}
@@ -88,6 +83,11 @@ class Storm:
         self.kills.append((time.time(), driven))
         for pid in pids:
             wait_for_exit(pid)
+            driven |= self.driven_by(pid)  # also what it claimed in its last moment
+
+    def killed_claims(self) -> set[tuple[str, int]]:
+        """Return run and fence of each claim that a kill has interrupted."""
+        return {claim for _, driven in self.kills for claim in driven.items()}
 
     def wait_for_progress(self) -> None:
         """Wait until models have answered since the last time: else no new work could be lost."""

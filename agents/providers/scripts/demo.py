@@ -24,7 +24,7 @@ from agents.demo.task import (
 from agents.providers.base import Block
 from agents.providers.scripts import demo_checks
 from agents.providers.scripts.base import ENDED, Message, ScriptTurn, is_request, text_of
-from agents.providers.scripts.demo_results import Unexpected, results_of
+from agents.providers.scripts.demo_results import PROGRAM_SECONDS, Unexpected, results_of
 
 SECONDS_A_TURN = 0.8
 """Seconds of a reply, so that a person can watch it."""
@@ -54,9 +54,7 @@ _BETTER_TITLE = """\
     months = f"{half['months'][0]} to {half['months'][-1]}"
     return f"{half['share_pct']:.0f} % of Seattle's rain falls from {months}"
 """
-_TIMEOUT = 300
-"""Seconds for each program. A busy machine may need more than the tool's default."""
-_DRAW = ("execute", {"command": "python3 chart.py", "timeout": _TIMEOUT})
+_DRAW = ("execute", {"command": "python3 chart.py", "timeout": PROGRAM_SECONDS})
 
 
 def script(messages: list[Message]) -> ScriptTurn:
@@ -223,7 +221,7 @@ def _retitle(results: list[Any], task: DemoTask) -> ScriptTurn:
 
 
 def _python(code: str) -> tuple[str, Block]:
-    return "execute_python", {"code": code, "timeout": _TIMEOUT}
+    return "execute_python", {"code": code, "timeout": PROGRAM_SECONDS}
 
 
 def _report(results: list[Any], task: DemoTask) -> ScriptTurn:

@@ -9,7 +9,7 @@ from typing import Any
 from agents.demo.resources import program
 from agents.demo.task import CHECK_WITH_AWK, CHECK_WITH_SQL, FIGURES
 from agents.providers.scripts.base import ScriptTurn
-from agents.providers.scripts.demo_results import Unexpected
+from agents.providers.scripts.demo_results import PROGRAM_SECONDS, Unexpected
 
 COUNT = "SELECT count(*) AS days, min(date) AS first, max(date) AS last FROM days"
 MONTHS = """\
@@ -33,7 +33,7 @@ def outcome(answer: str) -> str:
 def _run_awk(results: list[Any]) -> ScriptTurn:
     return ScriptTurn(
         "I let awk compute them from the CSV and compare.",
-        [("execute", {"command": program("check.sh")})],
+        [("execute", {"command": program("check.sh"), "timeout": PROGRAM_SECONDS})],
     )
 
 

@@ -7,6 +7,9 @@ from typing import Any
 
 from agents.providers.scripts.base import Message
 
+PROGRAM_SECONDS = 300
+"""The time limit of each program. A busy machine may need more than the tools' defaults."""
+
 
 class Unexpected(Exception):
     """A tool's result with which the script cannot continue; the message has the reason."""

@@ -9,15 +9,11 @@ import re
 import threading
 import unicodedata
 from collections.abc import Iterator
-from functools import cache, lru_cache
-from typing import Any
+from functools import lru_cache
 
-from agents.kernel.lazy_modules import lazy_modules
+import snowballstemmer
+
 from sandbox.backends.normal_form import normal_form
-
-with lazy_modules:
-    # The package loads 40 modules (0.05 CPU s), and most commands look for no words.
-    from snowballstemmer import english_stemmer, russian_stemmer
 
 MAX_TEXT = 60_000
 """Characters of one text that are read."""
@@ -73,19 +69,13 @@ def stem(word: str) -> str:
 
 
 # A stemmer stores its word: one at a time.
+_stemmers = {name: snowballstemmer.stemmer(name) for name in ("english", "russian")}
 _lock = threading.Lock()
-
-
-@cache
-def _stemmer(language: str) -> Any:
-    if language == "russian":
-        return russian_stemmer.RussianStemmer()
-    return english_stemmer.EnglishStemmer()
 
 
 def _stem_with(language: str, word: str) -> str:
     with _lock:
-        return str(_stemmer(language).stemWord(word))
+        return str(_stemmers[language].stemWord(word))
 
 
 @lru_cache(maxsize=4096)

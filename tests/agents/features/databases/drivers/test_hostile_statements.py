@@ -104,9 +104,11 @@ def test_a_huge_value_of_postgresql_is_not_read(postgres_shop: DatabaseTarget) -
 
 @pytest.mark.mariadb
 def test_a_huge_row_of_mysql_is_not_read(mariadb: MariaDB) -> None:
-    # The server needs twice the size of the row, so the helper gets a small limit here.
     shop = target_of(mariadb, "reader")
-    resource.prlimit(helper_of(shop), resource.RLIMIT_DATA, (256 * MB, 256 * MB))
+    helper = helper_of(shop)
+    assert resource.prlimit(helper, resource.RLIMIT_DATA) == (MEMORY_BYTES, MEMORY_BYTES)
+    # The server needs twice the size of the row, so the row and the limit are small here.
+    resource.prlimit(helper, resource.RLIMIT_DATA, (256 * MB, 256 * MB))
     columns = ", ".join(["REPEAT('x', 16000000)"] * 20)
     with modest(), pytest.raises(QueryFailed, match="memory"):
         ask(shop, f"SELECT {columns}")
