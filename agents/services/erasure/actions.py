@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import timedelta
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django_q.tasks import async_task
 
@@ -29,6 +30,7 @@ from agents.states import ENDED_RUNS
 logger = logging.getLogger(__name__)
 
 FINISH_TASK = "agents.tasks.finish_erasures"
+BUSY = "A run of this thread is at work or waits: cancel it first, then erase the thread."
 TOGETHER = 25
 """The number of threads whose rows are deleted in the same statements."""
 OTHER_HOST_HOURS = 24
@@ -36,14 +38,32 @@ OTHER_HOST_HOURS = 24
 files."""
 
 
+@dataclass(frozen=True, slots=True)
+class Erasable:
+    """The data of a thread. `answers` are ids of the idempotency keys whose answers mention it."""
+
+    runs: int
+    answers: frozenset[int]
+
+
+def what_erasure_removes(thread: Thread) -> Erasable:
+    """Return what `erase_thread` would remove now, for a person's thread. Raises `Conflict`."""
+    family = Thread.objects.filter(Q(pk=thread.pk) | Q(root=thread.pk))
+    runs = Run.objects.filter(thread__in=family)
+    if runs.exclude(status__in=ENDED_RUNS).exists():
+        raise Conflict(BUSY, code="thread_busy")
+    run_rows = list(runs.only("pk"))
+    return Erasable(len(run_rows), frozenset(_answers_about(thread, [*family, *run_rows])))
+
+
 @transaction.atomic
-def erase_thread(thread_id: str, *, by: AbstractBaseUser | None, days: int | None = None) -> None:
+def erase_thread(thread_id: str, *, by: AbstractBaseUser | None, days: int | None = None) -> int:
     """Mark a person's thread and its subagents' threads as erased: they are hidden from now on.
 
-    Raises `NotFound` (no such thread, or a subagent's), and `Conflict` if a run of it has not ended
-    or, with `days`, if a run ended in the last `days` days. The caller has checked the rights of
-    `by`. Data that features keep for others (`agents.kernel.erasure`) and entries of the audit log
-    are kept.
+    Returns the number of deleted answers under idempotency keys. Raises `NotFound` (no such
+    thread, or a subagent's), and `Conflict` if a run of it has not ended or, with `days`, if a run
+    ended in the last `days` days. The caller has checked the rights of `by`. Data that features
+    keep for others (`agents.kernel.erasure`) and entries of the audit log are kept.
     """
     family = Thread.objects.filter(Q(pk=thread_id) | Q(root=thread_id)).order_by("pk")
     # Lock runs before their threads, ancestors first: ids are in the order of creation.
@@ -56,12 +76,11 @@ def erase_thread(thread_id: str, *, by: AbstractBaseUser | None, days: int | Non
     # A new subagent belongs to a run that has not ended.
     runs = Run.objects.filter(thread__in=[row.pk for row in found])
     if runs.exclude(status__in=ENDED_RUNS).exists():
-        raise Conflict(
-            "A run of this thread is at work or waits: cancel it first, then erase the thread.",
-            code="thread_busy",
-        )
+        raise Conflict(BUSY, code="thread_busy")
+    answers = 0
     if days is None:
-        _forget_answers(root, [*found, *runs])
+        about = _answers_about(root, [*found, *runs])
+        answers, _ = IdempotencyKey.objects.filter(pk__in=about).delete()
         why = "asked for"
     elif runs.filter(ended_at__gt=timezone.now() - timedelta(days=days)).exists():
         raise Conflict("The thread has been used meanwhile.", code="thread_busy")
@@ -75,23 +94,31 @@ def erase_thread(thread_id: str, *, by: AbstractBaseUser | None, days: int | Non
     tell_machines(row.pk for row in found)
     record("thread.erased", root, name=root.pk, by=by, changes={"runs": (total, 0)}, note=why)
     async_task(FINISH_TASK)
+    return answers
 
 
-def _forget_answers(root: Thread, rows: Iterable[Thread | Run]) -> None:
-    """Delete the answers under idempotency keys that mention the thread or its runs."""
+def _answers_about(root: Thread, rows: Iterable[Thread | Run]) -> list[int]:
+    """Return ids of the answers under idempotency keys that mention the thread or its runs."""
     names = [row.pk for row in rows]
-    kept = IdempotencyKey.objects.filter(owner=root.owner_id).exclude(answer="")
-    keys = [
+    return [
         row.pk
-        for row in kept.only("answer", "location").iterator()
+        for row in answers_of(root.owner_id).only("answer", "location").iterator()
         if any(name in row.answer or name in row.location for name in names)
     ]
-    IdempotencyKey.objects.filter(pk__in=keys).delete()
 
 
-def erase_answers_of(owner: int) -> None:
-    """Delete all stored answers of a user's requests. The requests can then be made again."""
-    IdempotencyKey.objects.filter(owner=owner).exclude(answer="").delete()
+def answers_of(owner: int) -> QuerySet[IdempotencyKey]:
+    """Return all stored answers of a user's requests."""
+    return IdempotencyKey.objects.filter(owner=owner).exclude(answer="")
+
+
+def erase_answers_of(owner: int) -> int:
+    """Delete all stored answers of a user's requests, and return their number.
+
+    The requests can then be made again.
+    """
+    deleted, _ = answers_of(owner).delete()
+    return deleted
 
 
 def erasures_wait() -> bool:

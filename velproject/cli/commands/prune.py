@@ -21,18 +21,23 @@ from agents.doors.cli.terminal import one_line
 with late_imports:
     from django.contrib.auth import get_user_model
     from django.db import OperationalError, connection
-    from django.db.models import Q
 
     from agents.kernel.erasure import Stays, keepers
-    from agents.models import Run, Thread
+    from agents.models import Thread
     from agents.services.erasure.actions import (
+        answers_of,
         erase_answers_of,
         erase_thread,
         finish_erasures,
+        what_erasure_removes,
     )
     from agents.services.erasure.retention import Keep, what_is_old
     from agents.services.erasure.retention import prune as prune_old
     from agents.services.errors import ServiceError
+
+
+ANSWERS = "idempotencykey"
+"""The name of stored answers in the output, as for all rows: that of their model."""
 
 
 class Days(click.ParamType):
@@ -127,26 +132,34 @@ def _erase(threads: list[Thread], user: str | None, *, apply: bool) -> tuple[int
     refused = 0
     stays: set[tuple[str, Stays]] = set()
     found: Counter[str] = Counter()
+    answers: set[int] = set()
     for thread in threads:
-        stays.update((each.line, thing) for each in keepers() for thing in each.find(thread.pk))
-        if not apply:
-            found["thread"] += 1
-            family = Q(thread=thread) | Q(thread__root=thread)
-            found["run"] += Run.objects.filter(family).count()
-            continue
+        kept = [(each.line, thing) for each in keepers() for thing in each.find(thread.pk)]
         try:
-            erase_thread(thread.pk, by=None)
+            if apply:
+                found[ANSWERS] += erase_thread(thread.pk, by=None)
+            else:
+                would = what_erasure_removes(thread)
+                found += Counter({"thread": 1, "run": would.runs})
+                answers |= would.answers
         except ServiceError as error:
             refused += 1
             print(f"thread {thread.pk} stays: {error.message}", file=sys.stderr)
+        else:
+            stays.update(kept)
+    owner = _user(user) if user is not None else None
     if apply:
-        if user is not None:
-            erase_answers_of(_user(user))
-        found = finish_erasures()
+        if owner is not None:
+            found[ANSWERS] += erase_answers_of(owner)
+        found += finish_erasures()
+    else:
+        if owner is not None:
+            answers.update(answers_of(owner).values_list("pk", flat=True))
+        found[ANSWERS] += len(answers)
     for line, thing in sorted(stays):
         said = line.format(agent=one_line(thing.agent), name=one_line(thing.name))
         print(said, file=sys.stderr)
-    return refused, found
+    return refused, +found
 
 
 def _tell(found: Counter[str], *, as_json: bool, apply: bool) -> None:

@@ -91,8 +91,17 @@ def test_all_of_a_user_but_what_is_at_work(ann: User, capsys: pytest.CaptureFixt
     done, busy, others = talked(ann), make_run(ann), talked(bob)
     for owner in (ann, bob):
         IdempotencyKey.objects.create(owner=owner, key="a", body_hash="", answer="{}")
+    about = {"status": 201, "answer": "{}", "location": f"/api/v1/runs/{done.pk}"}
+    IdempotencyKey.objects.create(owner=ann, key="b", body_hash="", **about)
+    expected = {"idempotencykey": 2, "run": 1, "thread": 1}
+    code, told, said = pruned(capsys, "--user", "ann")
+    assert (code, told) == (1, {"would_remove": expected})
+    assert f"thread {busy.thread_id} stays" in said
+    given = ("--thread", done.thread_id, "--thread", busy.thread_id)
+    assert pruned(capsys, *given)[1] == {"would_remove": {**expected, "idempotencykey": 1}}
     code, told, said = pruned(capsys, "--user", "ann", "--apply")
-    assert (code, told["removed"]["thread"]) == (1, 1)
+    assert code == 1
+    assert {name: told["removed"][name] for name in expected} == expected
     assert f"thread {busy.thread_id} stays" in said
     assert there() == {busy.thread_id, others.thread_id}
     assert done.thread_id not in there()
