@@ -13,7 +13,7 @@ from agents.services.agent_definitions.prompt_import import PromptPlan, plan_pro
 from agents.services.errors import InvalidRequest
 from agents.services.findings import FileFinding, findings_in, require_accepted
 from memory.actions.changes import check_may_change
-from memory.actions.edits import change_memory, check_edited_content
+from memory.actions.edits import change_memory, check_edited_contents
 from memory.edits import size_warnings
 from memory.errors import MemoryRefused
 from memory.folder import read_folder, write_folder
@@ -87,8 +87,8 @@ def plan_import(agent: Agent, directory: Path, *, with_prompt: bool = False) -> 
         if state.content == content:
             same.append(path)
             continue
-        check_edited_content(agent.pk, path, content)
         files.append(ImportedFile(path, content, state.content, state.revision))
+    check_edited_contents(agent.pk, {file.path: file.content for file in files})
     prompt = None
     if with_prompt and folder.prompt is not None and folder.prompt != agent.system_prompt:
         prompt = plan_prompt(agent, folder.prompt)

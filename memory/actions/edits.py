@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -10,7 +11,7 @@ from django.db import transaction
 from agents.models import Agent, ApprovalRequest
 from agents.services.audit import record
 from agents.services.errors import Conflict, InvalidRequest, NotFound, ServiceError
-from memory.actions.files import check_content, check_place, store_change
+from memory.actions.files import check_content, check_places, store_change
 from memory.edits import EditOperation, MemoryEdit, content_after, size_warnings
 from memory.errors import Changed, MemoryRefused, NoSuchFile
 from memory.folders import Change, MemoryFolder, folder_of
@@ -54,13 +55,21 @@ def propose_edit(agent_id: str, edit: MemoryEdit) -> Proposal:
 
 def check_edited_content(agent_id: str, path: str, content: str) -> None:
     """Raise `InvalidRequest` if the file at `path` may not have this content."""
+    check_edited_contents(agent_id, {path: content})
+
+
+def check_edited_contents(agent_id: str, contents: Mapping[str, str]) -> None:
+    """Raise `InvalidRequest` if the files at these paths may not have these contents together."""
+    own: list[str] = []
     try:
-        check_content(content)
-        folder = _folder_of(path)
-        if folder is not None:
-            folder.check(path, content)
-        else:
-            check_place(agent_id, path)
+        for path, content in contents.items():
+            check_content(content)
+            folder = _folder_of(path)
+            if folder is not None:
+                folder.check(path, content)
+            else:
+                own.append(path)
+        check_places(agent_id, own)
     except MemoryRefused as problem:
         raise InvalidRequest(str(problem)) from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection, Iterable
 
 from django.db import IntegrityError, transaction
 
@@ -29,13 +30,24 @@ def check_content(content: str) -> None:
         )
 
 
-def check_place(agent_id: str, path: str) -> None:
-    """Raise `InvalidEdit` for a new file that an exported folder could not contain."""
-    taken = list(MemoryFile.objects.filter(agent_id=agent_id).values_list("path", flat=True))
+def check_places(agent_id: str, paths: Iterable[str]) -> None:
+    """Raise `InvalidEdit` for new files that an exported folder could not contain together."""
+    taken = dict.fromkeys(
+        MemoryFile.objects.filter(agent_id=agent_id).values_list("path", flat=True)
+    )
+    for path in paths:
+        _check_place(path, taken)
+        taken[path] = None
+
+
+def _check_place(path: str, taken: Collection[str]) -> None:
     if path in taken:
         return
     if len(taken) >= MAX_FILES:
-        raise InvalidEdit(f"The memory has {MAX_FILES} files already: add to one of them.")
+        raise InvalidEdit(
+            f"The memory has no room for {path}, since it may have {MAX_FILES:,} files: add to one "
+            "of them."
+        )
     folded = path.lower()
     for other in taken:
         lower = other.lower()
@@ -57,7 +69,7 @@ def store_change(agent_id: str, change: Change) -> int:
     """
     if change.content is not None:
         check_content(change.content)
-        check_place(agent_id, change.path)
+        check_places(agent_id, [change.path])
     state = file_state(agent_id, change.path)
     if state.revision != change.base_revision:
         raise Changed(f"{change.path} has changed since: look at it again.")

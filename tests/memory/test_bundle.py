@@ -16,6 +16,7 @@ from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed
 from memory.actions.bundle import carry_out_import, export_memory, plan_import
 from memory.actions.changes import write_file
+from memory.limits import MAX_FILES
 from memory.models import MemoryFile, MemoryRevision
 from memory.queries.tree import list_memory_entries, memory_revisions, memory_state
 from skills_app.models import SkillVersion
@@ -107,6 +108,26 @@ def test_an_import_adds_and_changes_and_deletes_nothing(user: User, tmp_path: Pa
     skill = memory_revisions(target.pk, "skills/weekly-report.md")[0]
     assert (skill.operation, SkillVersion.objects.latest("id").trust) == ("import", "imported")
     assert not plan_import(target, tmp_path / "out").files
+
+
+def test_the_files_of_an_import_are_checked_together(user: User, tmp_path: Path) -> None:
+    agent = make_agent(user)
+    remembered(agent, only="one")
+    knowledge = tmp_path / "in" / "knowledge"
+    (knowledge / "notes").mkdir(parents=True)
+    for number in range(MAX_FILES - 1):
+        (knowledge / f"{number}.md").write_text("x")
+    assert len(plan_import(agent, tmp_path / "in").files) == MAX_FILES - 1
+    (knowledge / "last.md").write_text("x")
+    with pytest.raises(InvalidRequest, match="no room for knowledge/last"):
+        plan_import(agent, tmp_path / "in")
+    (knowledge / "last.md").unlink()
+    (knowledge / "0.md").unlink()
+    (knowledge / "1.md").unlink()
+    (knowledge / "NOTES").write_text("x")
+    (knowledge / "notes" / "a.md").write_text("x")
+    with pytest.raises(InvalidRequest, match="knowledge/NOTES is a file, not a directory"):
+        plan_import(agent, tmp_path / "in")
 
 
 def test_a_prompt_comes_only_when_it_is_asked_for_and_makes_a_version(
