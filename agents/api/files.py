@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import RequestDataTooBig
+from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
 from rest_framework.exceptions import ValidationError
 from rest_framework.parsers import MultiPartParser
@@ -37,7 +38,7 @@ from agents.doors.rest.pagination import page_of
 from agents.doors.rest.serializers import PageQuery, read_body, read_query
 from agents.doors.rest.streaming import take_slot
 from agents.models import Thread, TokenScope, WorkspaceSnapshot
-from agents.selectors.visible import threads_for
+from agents.selectors.visible import family_threads_for, threads_for
 from agents.services.errors import Conflict, NotFound
 from agents.services.files.changes import changes_between, shown_path, steps_of_turn
 from agents.services.files.restoring import restore_workspace
@@ -115,14 +116,17 @@ class Files(ApiView):
 
 
 class FileContent(ApiView):
-    """The endpoint `GET /threads/{id}/files/content?path=`: the bytes, as an attachment."""
+    """The endpoint `GET /threads/{id}/files/content?path=`: the bytes, as an attachment.
+
+    Also for the thread of a subagent, whose files `GET /runs/{id}/artifacts` lists.
+    """
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
     @operation("download_file", "Download a file", query=ContentQuery, answer=Content())
     def get(self, request: Request, thread_id: str) -> StreamingHttpResponse:
         query = read_query(ContentQuery, request)
-        thread = thread_of(person(request), thread_id)
+        thread = _found(family_threads_for(person(request)), thread_id)
         backend = readable_files(thread, in_workspace=has_workspace(thread))
         place = take_slot(request, kind="")
         try:
@@ -190,7 +194,11 @@ class Restore(ApiView):
 
 def thread_of(user: AbstractBaseUser, thread_id: str) -> Thread:
     """Return a thread of `user`. Raises `NotFound` for threads of others."""
-    thread = threads_for(user).filter(pk=thread_id).first()
+    return _found(threads_for(user), thread_id)
+
+
+def _found(threads: QuerySet[Thread], thread_id: str) -> Thread:
+    thread = threads.filter(pk=thread_id).first()
     if thread is None:
         raise NotFound(f"You have no thread {thread_id!r}.", code="unknown_thread")
     return thread

@@ -48,9 +48,14 @@ def agents_for(user: Person) -> QuerySet[Agent]:
 
 def threads_for(user: Person) -> QuerySet[Thread]:
     """Return the threads of `user`. Threads of subagents are accessible through their runs."""
+    return family_threads_for(user).filter(root=None)
+
+
+def family_threads_for(user: Person) -> QuerySet[Thread]:
+    """Return the threads of `user` and of the subagents there, for links to subagents' files."""
     if not user.is_authenticated:
         return Thread.objects.none()
-    return Thread.objects.filter(owner=user.pk, root=None)
+    return Thread.objects.filter(owner=user.pk)
 
 
 def runs_for(user: Person) -> QuerySet[Run]:

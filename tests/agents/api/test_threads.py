@@ -14,6 +14,7 @@ from agents.models import Agent, Run, Thread
 from agents.secret_text import SecretText
 from tests.agents.api.rows import client_for, make_agent, make_run, make_user, problem_of
 from tests.agents.api.test_files import body_of
+from tests.agents.engine.test_subagent_files import family, sh
 from tests.agents.snapshots.driven import area, command, play, write
 
 pytestmark = pytest.mark.django_db
@@ -135,6 +136,19 @@ def test_artifacts_are_what_a_run_made_or_changed_and_left(tmp_path: Path) -> No
     (area(run) / "new").unlink()
     gone = client.get(f"/api/v1/runs/{run.id}/artifacts").json()["results"][0]
     assert (gone["size"], gone["url"]) == (None, None)
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.django_db(transaction=True)
+def test_the_files_of_a_subagent_can_be_downloaded_by_their_urls(tmp_path: Path) -> None:
+    work = [sh("echo its > own; echo end > /sandbox/outputs/o")]
+    run, child = family(tmp_path, [], work, [sh("ls")], sandbox=True)
+    client = client_for(run.owner)
+    found = client.get(f"/api/v1/runs/{child.id}/artifacts").json()["results"]
+    read = {file["path"]: body_of(client.get(file["url"])) for file in found}
+    assert read == {"/sandbox/workspace/own": b"its\n"}
+    strange = client_for(make_user("bob")).get(found[0]["url"])
+    assert problem_of(strange)["code"] == "unknown_thread"
 
 
 @pytest.mark.both_databases
