@@ -7,11 +7,13 @@ from enum import Enum
 from typing import Annotated, Any, Literal, Optional
 
 import pytest
+from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, ValidationError
 
 from agents.custom.docstrings import describe
 from agents.custom.tool_spec import ToolSpec, tool
 from agents.middleware.wire_schema import wire_schema
+from agents.providers.google.schema import parameters
 
 
 class Address(BaseModel):
@@ -71,6 +73,57 @@ def test_every_kind_of_hint_is_told() -> None:
     assert fields["colour"]["enum"] == ["red", "blue"]
     assert fields["price"]["description"] == "In euros"
     assert fields["price"]["exclusiveMinimum"] == 0
+
+
+class Node(BaseModel):
+    title: str
+    below: list[Node] = []
+
+
+class Tags(BaseModel):
+    default: Node | None = None
+
+
+def plant(
+    root: Annotated[Node, Field(description="The first one")],
+    where: Annotated[Address, "Where it stands"] = Address(street="A"),  # noqa: B008
+    other: Annotated[Address | None, Field(description="Or there")] = None,
+    spare: Node | None = None,
+    sizes: dict[str, Size] = {},  # noqa: B006
+    words: Literal["a"] | dict[str, Any] = {"title": "t"},  # noqa: B006
+) -> None:
+    """Plant a tree."""
+
+
+def test_a_parameter_keeps_its_description_and_default_with_a_model_as_its_type() -> None:
+    fields = wire_schema(ToolSpec.from_function(plant).signature.model)["properties"]
+    assert fields["where"]["description"] == "Where it stands"
+    assert fields["where"]["default"] == {"street": "A", "number": 1}
+    assert fields["where"]["properties"]["street"] == {"type": "string"}
+    assert fields["other"]["description"] == "Or there"
+    assert fields["other"]["properties"] == fields["where"]["properties"]
+    assert fields["sizes"]["additionalProperties"]["properties"]["width"] == {"type": "integer"}
+    assert fields["words"]["default"] == {"title": "t"}
+
+
+def test_a_type_that_contains_itself_is_told_once() -> None:
+    told = wire_schema(ToolSpec.from_function(plant).signature.model)
+    reference = {"$ref": "#/$defs/Node"}
+    assert told["properties"]["root"] == {**reference, "description": "The first one"}
+    assert told["properties"]["spare"] == reference
+    node = {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string"},
+            "below": {"type": "array", "items": reference, "default": []},
+        },
+        "required": ["title"],
+    }
+    assert told["$defs"] == {"Node": node}
+    assert wire_schema(Node) == {**node, "$defs": {"Node": node}}
+    assert wire_schema(Tags)["properties"] == {"default": reference}
+    Draft202012Validator.check_schema(told)
+    assert parameters(told)["$defs"]["Node"]["properties"]["below"]["items"] == reference
 
 
 def test_values_arrive_as_their_types_and_others_are_refused() -> None:
