@@ -143,9 +143,7 @@ async def _call(
 
 def _arguments(names: tuple[str, ...], given: BaseModel) -> dict[str, Any]:
     """Return the validated values. Nested models and dataclasses are not converted."""
-    if given.model_config.get("extra") == "allow":
-        return dict(given.model_extra or {})
-    return {name: getattr(given, name) for name in names}
+    return {name: getattr(given, name) for name in names} | (given.model_extra or {})
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
