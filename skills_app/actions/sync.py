@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from skills_app.actions.versions import VersionDetails, delete_skill, store_package
 from skills_app.library.errors import InvalidSkill, SkillChanged
@@ -100,8 +101,13 @@ def changes_of(read: SourceRead) -> Changes:
     gone = () if passing else tuple(known[name][0] for name in sorted(set(known) - read.names))
     if not changed:
         return Changes((), gone)
+    # A review of the same bytes in another scope ends their quarantine here as well.
+    reviewed = SkillVersion.objects.filter(
+        content_hash=OuterRef("content_hash"), trust=Trust.REVIEWED
+    )
     bad = set(
         SkillVersion.objects.filter(
+            ~Exists(reviewed),
             skill__scope=read.scope,
             trust=Trust.QUARANTINED,
             content_hash__in=[found.content_hash for found in changed],

@@ -20,6 +20,7 @@ from agents.models import Run
 from agents.spec import AgentSpec
 from skills_app.actions import sync
 from skills_app.actions.pins import pin_skills
+from skills_app.actions.reviews import quarantine_version, review_version
 from skills_app.actions.sync import changes_of, read_source, read_sources, sync_source
 from skills_app.library.package import Package
 from skills_app.library.scopes import BUILT_IN, directory_scope
@@ -27,7 +28,7 @@ from skills_app.library.sources import watch
 from skills_app.models import Skill, SkillVersion, Trust
 from tests.support.hang import HANG
 from tests.support.runs import drive_to_end, events, make_agent, make_user, start_run
-from tests.support.skills import skill_text, write_skill
+from tests.support.skills import package, skill_text, store_skill, write_skill
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -255,6 +256,23 @@ def test_bytes_in_quarantine_do_not_come_back_from_the_directory(directory: Path
     assert SkillVersion.objects.count() == 1
     write_skill(directory, body="Mended.")
     assert names(drive_to_end(start_run(user, thread=run.thread_id))) == ["beans"]
+
+
+def test_a_review_of_the_same_bytes_elsewhere_ends_their_quarantine(directory: Path) -> None:
+    beans = package(directory)
+    synced(directory)
+    reviewer = make_user("rhea", is_superuser=True)
+    quarantine_version(SkillVersion.objects.get().pk, by=reviewer, reason="It looked bad.")
+    assert synced(directory) == {"beans": None}
+    copy = store_skill(beans)
+    assert copy.trust == Trust.QUARANTINED
+    review_version(copy.pk, by=reviewer, content_hash=copy.content_hash)
+    assert synced(directory) == {"beans": copy.content_hash}
+    current = Skill.objects.get(scope=directory_scope(str(directory))).current
+    assert current is not None
+    assert current.trust == Trust.LOCAL
+    quarantine_version(copy.pk, by=reviewer, reason="It is bad.")
+    assert synced(directory) == {"beans": None}
 
 
 def test_a_release_brings_new_versions_and_old_runs_keep_theirs(
