@@ -32,8 +32,6 @@ POLLING = frozenset({"read_todos", "wait_subagent"})
 """Polling tools, which normally return the same answer repeatedly."""
 _CANONICAL_BYTES = 20_000
 """Longer inputs are compared without normalisation."""
-_CALLS_READ = 200
-"""Limit of calls that a new driver reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,19 +223,14 @@ def _empty_before(run_id: str, limit: int) -> int:
 
 def _read(run_id: str, repeats: int) -> list[Turn]:
     """Return the last turns of a run whose calls have all ended, oldest first."""
-    rows = (
-        ToolCall.objects.filter(run=run_id)
-        .exclude(tool__in=POLLING)
-        .order_by("-turn", "-position")[:_CALLS_READ]
-    )
-    turns: list[Turn] = []
-    for _, calls in groupby(rows.iterator(chunk_size=20), key=lambda row: row.turn):
-        found = turn_of(reversed([call_from_row(row) for row in calls]))
-        if found is not None:
-            turns.append(found)
-        if len(turns) == window(repeats):
-            break
-    return turns[::-1]
+    calls = ToolCall.objects.filter(run=run_id).exclude(tool__in=POLLING)
+    numbers = calls.order_by("-turn").values_list("turn", flat=True).distinct()[: window(repeats)]
+    rows = calls.filter(turn__in=list(numbers)).order_by("turn", "position")
+    turns = [
+        turn_of(map(call_from_row, of_turn))
+        for _, of_turn in groupby(rows.iterator(chunk_size=20), key=lambda row: row.turn)
+    ]
+    return [turn for turn in turns if turn is not None]
 
 
 def _is_told(run_id: str, turn: int) -> bool:

@@ -231,6 +231,17 @@ def test_another_driver_comes_to_the_same_finding_once(
 
 
 @pytest.mark.django_db(transaction=True)
+def test_another_driver_reads_whole_turns_however_many_calls_they_have(tmp_path: Path) -> None:
+    many = {"tool_calls": LOOK["tool_calls"] * 40}
+    run = play(tmp_path, [many] * 7 + [DONE])
+    crash_once(run, CrashPoint.REPLY_WRITTEN, after=5)
+    run = drive_to_end(run)
+    assert run.status == "completed"
+    assert [turn for turn, _ in notes(run)] == [3, 6]
+    assert told(run) == [("same_call", 3, "note"), ("same_call", 6, "note")]
+
+
+@pytest.mark.django_db(transaction=True)
 def test_the_next_run_of_the_thread_begins_anew(tmp_path: Path) -> None:
     run = drive_to_end(play(tmp_path, [LOOK] * 2 + [DONE] + [LOOK] * 2 + [DONE]))
     later = drive_to_end(start_run(run.owner, "Again", thread=run.thread_id))
