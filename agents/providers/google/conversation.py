@@ -164,6 +164,8 @@ def _user_part(block: Block) -> Block | None:
 
 def _picture(block: Block) -> Block:
     source = block["source"]
+    if source["type"] != "base64":
+        raise ValueError(f"a picture needs its bytes; got a source {source['type']!r}")
     return {"inlineData": {"mimeType": source["media_type"], "data": source["data"]}}
 
 

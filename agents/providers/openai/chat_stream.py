@@ -27,6 +27,7 @@ class ChatReplyBuilder:
         self._text: PartStarted | None = None
         self._thoughts: PartStarted | None = None
         self._calls: dict[object, tuple[PartStarted, object]] = {}
+        self._last_call: PartStarted | None = None
         self._refused = False
         self._stop_reason = ""
         self._usage = Usage()
@@ -86,11 +87,15 @@ class ChatReplyBuilder:
         if key is None:
             key = told or len(self._calls)
         started, known = self._calls.get(key, (None, None))
+        if started is None and told is None and not function.get("name"):
+            # Some servers give the index or the id only with the first piece of a call.
+            started = self._last_call
         found: list[ModelEvent | None] = []
         # Some servers give every call the index 0.
         if started is None or (told is not None and known is not None and told != known):
             started = self._parts.start_call(told, function["name"])
-            self._calls[key] = (started, told)
+            self._calls[key] = self._calls[told or key] = (started, told)
+            self._last_call = started
             found.append(started)
         found.append(self._parts.add(started, as_text(function.get("arguments"))))
         return found

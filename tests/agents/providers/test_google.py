@@ -156,6 +156,17 @@ def test_errors_of_tools_and_pictures() -> None:
     assert response == {"id": "a1", "name": "ls", "response": {"error": "no"}}
 
 
+def test_a_picture_without_its_bytes_is_refused_and_adds_nothing() -> None:
+    conversation = GoogleConversation(HEAD, "google:here")
+    before = conversation.body()
+    picture = {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}}
+    result = {"type": "tool_result", "tool_use_id": "a1", "content": [picture]}
+    for block in (picture, result):
+        with pytest.raises(ValueError, match="needs its bytes; got a source 'url'"):
+            add(conversation, "user", block)
+    assert conversation.body() == before
+
+
 @pytest.mark.parametrize("text", ["[]", "{}", '"x"', "[1]", '[{"a": 1}]', "not json", '["\ud800"]'])
 def test_what_is_no_message_is_refused_and_adds_nothing(text: str) -> None:
     conversation = GoogleConversation(HEAD, "google:here")

@@ -58,6 +58,31 @@ def test_calls_without_index_or_id() -> None:
     assert all(ids)
 
 
+@pytest.mark.parametrize("index", [None, 0])
+@pytest.mark.parametrize("call_id", [None, "a"])
+def test_pieces_of_a_call_without_index_or_id(index: int | None, call_id: str | None) -> None:
+    reply = chat(
+        call(index, call_id, "ls", ""),
+        call(None, None, None, '{"n"'),
+        call(None, None, "", ": 1}"),
+        call(None if index is None else 1, call_id and "b", "ls", '{"n": '),
+        call(None, None, None, "2}"),
+    )
+    assert inputs(reply) == [{"n": 1}, {"n": 2}]
+
+
+def test_pieces_of_a_call_with_its_id_alone() -> None:
+    first, second = call(0, "a", "ls", '{"n"'), call(1, "b", "ls", '{"n"')
+    rest = call(None, "a", None, ": 1}"), call(None, "b", None, ": 2}")
+    assert inputs(chat(first, second, *rest)) == [{"n": 1}, {"n": 2}]
+
+
+def test_a_piece_before_any_call_is_malformed() -> None:
+    with pytest.raises(ProviderError) as caught:
+        chat(call(None, None, None, "{}"))
+    assert caught.value.code == "malformed_stream"
+
+
 def test_ids_that_a_server_gives_again_in_each_reply() -> None:
     reply = chat(call(0, "call_0", "ls", "{}"), call(1, "odd id:1", "ls", "{}"), used={"call_0"})
     ids = [block["id"] for block in reply.blocks]
