@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
+from agents.doors.trusted_origins import is_trusted_origin
+
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -47,7 +49,7 @@ def is_allowed(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     origin = given.get(b"origin")
     if origin is None:
         return b"authorization" in given
-    if origin in settings.CSRF_TRUSTED_ORIGINS:
+    if is_trusted_origin(origin):
         return True
     try:
         parts = urlsplit(origin)

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeGuard
 
-from django.conf import settings
 from django.db import DatabaseError, connections, transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.request import UnreadablePostError
@@ -23,6 +22,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_variables
 
 from agents.disk_space import full_disk
+from agents.doors.trusted_origins import is_trusted_origin
 from agents.features.mcp_server.bridge import answer_by
 from agents.features.mcp_server.caller import Caller, Refused, caller_of, in_database_to_the_end
 from agents.features.mcp_server.limits import MAX_BODY_BYTES, MAX_ID
@@ -86,7 +86,7 @@ def _check_origin(request: HttpRequest) -> None:
     host = request.get_host()
     origin = request.headers.get("Origin")
     own = f"{request.scheme}://{host}"
-    if origin is not None and origin != own and origin not in settings.CSRF_TRUSTED_ORIGINS:
+    if origin is not None and origin != own and not is_trusted_origin(origin):
         raise Refused(403, "Pages of other sites may not call this.")
 
 

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
+from django.http import HttpResponse
+from django.middleware.csrf import CsrfViewMiddleware
+from django.test import RequestFactory
 from pytest_django import Settings
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -93,6 +96,29 @@ def test_a_trusted_origin_may_stand_before_another_host(settings: Settings) -> N
     assert not is_allowed(headers)
     settings.CSRF_TRUSTED_ORIGINS = ["https://vel.example"]
     assert is_allowed(headers)
+
+
+def test_a_trusted_origin_may_be_all_subdomains_as_for_forms(settings: Settings) -> None:
+    settings.CSRF_TRUSTED_ORIGINS = ["https://*.vel.example", "https://*.vel.test:8443"]
+    django = CsrfViewMiddleware(lambda request: HttpResponse())
+    allowed = {
+        "https://a.vel.example": True,
+        "https://a.b.vel.example": True,
+        "https://vel.example": True,
+        "https://a.vel.test:8443": True,
+        "https://a.vel.test": False,
+        "http://a.vel.example": False,
+        "https://a.vel.example:8443": False,
+        "https://avel.example": False,
+        "https://a.vel.example.org": False,
+        "https://*.vel.example.org": False,
+        "https://[": False,
+        "null": False,
+    }
+    for origin, expected in allowed.items():
+        assert is_allowed([(b"host", b"localhost"), (b"origin", origin.encode())]) is expected
+        form = RequestFactory().post("/", headers={"Host": "localhost", "Origin": origin})
+        assert django._origin_verified(form) is expected  # type: ignore[attr-defined]
 
 
 def test_a_path_that_is_none_is_refused(site: Site, open_client: Open) -> None:
