@@ -34,6 +34,7 @@ class Pruner:
         # Not immediately: all the workers of a site start together, and have more urgent work.
         self._next = time.monotonic() + LOOK_SECONDS
         self._asked = False
+        self._is_working = False
         self._stopping = False
 
     def look(self) -> None:
@@ -59,26 +60,33 @@ class Pruner:
             self._thread.join()
 
     def _begin(self) -> None:
-        if self._stopping or (self._thread is not None and self._thread.is_alive()):
+        if self._stopping or self._is_working:
             return
+        self._asked = True
         self._next = time.monotonic() + LOOK_SECONDS
         self._thread = threading.Thread(target=self._work, name="vel-pruner")
         self._thread.start()
+        self._is_working = True
 
     def _work(self) -> None:
-        try:
-            while not self._stopping:
-                self._asked = False
-                _do_what_is_due(lambda: self._stopping)
-                if not self._asked:
-                    break
-        except DatabaseError as error:
-            # Marked threads stay hidden. The next check finds them again.
-            logger.warning("pruning stopped: %s", error)
-        except Exception:
-            logger.exception("pruning stopped")
-        finally:
-            connection.close()
+        while self._is_wanted():
+            try:
+                try:
+                    _do_what_is_due(lambda: self._stopping)
+                finally:
+                    connection.close()
+            except DatabaseError as error:
+                # Marked threads stay hidden. The next check finds them again.
+                logger.warning("pruning stopped: %s", error)
+            except Exception:
+                logger.exception("pruning stopped")
+
+    def _is_wanted(self) -> bool:
+        """Return whether there is work. If not, the thread does nothing more after this call."""
+        with self._lock:
+            self._is_working = self._asked and not self._stopping
+            self._asked = False
+            return self._is_working
 
 
 def _do_what_is_due(stop: Callable[[], bool]) -> None:

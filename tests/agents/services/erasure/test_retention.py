@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
-from django.db import connection
+from django.db import OperationalError, connection
 from django.utils import timezone
 from django_q.models import Task
 
@@ -271,6 +271,39 @@ def test_one_thread_works_at_a_time_and_goes_on_if_somebody_asks_meanwhile(
     go_on.release()
     pruner.join()
     assert most == [1, 1]
+
+
+def test_a_request_is_not_lost_while_the_work_ends(
+    pruner: Pruner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes: list[None] = []
+
+    class AskingConnection:
+        """The thread closes its connection last. At this moment another thread asks for work."""
+
+        def close(self) -> None:
+            if len(passes) == 1:
+                pruner.hurry()
+
+    monkeypatch.setattr(pruner_module, "connection", AskingConnection())
+    monkeypatch.setattr(pruner_module, "_do_what_is_due", lambda stop: passes.append(None))
+    pruner.hurry()
+    pruner.join()
+    assert len(passes) == 2
+
+
+def test_a_failure_ends_no_later_work(pruner: Pruner, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[None] = []
+
+    def fail(stop: Callable[[], bool]) -> None:
+        passes.append(None)
+        raise (OperationalError, ValueError)[len(passes) - 1]("broken")
+
+    monkeypatch.setattr(pruner_module, "_do_what_is_due", fail)
+    for _ in range(2):
+        pruner.hurry()
+        pruner.join()
+    assert len(passes) == 2
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="needs SQLite")
