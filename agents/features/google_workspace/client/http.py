@@ -5,14 +5,24 @@ from __future__ import annotations
 import json
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
-from http.client import HTTPException, HTTPResponse
+from functools import lru_cache, partial
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from types import TracebackType
 from typing import Any
 from urllib.error import HTTPError, URLError
-from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
+from urllib.request import (
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    Request,
+    build_opener,
+)
 
 from django.views.decorators.debug import sensitive_variables
 
@@ -51,9 +61,84 @@ class _NoRedirect(HTTPRedirectHandler):
         return None
 
 
+class _Deadline:
+    """Shuts down the connection of a request when its time is over.
+
+    The timeout of a socket is only for the wait for the next bytes.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.is_over = False
+        self._socket: socket.socket | None = None
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(seconds, self._cut)
+        self._timer.daemon = True
+
+    def __enter__(self) -> _Deadline:
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._timer.cancel()
+
+    def watch(self, connected: socket.socket) -> None:
+        with self._lock:
+            self._socket = connected
+            if self.is_over:
+                self._shut_down()
+
+    def _cut(self) -> None:
+        with self._lock:
+            self.is_over = True
+            self._shut_down()
+
+    def _shut_down(self) -> None:
+        if self._socket is not None:
+            with suppress(OSError):  # it is closed
+                # Not that of `SSLSocket`, which another thread may be reading.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+
+class _Request(Request):
+    """A request with its deadline, for the handlers."""
+
+    deadline: _Deadline
+
+
+class _Http(HTTPConnection):
+    def __init__(self, *arguments: Any, deadline: _Deadline, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._deadline = deadline
+
+    def connect(self) -> None:
+        super().connect()
+        self._deadline.watch(self.sock)
+
+
+class _Https(_Http, HTTPSConnection):
+    pass
+
+
+class _HttpHandler(HTTPHandler):
+    def http_open(self, req: Request) -> HTTPResponse:
+        assert isinstance(req, _Request)
+        return self.do_open(partial(_Http, deadline=req.deadline), req)
+
+
+class _HttpsHandler(HTTPSHandler):
+    def https_open(self, req: Request) -> HTTPResponse:
+        assert isinstance(req, _Request)
+        return self.do_open(partial(_Https, deadline=req.deadline), req)
+
+
 @lru_cache(maxsize=1)
 def _opener() -> OpenerDirector:
-    return build_opener(_NoRedirect)
+    return build_opener(_NoRedirect, _HttpHandler, _HttpsHandler)
 
 
 @sensitive_variables()
@@ -73,23 +158,26 @@ def ask(
     seconds = until - time.monotonic()
     if seconds <= 0:
         raise GoogleFailed("There was no time left to ask Google: ask for less.", "timeout")
-    request = Request(url, data=body, headers=dict(headers), method=method)  # noqa: S310
-    try:
-        response: Any = _opener().open(request, timeout=max(1.0, seconds))
-    except HTTPError as error:
-        response = error
-    except (URLError, HTTPException, OSError, ValueError) as error:
-        # Raised without its cause, whose traceback could show the request's headers.
-        raise unreachable(error, unknown=writes and not _never_sent(error)) from None
-    try:
-        with response:
-            content = _read(response, until)
-    except (HTTPException, OSError, ValueError) as error:
-        raise unreachable(error, unknown=writes) from None
+    request = _Request(url, data=body, headers=dict(headers), method=method)
+    with _Deadline(seconds) as deadline:
+        request.deadline = deadline
+        try:
+            response: Any = _opener().open(request, timeout=max(1.0, seconds))
+        except HTTPError as error:
+            response = error
+        except (URLError, HTTPException, OSError, ValueError) as error:
+            # Raised without its cause, whose traceback could show the request's headers.
+            unknown = writes and not _never_sent(error)
+            raise unreachable(_reason(error, deadline), unknown=unknown) from None
+        try:
+            with response:
+                content = _read(response, deadline)
+        except (HTTPException, OSError, ValueError) as error:
+            raise unreachable(_reason(error, deadline), unknown=writes) from None
     return Answer(response.status, content, response.headers.get("Retry-After", ""))
 
 
-def _read(response: HTTPResponse, until: float) -> bytes:
+def _read(response: HTTPResponse, deadline: _Deadline) -> bytes:
     parts: list[bytes] = []
     size = 0
     while part := response.read1(_CHUNK):
@@ -97,11 +185,16 @@ def _read(response: HTTPResponse, until: float) -> bytes:
         size += len(part)
         if size > MAX_ANSWER:
             raise ValueError("too large")
-        if time.monotonic() > until:
-            raise TimeoutError
+    if deadline.is_over:
+        raise TimeoutError
     if response.length:  # the connection was closed before the end
         raise ConnectionError
     return b"".join(parts)
+
+
+def _reason(error: Exception, deadline: _Deadline) -> Exception:
+    """Return the cause of a failed request, which may be its deadline."""
+    return TimeoutError() if deadline.is_over else error
 
 
 def _never_sent(error: BaseException) -> bool:
