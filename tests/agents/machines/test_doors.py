@@ -16,6 +16,7 @@ from agents.services.files.artifacts import artifacts_of
 from agents.services.files.uploads import store_uploads
 from agents.services.files.workspace_care import kept_workspaces, remove_workspace
 from agents.services.machines.actions import declare_dead
+from tests.agents.api.test_files import body_of
 from tests.agents.snapshots.driven import command, play, write
 from tests.support.machines import Machines, make_silent
 from tests.support.runs import drive_to_end, start_run
@@ -55,10 +56,10 @@ def test_files_are_shown_and_downloaded_on_another_host(
     with machines.on("b"):
         assert paths(web, run) == ["/sandbox/outputs/report.txt", "/sandbox/workspace/notes.md"]
         where = f"/api/v1/threads/{run.thread_id}/files/content?path=/sandbox/workspace/notes.md"
-        assert b"".join(web.get(where)) == b"one"
+        assert body_of(web.get(where)) == b"one"
         page = web.get(f"/runs/{run.pk}/files/report.txt")
         assert page.status_code == 200
-        assert b"".join(page) == b"for you"
+        assert body_of(page) == b"for you"
         assert [file.what for file in artifacts_of(run).files] == ["added", "added"]
         changes = web.get(f"/api/v1/threads/{run.thread_id}/changes?run={run.pk}&turn=1").json()
         assert changes["results"][0]["diff"] == "@@ -0,0 +1 @@\n+one"
