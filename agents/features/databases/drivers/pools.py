@@ -7,7 +7,7 @@ import select
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from agents.features.databases.drivers.errors import QueryFailed
@@ -56,8 +56,9 @@ class Pool(Generic[S]):
                 connection = self._connect()
             yield connection
             if not cancel.cancelled and not connection.closed:
-                self._reset(connection)
-                clean = True
+                with suppress(Exception):  # it is closed; the work is done, and may be committed
+                    self._reset(connection)
+                    clean = True
         finally:
             # After an error, a late cancellation could still arrive, so the connection is not
             # reused.

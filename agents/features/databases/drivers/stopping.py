@@ -40,7 +40,10 @@ def ended_in_time(
         threading.Thread(target=stop, name="vel-cancel", daemon=True).start()
 
     def time_is_over() -> None:
-        late.set()
+        with using:
+            if ended.is_set():
+                return  # the next statement on the connection must not be stopped
+            late.set()
         stop()
 
     timer = threading.Timer(target.statement_seconds + _LATER, time_is_over)
@@ -48,7 +51,13 @@ def ended_in_time(
     forget = cancel.on_cancel(stop_aside)
     timer.start()
     try:
-        yield
+        try:
+            yield
+        finally:
+            timer.cancel()
+            forget()
+            with using:
+                ended.set()
         if late.is_set():
             raise QueryFailed(
                 f"The statement took longer than {target.statement_seconds:g} s.", "timeout"
@@ -60,8 +69,3 @@ def ended_in_time(
             # For example a connection that was shut down.
             raise QueryFailed(f"The statement was stopped: {problem}", "timeout") from None
         raise
-    finally:
-        timer.cancel()
-        forget()
-        with using:
-            ended.set()

@@ -6,8 +6,7 @@ for the transaction, and from the rows that this transaction created or ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import psycopg
@@ -53,30 +52,21 @@ def write_postgresql(
     """
     text, values = numbered(query, params) if params else (query, [])
     given = [Jsonb(value) if isinstance(value, dict) else value for value in values]
-    with _writing(target, own, cancel) as connection:
-        looked = look_at(connection, target, text, given)
-        changes = _run(connection, target, looked, text, given)
+    # On an error the connection is closed, which rolls the transaction back.
+    with pool_of(target).connection(target.statement_seconds, cancel) as connection:
+        with stoppable(connection, target, cancel):
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE")
+            check_role(connection, target, own)
+            looked = look_at(connection, target, text, given)
+            changes = _run(connection, target, looked, text, given)
         if not keep(changes):
             connection.execute("ROLLBACK")
         elif cancel.cancelled:
             raise QueryFailed("The call was cancelled; nothing was written.", "cancelled")
         else:
+            # Not stoppable: otherwise a change that was made could be reported as stopped.
             _commit(connection, target)
         return changes
-
-
-@contextmanager
-def _writing(
-    target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation
-) -> Iterator[Connection]:
-    """Yield a clean connection in a transaction. On an error it is closed, which rolls it back."""
-    with (
-        pool_of(target).connection(target.statement_seconds, cancel) as connection,
-        stoppable(connection, target, cancel),
-    ):
-        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE")
-        check_role(connection, target, own)
-        yield connection
 
 
 def _commit(connection: Connection, target: DatabaseTarget) -> None:

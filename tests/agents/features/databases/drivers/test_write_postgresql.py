@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from agents.features.databases.drivers import operations
+from agents.features.databases.drivers import operations, stopping
 from agents.features.databases.drivers.errors import OutcomeUnknown, QueryFailed
 from agents.features.databases.drivers.pools import close_idle
 from agents.features.databases.drivers.postgresql import write as module
@@ -347,6 +348,36 @@ def test_the_server_dies_at_the_commit(
     monkeypatch.setattr(module, "_commit", cut)
     with pytest.raises(OutcomeUnknown, match="not known"):
         written_here(shop, query)
+
+
+def test_a_commit_that_ends_after_the_time_limit_is_no_failure(
+    shop: DatabaseTarget, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = module._commit
+
+    def slow(connection: psycopg.Connection[Any], target: DatabaseTarget) -> None:
+        original(connection, target)
+        time.sleep(target.statement_seconds + stopping._LATER + 0.2)
+
+    monkeypatch.setattr(module, "_commit", slow)
+    written_here(replace(shop, statement_seconds=1), "DELETE FROM orders WHERE id = 10")
+    with admin_of(shop, postgres_url) as admin:
+        assert admin.execute("SELECT id FROM orders WHERE id = 10").fetchone() is None
+
+
+def test_a_connection_that_ends_after_the_commit_is_no_failure(
+    shop: DatabaseTarget, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = module._commit
+
+    def cut(connection: psycopg.Connection[Any], target: DatabaseTarget) -> None:
+        original(connection, target)
+        with admin_of(shop, postgres_url) as admin:
+            admin.execute("SELECT pg_terminate_backend(%s)", [connection.info.backend_pid])
+
+    monkeypatch.setattr(module, "_commit", cut)
+    written_here(shop, "DELETE FROM orders WHERE id = 10")
+    assert tried(shop, "DELETE FROM orders")["tables"][0]["deleted"] == 2
 
 
 def test_a_cancelled_write_is_not_made(shop: DatabaseTarget, postgres_url: str) -> None:
