@@ -13,7 +13,11 @@ from django.apps import apps
 
 
 def begin_with_template(file: Path) -> bool:
-    """Copy the stored database to `file`, which must not exist. Return False if there is none."""
+    """Copy the stored database to `file`, which must not exist.
+
+    Return False if there is none, or if it cannot be copied, as on a file system without hard
+    links.
+    """
     template = _place()
     if template is None or not _is_ours(template):
         return False
@@ -25,6 +29,8 @@ def begin_with_template(file: Path) -> bool:
         os.link(fresh, file)  # atomic: complete, or not at all
     except FileExistsError:
         pass  # another process has created the file in the same moment
+    except OSError:
+        return False
     finally:
         fresh.unlink(missing_ok=True)
     return True
