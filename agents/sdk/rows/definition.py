@@ -33,6 +33,8 @@ from agents.spec import OPTIONS
 
 _PLANNING = frozenset({"write_todos", "read_todos"})
 _MEMORY = frozenset({"write_memory", "read_memory", "list_memory"})
+MIDDLEWARE_NAME = 100
+"""Limit of characters, as of the rows with the state of a middleware."""
 
 
 @dataclass(frozen=True)
@@ -191,8 +193,14 @@ def check_names(toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]) -> None
             if tool.name in known_tool_names():
                 raise SetupError(f"The tool {tool.name!r} has the name of one of Vel's: rename it.")
     names = [member.name for member in toolkit.members]
-    if twice := sorted({name for name in names if names.count(name) > 1 or len(name) > 100}):
-        raise SetupError(f"Two middleware are called {twice[0]!r}: give each a short name.")
+    for name in names:
+        if len(name) > MIDDLEWARE_NAME:
+            raise SetupError(
+                f"The name of a middleware may have {MIDDLEWARE_NAME} characters, and "
+                f"{name[:40]!r}… has {len(name)}: shorten it."
+            )
+        if names.count(name) > 1:
+            raise SetupError(f"Two middleware are called {name!r}: rename one.")
 
 
 def _check_model(item: SubagentConfig) -> None:

@@ -15,6 +15,7 @@ from agents.services.runs.control import cancel_run, resume_run
 from tests.agents.sdk.conftest import MakeAgent
 from tests.support.runs import make_user, wait_until
 from vel import (
+    BaseMiddleware,
     RunCancelled,
     RunFailed,
     RunInterrupted,
@@ -346,6 +347,11 @@ def test_nobody_elses_process_goes_on_with_a_run_of_these_tools(make_agent: Make
     assert called == [("bob", "hi")]
 
 
+class Named(BaseMiddleware):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
 def test_what_cannot_work_is_refused_before_anything_is_stored(make_agent: MakeAgent) -> None:
     def ls() -> str:
         """Take a name of Vel's."""
@@ -354,6 +360,8 @@ def test_what_cannot_work_is_refused_before_anything_is_stored(make_agent: MakeA
     for problem, options in {
         "one of Vel's": {"tools": [ls]},
         "Two tools": {"tools": [double, double]},
+        "Two middleware are called 'twice': rename": {"middleware": [Named("twice")] * 2},
+        r"may have 100 characters.* has 101: shorten": {"middleware": [Named("x" * 101)]},
         "no tool 'nothing'": {"interrupt_on": {"nothing": True}},
         "is no directory": {"skill_dirs": ["/nowhere"]},
         "no user": {"user": "nobody-of-this-name"},
