@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
 from dataclasses import dataclass
 
 from django.db import DatabaseError, connection
@@ -97,7 +98,8 @@ def look() -> list[Check]:
     except Exception as error:  # noqa: BLE001  # an endpoint of health must answer
         found.append(Check("look", False, short(f"{type(error).__name__}: {error}")))
     finally:
-        connection.close()
+        with suppress(Exception):  # a broken connection: the next check opens another one
+            connection.close()
     return found
 
 

@@ -49,8 +49,11 @@ def _heartbeat() -> None:
 
 def _say(what: Callable[[], None]) -> None:
     try:
-        what()
+        try:
+            what()
+        finally:
+            connection.close()
     except DatabaseError as error:
         logger.warning("a web process could not say that it lives, or ends: %s", error)
-    finally:
-        connection.close()
+    except Exception:  # the next heartbeat tries again
+        logger.exception("a web process could not say that it lives, or ends")

@@ -84,6 +84,10 @@ class Heartbeat:
                     "the heartbeat failed, next try in %g s: %s", CANCEL_POLL_SECONDS, error
                 )
                 close_old_connections()
+            except Exception:
+                # Without this thread, all runs of the process would lose their leases.
+                logger.exception("the heartbeat failed, next try in %g s", CANCEL_POLL_SECONDS)
+                close_old_connections()
         connection.close()
 
     def _renew(self, watched: dict[str, RunHandle]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import F
 from django.test import Client
@@ -114,6 +114,19 @@ def test_each_check_can_fail(settings: Any, monkeypatch: pytest.MonkeyPatch) -> 
     assert failing() == {"disk"}
     settings.VEL = {**settings.VEL, "DATA_DIR": f"/{KEY}\0"}  # an error that no check expects
     assert "look" in failing()
+
+
+def test_a_connection_that_cannot_be_closed_changes_no_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    worker_lives()
+    found = look()
+
+    def broken() -> None:
+        raise OperationalError("the connection is lost")
+
+    monkeypatch.setattr(connection, "close", broken)
+    assert look() == found
 
 
 @pytest.mark.parametrize(

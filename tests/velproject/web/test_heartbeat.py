@@ -7,8 +7,13 @@ import signal
 import sqlite3
 from pathlib import Path
 
+import pytest
+
+from agents.models import ProcessKind, ServerProcess
+from agents.services.machines.processes import Reporter
 from tests.support.runs import wait_until
 from tests.support.site import migrated_site
+from velproject.web import heartbeat
 
 
 def test_its_row_goes_with_it(tmp_path: Path) -> None:
@@ -27,3 +32,15 @@ def test_its_row_goes_with_it(tmp_path: Path) -> None:
         wait_until(lambda: "web" not in kinds())
     finally:
         site.close()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_heartbeat_that_fails_for_any_reason_is_followed_by_others() -> None:
+    ServerProcess.objects.create(name="gone", kind=ProcessKind.WEB, seen_at=0, counters='{"a": {}}')
+    sums = ServerProcess.objects.create(name=ServerProcess.RETIRED, counters="not JSON")
+    reporter = Reporter(ProcessKind.WEB, "here")
+    heartbeat._say(reporter.report)
+    assert not ServerProcess.objects.filter(pk="here").exists()
+    ServerProcess.objects.filter(pk=sums.pk).update(counters="")
+    heartbeat._say(reporter.report)
+    assert ServerProcess.objects.filter(pk="here").exists()

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import pytest
 from django.db import connection, transaction
 
+from agents.engine.process import heartbeat
+from agents.engine.storage.lease import renew_leases
 from agents.engine.storage.sql import CLOCK
 from agents.models import Run, RunClock
 from agents.models.database_clock import now_sql
 from tests.agents.engine.test_model_faults import served
+from tests.support.hang import HANG
 from tests.support.messages_api import MessagesServer
 from tests.support.messages_script import Fault, Turn
 from tests.support.runs import (
@@ -105,3 +108,22 @@ def test_a_driver_whose_run_was_taken_stops() -> None:
     with a_driven_run(lease=4) as (run, server):
         RunClock.objects.filter(run=run).update(fence=7)
         assert server.wait_for(gone=1)
+
+
+def test_a_renewal_that_fails_for_any_reason_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failed = threading.Event()
+
+    def renew(fences: Mapping[str, int]) -> set[str]:
+        if not failed.is_set():
+            failed.set()
+            raise ValueError("odd")
+        return renew_leases(fences)
+
+    with a_driven_run(lease=30) as (run, _):
+        monkeypatch.setattr(heartbeat, "renew_leases", renew)
+        assert failed.wait(HANG)
+        before = lease_until(run)
+        wait_until(lambda: lease_until(run) > before, "the renewal of the lease")
+        assert RunClock.objects.get(run=run).fence == 1  # by the same driver
