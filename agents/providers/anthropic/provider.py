@@ -120,7 +120,7 @@ class AnthropicProvider:
                 info = await self._model_info(model)
             except anthropic.NotFoundError:
                 self._limits[model] = known
-            except anthropic.APIError:  # asked again the next time
+            except (anthropic.APIError, ValueError, RecursionError):  # asked again the next time
                 return known
             else:
                 told = info if isinstance(info, dict) else {}
@@ -140,7 +140,7 @@ class AnthropicProvider:
                 info = await self._model_info(model)
             except anthropic.NotFoundError:
                 info = None
-            except anthropic.APIError:  # asked again the next time
+            except (anthropic.APIError, ValueError, RecursionError):  # asked again the next time
                 return ""
             self._takes_format[model] = supports_output_format(info)
         return wanted if self._takes_format[model] else ""
@@ -154,7 +154,7 @@ class AnthropicProvider:
                 info = await self._model_info(model)
             except anthropic.NotFoundError:
                 info = None
-            except anthropic.APIError:  # asked again the next time
+            except (anthropic.APIError, ValueError, RecursionError):  # asked again the next time
                 return False
             self._takes_images[model] = supports(info, "image_input")
         return self._takes_images[model]

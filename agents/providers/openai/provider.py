@@ -155,7 +155,7 @@ class OpenAIProvider:
                 )
             except openai.NotFoundError:
                 listed = None
-            except (openai.APIError, ValueError):  # asked again the next time; ValueError: not JSON
+            except (openai.APIError, ValueError, RecursionError):  # asked again the next time
                 return []
             self._told[model] = openai_models.entries(listed, model)
         return self._told[model]

@@ -46,7 +46,10 @@ PART = b"data: " + b"x" * 65_530
 
 @contextmanager
 def serving(write: Callable[[Any], int]) -> Iterator[tuple[str, list[int]]]:
-    """Serve requests with `write`; yield the URL, and the results of `write`."""
+    """Serve requests with `write`; yield the URL, and the results of `write`.
+
+    At the end of the block, all writes have ended.
+    """
     taken: list[int] = []
 
     class Handler(socketserver.StreamRequestHandler):
@@ -57,7 +60,7 @@ def serving(write: Callable[[Any], int]) -> Iterator[tuple[str, list[int]]]:
                 taken.append(write(self.wfile))
 
     class Server(socketserver.ThreadingTCPServer):
-        daemon_threads = True
+        daemon_threads = False
         allow_reuse_address = True
 
     with Server(("127.0.0.1", 0), Handler) as server:
@@ -69,13 +72,11 @@ def serving(write: Callable[[Any], int]) -> Iterator[tuple[str, list[int]]]:
 
 
 def pours(status: int, kind: str, part: bytes, extra: str = "") -> Callable[[Any], int]:
-    """Write until the client stops reading."""
+    """Write until the client stops reading. A client that takes all of it is a result."""
 
     def write(to: Any) -> int:
         to.write(HEADERS.format(status, kind, extra).encode())
-        for _ in range(2 * MAX_STREAM_BYTES // len(part)):
-            to.write(part)
-        raise AssertionError("all of it was taken")
+        return sum(to.write(part) for _ in range(2 * MAX_STREAM_BYTES // len(part)))
 
     return write
 
@@ -102,16 +103,18 @@ def ask(provider_name: str, url: str) -> ProviderError:
 
 @pytest.mark.parametrize("name", ["anthropic", "openai-chat", "openai-responses", "google"])
 def test_an_event_without_end(name: str) -> None:
-    with serving(pours(200, "text/event-stream", PART)) as (url, _):
+    with serving(pours(200, "text/event-stream", PART)) as (url, taken):
         error = ask(name, url)
+    assert taken == []
     assert (error.code, error.retryable) == ("malformed_stream", False)
     assert f"{MAX_EVENT_BYTES:,}" in error.message
 
 
 @pytest.mark.parametrize("name", ["anthropic", "openai-chat", "google"])
 def test_an_error_without_end(name: str) -> None:
-    with serving(pours(500, "application/json", b"x" * 65_536)) as (url, _):
+    with serving(pours(500, "application/json", b"x" * 65_536)) as (url, taken):
         error = ask(name, url)
+    assert taken == []
     assert error.code in ("connection", "server_error")
     assert len(error.message) < 5_000
 
@@ -138,8 +141,33 @@ def test_a_list_of_models_without_end() -> None:
         finally:
             await provider.close()
 
-    with serving(pours(200, "application/json", b"[" * 65_536)) as (url, _):
+    with serving(pours(200, "application/json", b"[" * 65_536)) as (url, taken):
         assert asyncio.run(limits(url)) == ModelLimits(None, None)
+    assert taken == []
+
+
+@pytest.mark.parametrize("body", [b"[" * 65_536, b"no JSON", b"\xff"])
+@pytest.mark.parametrize("name", ["anthropic", "openai-chat", "google"])
+def test_facts_about_a_model_that_cannot_be_read(name: str, body: bytes) -> None:
+    schema = {"type": "object", "properties": {}, "additionalProperties": False}
+
+    def write(to: Any) -> int:
+        length = f"Content-Length: {len(body)}\r\n"
+        return cast(int, to.write(HEADERS.format(200, "application/json", length).encode() + body))
+
+    async def facts(url: str) -> tuple[ModelLimits, str, bool]:
+        provider = get_provider(name, ProviderSettings(api_key="k", base_url=url))
+        try:
+            return (
+                await provider.limits("m"),
+                await provider.output_format("m", schema),
+                await provider.takes_images("m"),
+            )
+        finally:
+            await provider.close()
+
+    with serving(write) as (url, _):
+        assert asyncio.run(facts(url)) == (ModelLimits(None, None), "", False)
 
 
 def test_small_events_without_end_and_at_no_cost() -> None:
