@@ -8,19 +8,24 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.db.models import F
+from django.db.models import Value
 from django_q.models import OrmQ
 
 from agents.engine.calls.admission import start_call
 from agents.engine.errors import FenceLost
 from agents.engine.loading import load_run
+from agents.engine.storage import journal
+from agents.engine.storage import lease as storage_lease
 from agents.engine.storage.finish import cancel_driven_run, complete_run, fail_run
 from agents.engine.storage.journal import write_events, write_results, write_started
 from agents.engine.storage.journal_rows import Writer
 from agents.engine.storage.lease import hand_back, orphaned_runs, renew_leases
 from agents.events.catalogue.messages import TextDelta
-from agents.kernel.lease import release_lease
+from agents.events.catalogue.tool_calls import ToolStarted
+from agents.kernel import lease as kernel_lease
+from agents.kernel.lease import held_clock, release_lease
 from agents.models import POOL, Run, RunClock
+from agents.models.database_clock import DatabaseNow
 from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.services.machines.dead_workers import end_lease, inherit_lease, leases_of
 from agents.services.runs.control import cancel_run
@@ -40,10 +45,13 @@ from tests.agents.engine.by_hand import (
     with_calls,
 )
 from tests.agents.engine.invariants import check_run
+from tests.support.runs import event_types
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 ROUNDS = 15
+MOMENT = 2_000_000_000.5
+TOOL_STARTED = ToolStarted(call_id="call_1_0", attempt=1)
 
 
 def lease(run: Run) -> RunClock:
@@ -286,12 +294,11 @@ def test_a_run_that_was_deleted_stops_its_driver() -> None:
             committed(write, writer, run)
 
 
-def test_a_write_and_a_claim_at_the_moment_of_expiry_exclude_each_other() -> None:
+def test_after_the_expiry_of_a_lease_a_claim_wins_against_a_write() -> None:
     for _ in range(ROUNDS):
         _, run = new_run()
         writer = with_calls(run, a_call(0))
-        # The lease has expired: the write is refused and the claim wins.
-        RunClock.objects.filter(run=run).update(lease_until=F("lease_until") - 30)
+        let_lease_expire(run)
         started, won = at_once(
             lambda writer=writer: committed(write_started, writer, a_call(0), []),
             lambda run=run: claim(run, "another"),
@@ -299,6 +306,41 @@ def test_a_write_and_a_claim_at_the_moment_of_expiry_exclude_each_other() -> Non
         assert isinstance(started, FenceLost)
         assert won.fence == 2
         check_run(run)
+
+
+def test_no_write_follows_a_claim_at_the_moment_of_expiry() -> None:
+    for round_ in range(ROUNDS):
+        _, run = new_run()
+        writer = with_calls(run, a_call(0))
+        # The lease expires while both are at work.
+        moment = DatabaseNow() + Value(round_ / 1000)
+        RunClock.objects.filter(run=run).update(lease_until=moment)
+        at_once(
+            lambda writer=writer: committed(write_started, writer, a_call(0), [TOOL_STARTED]),
+            lambda run=run: claim(run, "another"),
+        )
+        types = event_types(run)
+        if {"tool.started", "run.resumed"} <= {*types}:
+            assert types.index("tool.started") < types.index("run.resumed")
+        check_run(run)
+
+
+def test_at_the_very_moment_of_expiry_the_lease_holds_for_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, run = new_run()
+    writer = with_calls(run, a_call(0))
+    RunClock.objects.filter(run=run).update(lease_until=MOMENT)
+    for module in (journal, kernel_lease, storage_lease):
+        monkeypatch.setattr(module, "now_sql", lambda: str(MOMENT))
+    with pytest.raises(FenceLost):
+        committed(write_started, writer, a_call(0), [])
+    with pytest.raises(FenceLost):
+        committed(held_clock, writer)
+    assert not committed(release_lease, run.pk, writer.fence)
+    assert committed(renew_leases, {run.pk: writer.fence}) == set()
+    assert claim(run, "another") is None
+    assert committed(orphaned_runs, POOL, 10, None) == []
 
 
 def test_the_first_event_names_the_message_and_the_model() -> None:
