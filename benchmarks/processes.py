@@ -90,7 +90,7 @@ class Harness(Child):
 
 @contextmanager
 def fake_model() -> Iterator[str]:
-    """Run the model's server in a separate process. Yield its URL."""
+    """Run the model's server in a separate process. Yield its URL. Raises `HarnessFailed`."""
     server = Child(
         [sys.executable, str(ROOT / "benchmarks" / "server.py")],
         clean_environment(),
@@ -100,7 +100,11 @@ def fake_model() -> Iterator[str]:
     )
     try:
         assert server.process.stdout is not None
-        yield server.process.stdout.readline().strip()
+        url = server.process.stdout.readline().strip()
+        if not url:
+            code = server.process.wait()
+            raise HarnessFailed(f"the model's server ended with exit code {code}")
+        yield url
     finally:
         server.close()
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import statistics
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from benchmarks.options import Options
 from benchmarks.processes import cpu_seconds, temporary_directory
@@ -19,8 +22,7 @@ BATCH_SECONDS = 0.05
 
 def measure(options: Options) -> Report:
     """Let another process write events at a worker's pace, and add watchers step by step."""
-    with temporary_directory() as directory:
-        os.environ.setdefault("VEL_DATA_DIR", str(directory))  # for the migrated database
+    with temporary_directory() as directory, _migrated_in(directory):
         site = migrated_site(directory)
         try:
             site.do("make_user", name="olga")
@@ -48,6 +50,21 @@ def measure(options: Options) -> Report:
         ],
         {str(found["watchers"]): found for found in measured},
     )
+
+
+@contextmanager
+def _migrated_in(directory: Path) -> Iterator[None]:
+    """Let `migrated_site` keep its files in `directory`, and not in a data directory of Vel."""
+    names = ("VEL_DATA_DIR", "VEL_TEST_SHARED_DIR")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, str(directory)))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
 
 
 def _measure(site: Site, count: int) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +11,10 @@ from urllib.parse import urlsplit
 import anthropic
 import pytest
 
-from benchmarks import overhead
+from benchmarks import overhead, processes, watchers
 from benchmarks.options import Options
 from benchmarks.peers.environment import PeerMissing, peer_python
-from benchmarks.processes import fake_model, vel_environment
+from benchmarks.processes import HarnessFailed, fake_model, vel_environment
 from benchmarks.server import script
 from tests.support.migrated import copy_postgres, copy_sqlite
 
@@ -33,6 +34,30 @@ def test_the_fake_model_calls_its_tool_as_often_as_the_script_says() -> None:
             messages.append({"role": "assistant", "content": reply.content})
             messages.append({"role": "user", "content": "Go on."})
     assert stops == ["tool_use", "tool_use", "end_turn"]
+
+
+def test_a_model_server_that_does_not_start_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "server.py").write_text("raise SystemExit(3)")
+    monkeypatch.setattr(processes, "ROOT", tmp_path)
+    with pytest.raises(HarnessFailed, match="exit code 3"), fake_model():
+        pass
+
+
+def test_watchers_are_measured_beside_a_data_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VEL_DATA_DIR", str(tmp_path))
+    monkeypatch.delenv("VEL_TEST_SHARED_DIR", raising=False)
+    monkeypatch.setattr(watchers, "WATCHERS", (2,))
+    monkeypatch.setattr(watchers, "BATCHES", 3)
+    report = watchers.measure(Options())
+    assert [row[-1] for row in report.rows] == ["yes"]
+    assert list(tmp_path.iterdir()) == []
+    assert os.environ["VEL_DATA_DIR"] == str(tmp_path)
+    assert "VEL_TEST_SHARED_DIR" not in os.environ
 
 
 @pytest.fixture
