@@ -8,18 +8,37 @@ with Network() as network, network.forward(port_or_socket) as port:
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import shutil
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
+from typing import TextIO
 
 from tests.support import process_guard
 from tests.support.hang import HANG
 
 NUMBERS = iter(range(1, 200))
+_locks: list[TextIO] = []
+
+
+@cache
+def _own_block() -> int:
+    """Return the third part of this process's addresses, which no other process has."""
+    for block in range(250):
+        lock = open(f"{tempfile.gettempdir()}/vel-test-network-{block}.lock", "w")  # noqa: SIM115
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            continue
+        _locks.append(lock)  # until this process ends
+        return block
+    raise RuntimeError("250 processes have networks: end some of them.")
 
 
 def missing() -> str:
@@ -47,7 +66,7 @@ class Network:
         self.name = f"vel-{os.getpid()}-{number}"
         # The limit is 15 characters.
         self._outer, self._inner = (f"v{end}{os.getpid()}x{number}" for end in "oi")
-        base = f"10.213.{os.getpid() % 250}"
+        base = f"10.213.{_own_block()}"
         self.address = f"{base}.{4 * number % 252 + 1}"
         """The address of this machine from inside."""
         self._there = f"{base}.{4 * number % 252 + 2}"
