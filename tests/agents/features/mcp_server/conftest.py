@@ -39,6 +39,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         ):
             site.do("make_agent", slug=slug, model=model, mcp_tool=True, **fields)
         site.do("make_agent", slug="unoffered", model="echo")
+        site.environment["VEL_TRUSTED_ORIGINS"] = "https://*.trusted.example"
         site.start_server()
         with working(site):
             yield Served(site)
