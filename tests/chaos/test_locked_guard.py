@@ -1,13 +1,14 @@
-"""A worker that is killed while it holds the lock that it shares with its cluster's guard."""
+"""A worker that dies with the lock that it shares with its guard, and the death of a cluster."""
 
 from __future__ import annotations
 
+import signal
 from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
-from tests.support.cluster import Cluster
+from tests.support.cluster import Cluster, session_members
 from tests.support.runs import make_agent, make_user, start_run, wait_for_status, wait_until
 from velproject.cluster import MortalLock
 
@@ -26,6 +27,14 @@ def test_another_worker_takes_its_place(directory: Path) -> None:
         wait_until(cluster.is_complete, "another worker in its place")
         assert set(cluster.workers()) != before
         wait_for_status(run, "completed")
+
+
+def test_no_process_of_a_cluster_outlives_its_main_process(directory: Path) -> None:
+    with Cluster(directory) as cluster:
+        wait_until(lambda: cluster.pids("pusher") and cluster.pids("monitor"), "all processes")
+        main = cluster.main
+        main.send_signal(signal.SIGKILL)
+        wait_until(lambda: not session_members(main.pid), "the end of all processes")
 
 
 def test_a_lock_that_is_free_is_held_and_released() -> None:

@@ -40,7 +40,11 @@ for name in ("ada", "bob", "carl", "dora", "erna"):
     if name != "carl":
         reader.user_permissions.add(see)
 Copies.objects.create(title="First", number=3)
+print("seeded")
+call_command("check", deploy=True)
+call_command("makemigrations", check=True)
 """
+"""Prepares the databases. Then it checks the settings, and that no migration is missing."""
 
 
 class Shop:

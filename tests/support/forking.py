@@ -32,7 +32,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, NoReturn
+from typing import IO, Any, Literal, NoReturn
 
 from tests.support import process_guard
 
@@ -121,6 +121,54 @@ class Forked:
         kind, _, value = self._connection.recv(64).decode().partition(" ")
         assert kind == expected, "the process that forks others has ended"
         return int(value)
+
+
+def run_to_end(
+    kind: str,
+    arguments: Sequence[str],
+    *,
+    stdin: str = "",
+    environment: Mapping[str, str],
+    cwd: Path,
+    timeout: float,
+) -> subprocess.CompletedProcess[str]:
+    """Run a process to its end, as `subprocess.run` does.
+
+    Kills it and raises `TimeoutExpired` after the timeout.
+    """
+    pipes = [os.pipe() for _ in range(3)]
+    (given, give), (out, out_end), (err, err_end) = pipes
+    told: list[str] = ["", ""]
+    threads = [
+        threading.Thread(target=_write, args=(os.fdopen(give, "w", encoding="utf-8"), stdin)),
+        threading.Thread(target=_read, args=(os.fdopen(out, encoding="utf-8"), told, 0)),
+        threading.Thread(target=_read, args=(os.fdopen(err, encoding="utf-8"), told, 1)),
+    ]
+    ends = [given, out_end, err_end]
+    with Forked(
+        kind, arguments=arguments, environment=environment, cwd=cwd, descriptors=ends
+    ) as process:
+        for end in ends:
+            os.close(end)
+        for thread in threads:
+            thread.start()
+        code = process.wait(timeout)
+    for thread in threads:
+        thread.join()
+    return subprocess.CompletedProcess([kind, *arguments], code, *told)
+
+
+def _write(pipe: IO[str], text: str) -> None:
+    try:
+        with pipe:
+            pipe.write(text)
+    except BrokenPipeError:
+        pass  # the process does not read all of its input
+
+
+def _read(pipe: IO[str], told: list[str], at: int) -> None:
+    with pipe:
+        told[at] = pipe.read()
 
 
 @cache

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
 from typing import TextIO
 
@@ -99,45 +99,53 @@ class Network:
     def plug(self) -> None:
         _ip("link", "set", self._outer, "up")
 
-    @contextmanager
-    def forward(self, target: int | str) -> Iterator[int]:
+    def forward(self, target: int | str) -> AbstractContextManager[int]:
         """Open a port on `address` that forwards to a loopback port or a Unix socket."""
-        ready: list[int] = []
-        ends: list[Callable[[], object]] = []
-        begun = threading.Event()
+        return forwarding(target, self.address)
 
-        async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-            try:
-                while data := await source.read(65_536):
-                    sink.write(data)
-                    await sink.drain()
-            except OSError:
-                pass  # one end is closed, so close the other
-            finally:
-                sink.close()
 
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            if isinstance(target, int):
-                far = await asyncio.open_connection("127.0.0.1", target)
-            else:
-                far = await asyncio.open_unix_connection(target)
-            await asyncio.gather(pump(reader, far[1]), pump(far[0], writer))
+@contextmanager
+def forwarding(target: int | str, address: str = "127.0.0.1") -> Iterator[int]:
+    """Open a port on `address` that forwards to a loopback port or a Unix socket.
 
-        async def main() -> None:
-            server = await asyncio.start_server(serve, self.address, 0)
-            ready.append(server.sockets[0].getsockname()[1])
-            ended = asyncio.Event()
-            ends.append(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set))
-            begun.set()
-            await ended.wait()
-            server.close()
-            # Open connections are closed, because `asyncio.run` cancels their tasks.
+    Its connections are closed at the end.
+    """
+    ready: list[int] = []
+    ends: list[Callable[[], object]] = []
+    begun = threading.Event()
 
-        thread = threading.Thread(target=lambda: asyncio.run(main()), daemon=True)
-        thread.start()
-        assert begun.wait(HANG)
+    async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         try:
-            yield ready[0]
+            while data := await source.read(65_536):
+                sink.write(data)
+                await sink.drain()
+        except OSError:
+            pass  # one end is closed, so close the other
         finally:
-            ends[0]()
-            thread.join(HANG)
+            sink.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if isinstance(target, int):
+            far = await asyncio.open_connection("127.0.0.1", target)
+        else:
+            far = await asyncio.open_unix_connection(target)
+        await asyncio.gather(pump(reader, far[1]), pump(far[0], writer))
+
+    async def main() -> None:
+        server = await asyncio.start_server(serve, address, 0)
+        ready.append(server.sockets[0].getsockname()[1])
+        ended = asyncio.Event()
+        ends.append(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set))
+        begun.set()
+        await ended.wait()
+        server.close()
+        # Open connections are closed, because `asyncio.run` cancels their tasks.
+
+    thread = threading.Thread(target=lambda: asyncio.run(main()), daemon=True)
+    thread.start()
+    assert begun.wait(HANG)
+    try:
+        yield ready[0]
+    finally:
+        ends[0]()
+        thread.join(HANG)

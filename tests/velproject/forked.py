@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import threading
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import IO
 
-from tests.support.forking import Forked, reads_at_start, search_words
+from tests.support.forking import Forked, reads_at_start, run_to_end, search_words
 from velproject.cli.commands import TABLE
 
 SETTINGS = "velproject.cli.settings"
@@ -50,30 +48,10 @@ def run_forked(
     cwd: Path,
     timeout: float,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, as `subprocess.run` does.
-
-    Kills it and raises `TimeoutExpired` after the timeout.
-    """
-    pipes = [os.pipe() for _ in range(3)]
-    (given, give), (out, out_end), (err, err_end) = pipes
-    told: list[str] = ["", ""]
-    threads = [
-        threading.Thread(target=_write, args=(os.fdopen(give, "w", encoding="utf-8"), stdin)),
-        threading.Thread(target=_read, args=(os.fdopen(out, encoding="utf-8"), told, 0)),
-        threading.Thread(target=_read, args=(os.fdopen(err, encoding="utf-8"), told, 1)),
-    ]
-    ends = [given, out_end, err_end]
-    with Forked(
-        __name__, arguments=arguments, environment=environment, cwd=cwd, descriptors=ends
-    ) as command:
-        for end in ends:
-            os.close(end)
-        for thread in threads:
-            thread.start()
-        code = command.wait(timeout)
-    for thread in threads:
-        thread.join()
-    return subprocess.CompletedProcess(["vel", *arguments], code, *told)
+    """Run a command to its end: see `tests.support.forking.run_to_end`."""
+    return run_to_end(
+        __name__, arguments, stdin=stdin, environment=environment, cwd=cwd, timeout=timeout
+    )
 
 
 def fork_at_terminal(
@@ -88,19 +66,6 @@ def fork_at_terminal(
         descriptors=[terminal] * 3,
         session="terminal",
     )
-
-
-def _write(pipe: IO[str], text: str) -> None:
-    try:
-        with pipe:
-            pipe.write(text)
-    except BrokenPipeError:
-        pass  # the command does not read all of its input
-
-
-def _read(pipe: IO[str], told: list[str], at: int) -> None:
-    with pipe:
-        told[at] = pipe.read()
 
 
 # In the parent and in the commands ---------------------------------------------------------------

@@ -34,6 +34,13 @@ if os.fork() == 0:
         time.sleep(0.05)
 raise SystemExit(3)
 """
+DEAF_WITH_A_PROCESS = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    open(sys.argv[1], "x").close()
+time.sleep(600)
+"""
 SAYS_WHO_IS_DEAD = (
     "import sys; print('dead', *sys.argv[sys.argv.index('--dead') + 1:], flush=True); sys.exit(3)"
 )
@@ -194,6 +201,27 @@ def test_workers_that_take_no_work_are_restarted_even_if_they_are_deaf(
         look_seconds=0.05,
     )
     assert "1 pieces of work are due and nobody takes them" in capsys.readouterr().out
+
+
+def test_after_a_second_signal_it_does_not_wait(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ready = tmp_path / "ready"
+    one = Child("test", ["-c", DEAF_WITH_A_PROCESS, str(ready)], keep_fds=())
+    said: list[str] = []
+
+    def is_stopping() -> bool:
+        said.append(capsys.readouterr().out)
+        return "stopping; runs get 60 s" in "".join(said)
+
+    async def story() -> None:
+        await until(ready.exists)
+        os.kill(os.getpid(), signal.SIGINT)
+        await until(is_stopping)  # then `supervise` sends the second one
+
+    supervise(one, story, grace=DEADLINE)
+    assert capsys.readouterr().out.endswith("| stopped\n")
+    wait_until(lambda: not started_with(str(ready)), "the end of all processes")
 
 
 def test_a_database_that_is_away_does_not_end_the_supervisor(

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import pytest
 
-from tests.support.cluster import freeze
+from tests.support.cluster import freeze, thaw
 from tests.support.hang import poll
 from tests.velproject.command import DEADLINE, Vel, new_vel
 from tests.velproject.starting import starting_runs
@@ -37,6 +37,8 @@ class Up:
             *("up", "--port", "0", "--workers", "1", *arguments), VEL_SCRIPTS_DIR=str(vel.data)
         )
         self.said = ""
+        self.killed: set[str] = set()
+        """The roles of the processes that `kill` has killed."""
         self._more = threading.Condition()
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
@@ -92,6 +94,14 @@ class Up:
 
         return until(find)
 
+    def kill(self, role: str) -> int:
+        """Kill web, the main process of the workers, or the guard. Return the PID."""
+        mains = {"web": "web", "main": "workers"}
+        pid = self.cluster()[0] if role == "guard" else self.main_of(mains[role])
+        os.kill(pid, signal.SIGKILL)
+        self.killed.add(role)
+        return pid
+
     def end(self) -> None:
         """End all processes, even if the test failed."""
         for pid in processes_of(self.vel):
@@ -109,13 +119,6 @@ def running(vel: Vel, *arguments: str) -> Iterator[Up]:
         yield up
     finally:
         up.end()
-
-
-@contextmanager
-def driving_a_slow_run(vel: Vel, *arguments: str) -> Iterator[tuple[Up, str]]:
-    """Yield a `vel up` that drives a run whose model takes ten minutes, and the run's ID."""
-    with running(vel, *arguments) as up:
-        yield up, start_slow_run(vel)
 
 
 def start_slow_run(vel: Vel) -> str:
@@ -151,31 +154,25 @@ def until(look: Callable[[], T]) -> T:
 
 @pytest.fixture(scope="module")
 def up() -> Iterator[Up]:
-    """A `vel up` for the tests that do not end it."""
-    with new_vel() as vel, running(vel) as up:
+    """A `vel up` as people start it. The last test that uses it kills it."""
+    with new_vel(VEL_PUBLIC_URL="") as vel, running(vel, "--grace", "5") as up:
         yield up
 
 
-@pytest.fixture(scope="module")
-def drive_a_run(up: Up) -> Iterator[Callable[[], None]]:
+def drive_a_run(up: Up) -> None:
     """Start a run and wait until the workers have completed it."""
-    with starting_runs(up.vel) as start:
-
-        def drive() -> None:
-            run_id = start("echo")
-            until(lambda: status_of(up.vel, run_id) == "completed")
-
-        yield drive
+    run_id = start_run(up.vel, "echo")
+    until(lambda: status_of(up.vel, run_id) == "completed")
 
 
-def test_it_serves_pages_and_drives_runs(up: Up, drive_a_run: Callable[[], None]) -> None:
+def test_it_serves_pages_and_drives_runs(up: Up) -> None:
     assert up.page("/login/") == 200
     assert "no administrator yet" in up.said
-    drive_a_run()
+    drive_a_run(up)
 
 
-def test_the_doctor_sees_the_workers(up: Up, drive_a_run: Callable[[], None]) -> None:
-    drive_a_run()
+def test_the_doctor_sees_the_workers(up: Up) -> None:
+    drive_a_run(up)
     assert "took a test task in " in up.vel("doctor").stdout
 
 
@@ -192,142 +189,126 @@ def test_a_second_one_on_the_same_port_is_told_so(up: Up) -> None:
 
 @pytest.mark.parametrize("role", ["web", "workers"])
 def test_web_and_workers_know_where_it_listens(up: Up, role: str) -> None:
-    """The settings have no address here; `test_up_address` has the other cases."""
+    """The setting is empty, which is like none; `test_up_address` has other hosts."""
     assert public_url_of(up.main_of(role)) == f"http://127.0.0.1:{up.port}"
 
 
-@pytest.mark.parametrize("role", ["web", "workers"])
-def test_a_child_that_is_killed_is_started_again(
-    up: Up, drive_a_run: Callable[[], None], role: str
-) -> None:
+def test_nothing_outlives_a_supervisor_that_is_killed(up: Up) -> None:
+    """`tests.chaos.test_locked_guard` also kills the main process of the workers."""
+    up.page("/login/")
     up.cluster()
-    first, said = up.main_of(role), len(up.said)
-    os.kill(first, signal.SIGKILL)
-    up.expect(rf"{role} ended \(killed by SIGKILL\); starting it again", said)
-    assert until(lambda: (pid := up.main_of(role)) != first and pid)
-    if role == "web":
-        assert up.page("/login/") == 200
-    else:
-        drive_a_run()
-        assert not [pid for pid in processes_of(up.vel) if os.getsid(pid) == first]
-
-
-def test_a_cluster_whose_guard_is_killed_is_started_again(
-    up: Up, drive_a_run: Callable[[], None]
-) -> None:
-    guard, *_ = up.cluster()
-    said = len(up.said)
-    os.kill(guard, signal.SIGKILL)
-    up.expect(r"workers ended .* starting it again", said)
-    drive_a_run()
-
-
-def test_runs_are_driven_after_every_worker_was_killed_while_it_waited(
-    up: Up, drive_a_run: Callable[[], None]
-) -> None:
-    drive_a_run()
-    _, *others = up.cluster()
-    for pid in others:
-        os.kill(pid, signal.SIGKILL)
-    drive_a_run()
-
-
-def test_nothing_outlives_a_supervisor_that_is_killed(vel: Vel) -> None:
-    with running(vel, "--grace", "5") as up:
-        up.page("/login/")
-        up.cluster()
-        up.process.kill()
-        until(lambda: not processes_of(vel))
-
-
-def test_nothing_outlives_a_supervisor_that_is_killed_with_its_cluster(vel: Vel) -> None:
-    with running(vel, "--grace", "5") as up:
-        up.cluster()
-        main = up.main_of("workers")
-        up.process.kill()
-        os.kill(main, signal.SIGKILL)
-        until(lambda: not processes_of(vel))
-
-
-def test_a_run_under_way_is_handed_back_when_it_stops(vel: Vel) -> None:
-    with driving_a_slow_run(vel) as (up, run_id):
-        up.process.send_signal(signal.SIGTERM)
-        assert up.process.wait(DEADLINE) == 0
-        assert status_of(vel, run_id) == "queued"
-        assert processes_of(vel) == {}
-        up.expect(r"vel     \| stopped")
-
-
-def test_it_stops_by_itself_whatever_was_killed_before(vel: Vel) -> None:
-    with running(vel, "--grace", "3600") as up:
-        up.page("/login/")
-        replace(up, up.main_of("web"))
-        replace(up, up.main_of("workers"))
-        guard, *_ = up.cluster()
-        replace(up, guard)
-        _, *helpers = up.cluster()  # worker, pusher and monitor
-        for killed in helpers:
-            replace(up, killed)
-        up.page("/login/")
-        up.process.send_signal(signal.SIGTERM)
-        assert up.process.wait(DEADLINE) == 0
-        up.expect(r"vel     \| stopped\n")
-        assert processes_of(vel) == {}
-
-
-def replace(up: Up, pid: int) -> None:
-    """Kill a process and wait until another one replaces it."""
-    os.kill(pid, signal.SIGKILL)
-    until(lambda: pid not in {up.main_of("web"), up.main_of("workers"), *up.cluster()})
+    up.process.kill()
+    until(lambda: not processes_of(up.vel))
 
 
 @pytest.fixture(scope="module")
 def patient() -> Iterator[Up]:
-    """A `vel up` with leases of an hour."""
-    settings = {"DJANGO_SETTINGS_MODULE": "tests.chaos.settings", "VEL_TEST_LEASE": "3600"}
-    with new_vel(**settings) as vel, running(vel) as up:
+    """A `vel up` with leases and a grace period of an hour. The last test that uses it stops it."""
+    settings = {
+        "DJANGO_SETTINGS_MODULE": "tests.velproject.impatient",
+        "VEL_TEST_LEASE": "3600",
+        "VEL_PUBLIC_URL": "https://vel.example.org",
+    }
+    with new_vel(**settings) as vel, running(vel, "--grace", "3600") as up:
         yield up
 
 
-@pytest.mark.parametrize("killed", ["worker", "guard", "main"])
-def test_a_run_does_not_wait_for_the_lease_of_workers_that_were_killed(
-    patient: Up, killed: str
-) -> None:
-    vel = patient.vel
-    run_id = start_slow_run(vel)
-    guard, worker, *_ = patient.cluster()
-    os.kill({"worker": worker, "guard": guard}.get(killed) or patient.main_of("workers"), 9)
-    until(lambda: vel.value(f"SELECT fence FROM agents_runclock WHERE run_id = '{run_id}'") == 2)
-    vel.execute(f"UPDATE agents_runclock SET cancel_requested = 1 WHERE run_id = '{run_id}'")
-    until(lambda: status_of(vel, run_id) == "cancelled")
+@pytest.mark.parametrize("role", ["web", "workers"])
+def test_an_address_in_the_settings_stays(patient: Up, role: str) -> None:
+    assert public_url_of(patient.main_of(role)) == "https://vel.example.org"
+
+
+def test_web_is_started_again_when_it_is_killed(patient: Up) -> None:
+    said = len(patient.said)
+    first = patient.kill("web")
+    patient.expect(r"web ended \(killed by SIGKILL\); starting it again", said)
+    assert until(lambda: (pid := patient.main_of("web")) != first and pid)
+    assert patient.page("/login/") == 200
+
+
+def test_a_run_does_not_wait_for_the_lease_of_a_worker_that_was_killed(patient: Up) -> None:
+    run_id = start_slow_run(patient.vel)
+    os.kill(worker_of(patient), signal.SIGKILL)
+    until(lambda: claims_of(patient.vel, run_id) == 2)
+    cancel(patient.vel, run_id)
+
+
+def test_runs_are_driven_after_every_worker_was_killed_while_it_waited(patient: Up) -> None:
+    drive_a_run(patient)
+    _, *others = patient.cluster()
+    for pid in others:
+        os.kill(pid, signal.SIGKILL)
+    drive_a_run(patient)
 
 
 @pytest.mark.parametrize("killed", ["guard", "main"])
-def test_a_run_of_a_dead_cluster_is_cancelled_before_another_worker_starts(
-    patient: Up, killed: str
-) -> None:
-    run_id = start_slow_run(patient.vel)
-    guard, *_ = patient.cluster()
-    main = patient.main_of("workers")
-    os.kill(guard if killed == "guard" else main, signal.SIGKILL)
+def test_runs_of_a_dead_cluster_do_not_wait_for_their_leases(patient: Up, killed: str) -> None:
+    """One run is cancelled before another worker starts. The next worker takes the other one."""
+    vel = patient.vel
+    cancelled, taken = start_slow_run(vel), start_slow_run(vel)
+    main, said = patient.main_of("workers"), len(patient.said)
+    patient.kill(killed)
+    patient.expect(r"workers ended .* starting it again", said)
+    assert not [pid for pid in processes_of(vel) if session_of(pid) == main]
     successor = until(lambda: (pid := patient.main_of("workers")) != main and pid)
     freeze(successor)
     try:
         assert children_of(successor) == []
-        assert patient.vel("runs", "cancel", run_id).returncode == 0
-        until(lambda: status_of(patient.vel, run_id) == "cancelled")
+        cancel(vel, cancelled)
     finally:
-        os.kill(successor, signal.SIGCONT)
+        thaw(successor)
+    until(lambda: claims_of(vel, taken) == 2)
+    cancel(vel, taken)
 
 
-def test_a_second_signal_does_not_wait(vel: Vel) -> None:
-    with driving_a_slow_run(vel, "--grace", "3600") as (up, _):
-        os.kill(up.main_of("workers"), signal.SIGSTOP)  # it never ends without a signal
-        up.process.send_signal(signal.SIGINT)
-        up.expect("stopping; runs get 3600 s")
-        up.process.send_signal(signal.SIGINT)
-        assert up.process.wait(DEADLINE) == 0
-        assert processes_of(vel) == {}
+def test_it_hands_a_run_back_and_stops_by_itself_whatever_was_killed_before(patient: Up) -> None:
+    for role in {"web", "main", "guard"} - patient.killed:
+        replace(patient, patient.kill(role))
+    _, *helpers = patient.cluster()  # worker, pusher and monitor
+    for pid in helpers:
+        os.kill(pid, signal.SIGKILL)
+        replace(patient, pid)
+    patient.page("/login/")
+    run_id = start_slow_run(patient.vel)
+    patient.process.send_signal(signal.SIGTERM)
+    assert patient.process.wait(DEADLINE) == 0
+    patient.expect(r"vel     \| stopped\n")
+    assert status_of(patient.vel, run_id) == "queued"
+    assert processes_of(patient.vel) == {}
+
+
+def replace(up: Up, pid: int) -> None:
+    """Wait until another process replaces one that was killed."""
+    until(lambda: pid not in {up.main_of("web"), up.main_of("workers"), *up.cluster()})
+
+
+def worker_of(up: Up) -> int:
+    """Wait until the worker of the cluster has reported itself. Return its PID."""
+    workers = "SELECT pid FROM agents_serverprocess WHERE kind = 'worker'"
+
+    def find() -> int:
+        reported = {row["pid"] for row in up.vel.stored(workers)}
+        return max(reported.intersection(up.cluster()), default=0)
+
+    return until(find)
+
+
+def claims_of(vel: Vel, run_id: str) -> object:
+    """Return how many drivers have claimed a run."""
+    return vel.value(f"SELECT fence FROM agents_runclock WHERE run_id = '{run_id}'")
+
+
+def cancel(vel: Vel, run_id: str) -> None:
+    assert vel("runs", "cancel", run_id).returncode == 0
+    until(lambda: status_of(vel, run_id) == "cancelled")
+
+
+def session_of(pid: int) -> int:
+    """Return the session of a process, or 0 if it has ended."""
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return 0
 
 
 def start_run(vel: Vel, model: str) -> str:

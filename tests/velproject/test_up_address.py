@@ -1,26 +1,10 @@
-"""Links in notifications use the address of `vel up`, unless a setting has another address."""
+"""The address of `vel up` on its machine, which links in notifications use."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.velproject.command import Vel
-from tests.velproject.test_up import public_url_of, running
 from velproject.cli.commands.machines.up import local_url
-
-
-def test_an_empty_setting_is_like_none(vel: Vel) -> None:
-    vel.environment["VEL_PUBLIC_URL"] = ""
-    with running(vel) as up:
-        for role in ("web", "workers"):
-            assert public_url_of(up.main_of(role)) == f"http://127.0.0.1:{up.port}"
-
-
-def test_what_was_said_stays(vel: Vel) -> None:
-    vel.environment["VEL_PUBLIC_URL"] = "https://vel.example.org"
-    with running(vel) as up:
-        for role in ("web", "workers"):
-            assert public_url_of(up.main_of(role)) == "https://vel.example.org"
 
 
 @pytest.mark.parametrize(

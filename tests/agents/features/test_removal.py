@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 from agents.features import FEATURES
 from agents.kernel.features import features
 from tests.sandbox.places import reachable_directory
+from tests.support.migrated import copy_sqlite
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = (
@@ -32,6 +34,8 @@ PACKAGES = (
 LIST = Path("agents/features/__init__.py")
 USE = Path(__file__).with_name("use_copy.py")
 RUNS = Path(__file__).with_name("use_removed_features.py")
+OPTIONAL = ("skills_app/memory_folders.py",)
+"""Modules that only another feature imports, if it is installed."""
 
 
 def path_of(name: str) -> str:
@@ -77,17 +81,38 @@ def write_list(project: Path, text: str) -> None:
         compiled.unlink()
 
 
+def required_features() -> dict[str, set[str]]:
+    """Return the name of each feature with those of the features that it requires."""
+    names = {config.label: config.name.rpartition(".")[2] for config in features()}
+    return {
+        names[config.label]: {names[label] for label in config.requires if label in names}
+        for config in features()
+    }
+
+
+def halves() -> list[list[str]]:
+    """Return two groups of features to remove together, so that each is removed once."""
+    required = required_features()
+    connected: list[set[str]] = []
+    for name in required:
+        group = {name} | required[name]
+        for other in [other for other in connected if other & group]:
+            connected.remove(other)
+            group |= other
+        connected.append(group)
+    return [
+        [name for name in required if any(name in group for group in connected[at::2])]
+        for at in range(2)
+    ]
+
+
 def removals() -> list[list[str]]:
     """Return groups of features to remove together, few instead of one for each feature.
 
     Of any two features each is removed in some group in which the other stays, unless the other
     requires it. So a feature that uses another one without requiring it is found.
     """
-    names = {config.label: config.name.rpartition(".")[2] for config in features()}
-    required = {
-        names[config.label]: {names[label] for label in config.requires if label in names}
-        for config in features()
-    }
+    required = required_features()
     apart = [
         (removed, other)
         for removed, other in permutations(required, 2)
@@ -115,7 +140,42 @@ def _with_dependents(group: set[str], required: Mapping[str, set[str]]) -> set[s
     return group
 
 
-@pytest.mark.parametrize("names", removals(), ids="-".join)
+def imported_features(name: str) -> set[str]:
+    """Return the other features whose modules a feature imports anywhere."""
+    directory = ROOT / path_of(name).replace(".", "/")
+    imported = {
+        module
+        for file in directory.rglob("*.py")
+        if file.relative_to(ROOT).as_posix() not in OPTIONAL
+        for node in ast.walk(ast.parse(file.read_text()))
+        for module in (
+            [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else [each.name for each in node.names]
+            if isinstance(node, ast.Import)
+            else []
+        )
+    }
+    paths = {other: path_of(other) for other in required_features() if other != name}
+    return {
+        other
+        for other, path in paths.items()
+        if any(f"{module}.".startswith(f"{path}.") for module in imported)
+    }
+
+
+def test_a_feature_imports_only_the_features_that_it_requires() -> None:
+    imported = {name: imported_features(name) for name in required_features()}
+    assert imported["slack"] == {"credentials"}
+    for name, required in required_features().items():
+        assert imported[name] <= required, name
+
+
+@pytest.mark.parametrize(
+    "names",
+    [*halves(), *(pytest.param(names, marks=pytest.mark.storm) for names in removals())],
+    ids="-".join,
+)
 def test_vel_works_without_features(project: Path, names: Sequence[str]) -> None:
     with reachable_directory() as data, without(project, names):
         done = use(project, data, names)
@@ -130,6 +190,7 @@ def test_runs_that_need_a_removed_feature_fail(project: Path) -> None:
     """One has a limit of costs, and the other one is a run of an agent with guardrails."""
     names = ["inbound_webhooks", "budgets", "guardrails"]
     with reachable_directory() as data, without(project, names):
+        copy_sqlite(data / "vel.sqlite3")  # with the tables of the removed features
         done = use(project, data, names, script=RUNS)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "needs middleware that is not installed here: budgets (for max_cost)" in done.stderr

@@ -47,7 +47,6 @@ if __name__ == "__main__":
     sys.path.insert(0, os.getcwd())
     assert not any(map(find_spec, os.environ["REMOVED"].split()))
     import_module("django").setup()
-    import_module("django.core.management").call_command("migrate", verbosity=0)
     start_run("--provider", "scripted", "--model", "demo", "--no-sandbox", "--max-cost", "1")
     guarded_agent()
     start_run("--agent", "guarded")

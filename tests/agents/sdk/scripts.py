@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 
+from tests.agents.sdk import forked_program
+from tests.support.forking import Forked, run_to_end
 from tests.support.hang import HANG
 
 ROOT = Path(__file__).parents[3]
@@ -29,28 +34,61 @@ def environment(home: Path, cache: Path) -> dict[str, str]:
     }
 
 
-def start(
-    program: str | Path, directory: Path, cache: Path, **variables: str
-) -> subprocess.Popen[str]:
-    arguments = ["-c", program] if isinstance(program, str) else [str(program)]
-    return subprocess.Popen(
-        [sys.executable, *arguments],
-        cwd=directory,
-        env={**environment(directory, cache), **variables},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@contextmanager
+def started(
+    program: str, directory: Path, cache: Path, **variables: str
+) -> Iterator[tuple[Forked, IO[str]]]:
+    """Start the program in a forked process, with a standard input that stays open.
+
+    Yield the process and its output.
+    """
+    (given, give), (told, tell) = os.pipe(), os.pipe()
+    with (
+        Forked(
+            forked_program.__name__,
+            arguments=[program],
+            environment={**environment(directory, cache), **variables},
+            cwd=directory,
+            descriptors=[given, tell, 2],
+        ) as process,
+        open(told, encoding="utf-8") as output,
+    ):
+        os.close(given)
+        os.close(tell)
+        try:
+            yield process, output
+        finally:
+            os.close(give)
 
 
-def run(program: str | Path, directory: Path, cache: Path, **variables: str) -> str:
-    """Run the program; return its output. It must succeed and leave no temporary file."""
-    out, err = start(program, directory, cache, **variables).communicate(timeout=HANG)
-    if err:
-        pytest.fail(f"{out}\n{err}")
+def run(
+    program: str | Path, directory: Path, cache: Path, fresh: bool = False, **variables: str
+) -> str:
+    """Run the program; return its output. It must succeed and leave no temporary file.
+
+    A text runs in a forked process: see `forked_program`. With `fresh`, and for a file, the process
+    is a new interpreter.
+    """
+    variables = {**environment(directory, cache), **variables}
+    if fresh or isinstance(program, Path):
+        done = subprocess.run(
+            [sys.executable, *(["-c", program] if isinstance(program, str) else [program])],
+            cwd=directory,
+            env=variables,
+            input="",
+            capture_output=True,
+            text=True,
+            timeout=HANG,
+            check=False,
+        )
+    else:
+        done = run_to_end(
+            forked_program.__name__, [program], environment=variables, cwd=directory, timeout=HANG
+        )
+    if done.returncode or done.stderr:
+        pytest.fail(f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}")
     assert not [*(directory / "tmp").iterdir()]
-    return out
+    return done.stdout
 
 
 @pytest.fixture(scope="session")

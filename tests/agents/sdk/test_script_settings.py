@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.agents.sdk.scripts import cache, environment, place, run
+from tests.agents.sdk.scripts import cache, place, run
 
 __all__ = ["cache", "place"]
 
@@ -112,7 +110,8 @@ def own_code(place: Path) -> dict[str, str]:
 def test_guardrails_and_hooks_of_the_environment_are_called(
     program: str, place: Path, cache: Path, own_code: dict[str, str]
 ) -> None:
-    out = run(program, place, cache, VEL_TOOLS="owncode.find_order", **own_code)
+    fresh = program is AGENT
+    out = run(program, place, cache, fresh, VEL_TOOLS="owncode.find_order", **own_code)
     assert "answer The *** end." in out
     assert "SECRET" not in out
     assert "The guardrail g blocked the message: a bad word." in out
@@ -161,18 +160,10 @@ def test_a_setting_that_cannot_be_used_is_an_error_at_the_first_use(
 def test_a_project_refuses_hooks_that_cannot_be_used(
     place: Path, cache: Path, own_code: dict[str, str]
 ) -> None:
-    program = "import django; django.setup()\n" + WRONG
-    variables = {
-        **environment(place, cache),
-        "DJANGO_SETTINGS_MODULE": "velproject.settings",
-        "VEL_HOOKS": "nosuch.Audit",
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=place, env=variables, capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
-    assert done.stdout.startswith("SetupError ")
-    assert "nosuch.Audit cannot be used" in done.stdout
+    settings = {"DJANGO_SETTINGS_MODULE": "velproject.settings", "VEL_HOOKS": "nosuch.Audit"}
+    out = run(f"import django; django.setup()\n{WRONG}", place, cache, **settings)
+    assert out.startswith("SetupError ")
+    assert "nosuch.Audit cannot be used" in out
 
 
 CHOICE = (

@@ -7,10 +7,13 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from tests.agents.sdk.scripts import ROOT, cache, place, run, start
+from tests.agents.sdk.scripts import ROOT, cache, place, run, started
+from tests.support.hang import HANG
 from tests.support.migrated import copy_sqlite
 
 __all__ = ["cache", "place"]
+
+EXAMPLES = ROOT / "examples"
 
 AGENT = """
 import asyncio, os, sys, threading
@@ -71,14 +74,13 @@ except NoSpace as error:
 
 
 def test_an_interrupt_outlives_a_killed_process(place: Path, cache: Path) -> None:
-    process = start(ASKS_AND_STAYS, place, cache)
-    assert process.stdout is not None
     told = []
-    while "waiting\n" not in told:
-        told.append(process.stdout.readline())
-        assert told[-1], process.communicate()[1]
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    with started(ASKS_AND_STAYS, place, cache) as (process, output):
+        while "waiting\n" not in told:
+            told.append(output.readline())
+            assert told[-1], "it ended: see its standard error"
+        process.send_signal(signal.SIGKILL)
+        assert process.wait(HANG) == -signal.SIGKILL
     assert "interrupt send\n" in told
     assert not (place / "sent.txt").exists()
     assert (place / "agent.sqlite3").stat().st_mode & 0o077 == 0
@@ -116,11 +118,10 @@ asyncio.run(main())
 
 
 def test_a_run_that_was_killed_goes_on_when_its_lease_is_over(place: Path, cache: Path) -> None:
-    process = start(DRIVEN, place, cache, HANG="1")
-    assert process.stdout is not None
-    assert process.stdout.readline() == "looking\n"
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    with started(DRIVEN, place, cache, HANG="1") as (process, output):
+        assert output.readline() == "looking\n"
+        process.send_signal(signal.SIGKILL)
+        assert process.wait(HANG) == -signal.SIGKILL
     out = run(DRIVEN, place, cache)
     assert out.splitlines()[-3:] == ["end ", "looking", "Looked."]
 
@@ -184,7 +185,7 @@ print([name for name in os.listdir(".") if "sqlite" in name])
 
 
 def test_a_throw_away_database_leaves_nothing(place: Path, cache: Path) -> None:
-    out = run(ONE_PROCESS, place, cache)
+    out = run(ONE_PROCESS, place, cache, fresh=True)
     assert "make the directory" in out
     assert "RunInterrupted" in out
     assert "a process has one database" in out
@@ -195,8 +196,10 @@ def test_a_throw_away_database_leaves_nothing(place: Path, cache: Path) -> None:
 
 
 def test_two_examples_as_programs_from_another_directory(place: Path, cache: Path) -> None:
-    out = run(ROOT / "examples" / "basic.py", place, cache)
+    out = run(EXAMPLES / "basic.py", place, cache)
     assert "[write_file]" in out
     assert out.splitlines()[-1] == "Files: /haiku.md"
-    out = run(ROOT / "examples" / "decision_workflow.py", place, cache, DECISION="5000")
+    path = str(EXAMPLES / "decision_workflow.py")
+    program = f"import runpy; runpy.run_path({path!r}, run_name='__main__')"
+    out = run(program, place, cache, DECISION="5000")
     assert '[place_order] {"vendor":"Acme","amount":5000' in out

@@ -28,6 +28,7 @@ INSTALLED_APPS = [
     "django.contrib.admin",
 ]
 AUTH_USER_MODEL = "library.Reader"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # fast, for tests only
 DEFAULT_AUTO_FIELD = "django.db.models.AutoField"
 
 MIDDLEWARE = [

@@ -7,14 +7,16 @@ import sqlite3
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from tests.support.migrated import copy_sqlite
-from tests.support.postgres import postgres_server
+from tests.support.network import forwarding
 from tests.support.small_disk import MB, small_disk
 from tests.velproject.cli.test_usage import one_line_of
 from tests.velproject.command import DEADLINE, Vel, say
+from tests.velproject.forked import PROGRAM
 
 IMPATIENT = {"DJANGO_SETTINGS_MODULE": "tests.velproject.impatient"}
 
@@ -33,7 +35,6 @@ def test_a_file_that_is_no_database(vel: Vel) -> None:
         ("runs", "list"),
         ("--provider", "scripted", "--model", "echo", "hello"),
         ("up", "--port", "0"),
-        ("worker",),
     ],
     ids=" ".join,
 )
@@ -168,9 +169,12 @@ def test_a_disk_that_is_full_in_the_middle_of_a_run(vel: Vel, tmp_path: Path) ->
 
 
 @pytest.mark.postgresql
-def test_a_database_server_that_goes_in_the_middle_of_a_run(vel: Vel) -> None:
+def test_a_database_server_that_goes_in_the_middle_of_a_run(vel: Vel, prepared: str) -> None:
+    database = urlsplit(prepared)
+    (directory,) = parse_qs(database.query)["host"]
     with ExitStack() as server:
-        url = server.enter_context(postgres_server())
+        port = server.enter_context(forwarding(f"{directory}/.s.PGSQL.5432"))
+        url = f"postgresql://vel@127.0.0.1:{port}{database.path}"
         slow = vel.script(say("thinking", ("ls", {"path": "/"})), say("done", delay=600.0))
         run = vel.start("--no-sandbox", *slow, "task", DATABASE_URL=url)
         assert run.stdout is not None
@@ -214,9 +218,8 @@ def test_registered_code_that_cannot_be_used_is_refused_before_a_run(
     (vel.data / "broken.py").write_text("def broken(:\n")
     (vel.data / "fine.py").write_text("")
     (vel.data / "leaving.py").write_text("raise SystemExit")
-    modules = f"{vel.env()['PYTHONPATH']}:{vel.data}"
     echo = ("--provider", "scripted", "--model", "echo")
-    done = vel.fresh(*echo, "hi", PYTHONPATH=modules, **{variable: path})
+    done = vel(*echo, "hi", **{PROGRAM: "tests.velproject.own_modules", variable: path})
     assert done.returncode == 1
     assert f"{path} cannot be used" in one_line_of(done)
     assert vel.runs() == []

@@ -220,7 +220,7 @@ asyncio.run(main())
 
 
 def test_the_outputs_of_a_script_are_there_when_it_has_ended(place: Path, cache: Path) -> None:
-    told = [run(SCRIPT, place, cache).splitlines() for _ in range(2)]
+    told = [run(SCRIPT, place, cache, fresh).splitlines() for fresh in (True, False)]
     assert [lines[0] for lines in told] == ["Done.", "Done."]
     copies = {Path(lines[1]) for lines in told}
     assert {copy.parent.parent for copy in copies} == {place / "outputs"}
