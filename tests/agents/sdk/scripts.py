@@ -15,6 +15,7 @@ import pytest
 from tests.agents.sdk import forked_program
 from tests.support.forking import Forked, run_to_end
 from tests.support.hang import HANG
+from tests.support.shared import shared_directory
 
 ROOT = Path(__file__).parents[3]
 VARIABLES = ("DJANGO_SETTINGS_MODULE", "DATABASE_URL", "VEL_SECRET_KEY", "ANTHROPIC_API_KEY")
@@ -92,9 +93,12 @@ def run(
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the directory in which the first program keeps an empty database for the others."""
-    return tmp_path_factory.mktemp("cache")
+def cache() -> Path:
+    """Return the directory in which the first program keeps an empty database for the others.
+
+    All processes of a test run share it.
+    """
+    return shared_directory() / "cache-of-programs"
 
 
 @pytest.fixture
