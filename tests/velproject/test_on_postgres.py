@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from tests.velproject.command import Vel, say
@@ -10,10 +12,13 @@ pytestmark = [pytest.mark.postgresql]
 
 
 def test_of_several_first_starts_one_prepares_the_database(vel: Vel, database_url: str) -> None:
-    starts = [vel.start("runs", "list", DATABASE_URL=database_url) for _ in range(3)]
-    outputs = [process.communicate()[0] for process in starts]
-    assert [process.returncode for process in starts] == [0, 0, 0], outputs
-    assert sum("preparing the database" in output for output in outputs) == 1
+    vel("runs", "list")  # starts the process that forks the others
+    with ThreadPoolExecutor(3) as threads:
+        url = {"DATABASE_URL": database_url}
+        starts = [threads.submit(vel, "runs", "list", **url) for _ in range(3)]
+        done = [start.result() for start in starts]
+    assert [each.returncode for each in done] == [0, 0, 0], done
+    assert sum("preparing the database" in each.stderr for each in done) == 1
 
 
 def test_a_task_is_carried_out_and_waits_for_approval(vel: Vel, prepared: str) -> None:

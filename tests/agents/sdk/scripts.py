@@ -62,18 +62,15 @@ def started(
             os.close(give)
 
 
-def run(
-    program: str | Path, directory: Path, cache: Path, fresh: bool = False, **variables: str
-) -> str:
+def run(program: str, directory: Path, cache: Path, fresh: bool = False, **variables: str) -> str:
     """Run the program; return its output. It must succeed and leave no temporary file.
 
-    A text runs in a forked process: see `forked_program`. With `fresh`, and for a file, the process
-    is a new interpreter.
+    The process is forked (see `forked_program`), or a new interpreter if `fresh`.
     """
     variables = {**environment(directory, cache), **variables}
-    if fresh or isinstance(program, Path):
+    if fresh:
         done = subprocess.run(
-            [sys.executable, *(["-c", program] if isinstance(program, str) else [program])],
+            [sys.executable, "-c", program],
             cwd=directory,
             env=variables,
             input="",

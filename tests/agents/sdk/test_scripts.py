@@ -13,8 +13,6 @@ from tests.support.migrated import copy_sqlite
 
 __all__ = ["cache", "place"]
 
-EXAMPLES = ROOT / "examples"
-
 AGENT = """
 import asyncio, os, sys, threading
 from vel import create_deep_agent, scripted_model, tool, SetupError
@@ -196,10 +194,13 @@ def test_a_throw_away_database_leaves_nothing(place: Path, cache: Path) -> None:
 
 
 def test_two_examples_as_programs_from_another_directory(place: Path, cache: Path) -> None:
-    out = run(EXAMPLES / "basic.py", place, cache)
+    out = run(program_of("basic"), place, cache)
     assert "[write_file]" in out
     assert out.splitlines()[-1] == "Files: /haiku.md"
-    path = str(EXAMPLES / "decision_workflow.py")
-    program = f"import runpy; runpy.run_path({path!r}, run_name='__main__')"
-    out = run(program, place, cache, DECISION="5000")
+    out = run(program_of("decision_workflow"), place, cache, DECISION="5000")
     assert '[place_order] {"vendor":"Acme","amount":5000' in out
+
+
+def program_of(example: str) -> str:
+    path = str(ROOT / "examples" / f"{example}.py")
+    return f"import runpy; runpy.run_path({path!r}, run_name='__main__')"
