@@ -129,7 +129,10 @@ def forwarding(target: int | str, address: str = "127.0.0.1") -> Iterator[int]:
             far = await asyncio.open_connection("127.0.0.1", target)
         else:
             far = await asyncio.open_unix_connection(target)
-        await asyncio.gather(pump(reader, far[1]), pump(far[0], writer))
+        try:
+            await asyncio.gather(pump(reader, far[1]), pump(far[0], writer))
+        except asyncio.CancelledError:
+            pass  # the end of the forwarding; asyncio would log it
 
     async def main() -> None:
         server = await asyncio.start_server(serve, address, 0)
