@@ -1,4 +1,4 @@
-"""A network namespace with one cable to this machine, which a test can unplug. For root only.
+"""A network namespace with a cable that a test can unplug: for root only. And `forwarding`.
 
 with Network() as network, network.forward(port_or_socket) as port:
     Cluster(..., inside=network.inside)   # reaches this machine as network.address:port
