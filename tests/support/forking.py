@@ -14,6 +14,7 @@ This module is also the parent's program: `python -P -m tests.support.forking KI
 from __future__ import annotations
 
 import atexit
+import ctypes
 import fcntl
 import gc
 import json
@@ -42,6 +43,7 @@ KEPT = ("PATH", "HOME", "LANG", process_guard.VARIABLE)
 _READ_AT_START = ("PYTHON", "LC_", "LANG")
 """Prefixes of variables that the interpreter reads when it starts."""
 _DESCRIPTORS = 3
+_PR_SET_DUMPABLE = 4
 _PROJECT = ("agents", "memory", "sandbox", "skills_app", "text_scanner", "velproject")
 _DEPEND_ON_NO_SETTINGS = ("skills_app.library.search.",)
 """Modules whose caches are kept."""
@@ -70,13 +72,18 @@ class Forked:
         descriptors: Sequence[int],
         arguments: Sequence[str] = (),
         session: Session = "parent",
+        namespaces_of: int | None = None,
     ) -> None:
-        """Start the process. `descriptors` are its standard input, output and error."""
+        """Start the process. `descriptors` are its standard input, output and error.
+
+        `namespaces_of` is a process whose user and mount namespaces it joins.
+        """
         request = {
             "arguments": list(arguments),
             "environment": dict(environment),
             "cwd": str(cwd),
             "session": session,
+            "namespaces_of": namespaces_of,
         }
         self._exit_code: int | None = None
         self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -319,9 +326,28 @@ def _become(request: dict[str, Any], descriptors: Sequence[int]) -> None:
     sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
     os.environ.clear()
     os.environ.update(request["environment"])
+    if request["namespaces_of"] is not None:
+        join_namespaces(request["namespaces_of"])
     os.chdir(request["cwd"])
     sys.argv = ["vel", *request["arguments"]]
     _forget_settings()
+
+
+def join_namespaces(pid: int) -> None:
+    """Join the user and mount namespaces of a process, as `nsenter` does; root needs no other user.
+
+    The caller has one thread.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    kinds = ["mnt"] if os.geteuid() == 0 else ["user", "mnt"]
+    namespaces = [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in kinds]
+    for namespace in namespaces:
+        if libc.setns(namespace, 0):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+        os.close(namespace)
+    # The new capabilities have cleared this flag. Without it, /proc/self belongs to root.
+    libc.prctl(_PR_SET_DUMPABLE, 1)
 
 
 def _forget_settings() -> None:

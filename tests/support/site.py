@@ -7,9 +7,7 @@ import os
 import secrets
 import signal
 import socket
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -19,15 +17,13 @@ from urllib.request import urlopen
 import psycopg
 import pytest
 
-from tests.support import process_guard
+from tests.support.forked_site import Talking, fork_server
+from tests.support.forking import Forked
 from tests.support.hang import HANG
 from tests.support.migrated import copy_postgres, copy_sqlite
 
 PASSWORD = "a-long-enough-password"
 ROOT = Path(__file__).resolve().parents[2]
-_WRITER = "import django; django.setup(); from tests.support.site_writer import main; main()"
-
-_SERVER = "import sys; from velproject.child import run_web; run_web(int(sys.argv[1]))"
 
 
 class Site:
@@ -36,10 +32,12 @@ class Site:
     `site.do("append", run=…, events=[…])` returns when the other process has committed.
     """
 
-    def __init__(self, directory: Path, database_url: str = "", inside: Sequence[str] = ()) -> None:
-        """Create a site without starting it. `inside` is put in front of its commands."""
+    def __init__(
+        self, directory: Path, database_url: str = "", namespaces_of: int | None = None
+    ) -> None:
+        """Create a site without starting it. It joins the namespaces of a process, if given."""
         self.directory = directory
-        self.inside = list(inside)
+        self.namespaces_of = namespaces_of
         self.environment = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "velproject.settings",
@@ -50,8 +48,8 @@ class Site:
             "VEL_SCRIPTS_DIR": "/",
             "PYTHONPATH": str(ROOT),
         }
-        self._writer: subprocess.Popen[str] | None = None
-        self._server: subprocess.Popen[bytes] | None = None
+        self._writer: Talking | None = None
+        self._server: Forked | None = None
         # Bound, but not listening: the site keeps its port while its server is down.
         self._port_holder = socket.socket()
         self._port_holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -68,17 +66,7 @@ class Site:
 
     def do(self, command: str, **arguments: Any) -> Any:
         if self._writer is None:
-            self._writer = subprocess.Popen(
-                [*self.inside, sys.executable, "-c", _WRITER],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=self.environment,
-                cwd=ROOT,
-                text=True,
-            )
-            process_guard.share(self._writer.pid)
-        assert self._writer.stdin is not None
-        assert self._writer.stdout is not None
+            self._writer = Talking("writer", self.environment, namespaces_of=self.namespaces_of)
         print(json.dumps({"do": command, **arguments}), file=self._writer.stdin, flush=True)
         answer = self._writer.stdout.readline()
         assert answer, f"{command} failed: see the writer's stderr"
@@ -90,13 +78,9 @@ class Site:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind(("127.0.0.1", self.port))
             listening.listen()
-            self._server = subprocess.Popen(
-                [*self.inside, sys.executable, "-c", _SERVER, str(listening.fileno())],
-                env=self.environment,
-                cwd=ROOT,
-                pass_fds=[listening.fileno()],
+            self._server = fork_server(
+                self.environment, listening.fileno(), namespaces_of=self.namespaces_of
             )
-            process_guard.share(self._server.pid)
         # The socket listens already, so this waits for the response and not for the port.
         try:
             urlopen(f"{self.url}/login/", timeout=HANG).close()
@@ -110,21 +94,17 @@ class Site:
 
     def kill_server(self) -> None:
         assert self._server is not None
-        self._server.kill()
-        self._server.wait()
+        with self._server:
+            self._server.send_signal(signal.SIGKILL)
+            self._server.wait()
         self._server = None
 
     def close(self) -> None:
         self._port_holder.close()
         if self._writer is not None:
-            assert self._writer.stdin is not None
-            assert self._writer.stdout is not None
-            self._writer.stdin.close()
-            self._writer.wait(timeout=HANG)
-            self._writer.stdout.close()
+            self._writer.close(HANG)
         if self._server is not None:
-            self._server.send_signal(signal.SIGKILL)
-            self._server.wait()
+            self.kill_server()
 
 
 def migrated_site(directory: Path, server_url: str = "") -> Site:

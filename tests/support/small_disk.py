@@ -26,19 +26,19 @@ class SmallDisk:
 
     def __init__(self, place: Path, holder: int) -> None:
         self.place = place
-        self._holder = holder
+        self.holder = holder
         self._fillings = 0
 
     @property
     def inside(self) -> list[str]:
         """Return the start of a command line that runs in the namespace."""
         join = ["-m"] if os.geteuid() == 0 else ["-U", "--preserve-credentials", "-m"]
-        return ["nsenter", "-t", str(self._holder), *join, "--"]
+        return ["nsenter", "-t", str(self.holder), *join, "--"]
 
     @property
     def seen(self) -> Path:
         """Return the file system's path for other processes. SQLite cannot open files by it."""
-        return Path(f"/proc/{self._holder}/root{self.place}")
+        return Path(f"/proc/{self.holder}/root{self.place}")
 
     @property
     def free(self) -> int:

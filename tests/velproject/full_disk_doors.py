@@ -100,7 +100,7 @@ def served_on_a_small_disk(directory: Path, reserve: int) -> Iterator[Served]:
     with small_disk(directory / "small", 40 * MB) as disk:
         copy_sqlite(directory / "migrated.sqlite3")
         (disk.seen / "site.sqlite3").write_bytes((directory / "migrated.sqlite3").read_bytes())
-        site = Site(disk.place, inside=disk.inside)
+        site = Site(disk.place, namespaces_of=disk.holder)
         site.environment |= {"VEL_RESERVE_BYTES": str(reserve), "HOME": str(directory)}
         try:
             served = Served(site, disk)
