@@ -138,6 +138,7 @@ def run_to_end(
     environment: Mapping[str, str],
     cwd: Path,
     timeout: float,
+    namespaces_of: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run a process to its end, as `subprocess.run` does.
 
@@ -153,7 +154,12 @@ def run_to_end(
     ]
     ends = [given, out_end, err_end]
     with Forked(
-        kind, arguments=arguments, environment=environment, cwd=cwd, descriptors=ends
+        kind,
+        arguments=arguments,
+        environment=environment,
+        cwd=cwd,
+        descriptors=ends,
+        namespaces_of=namespaces_of,
     ) as process:
         for end in ends:
             os.close(end)
@@ -367,11 +373,13 @@ def _forget_settings() -> None:
 
 def _end(code: object) -> NoReturn:
     """End like the interpreter, but do not free all modules: that is half of a short command."""
+    if code is not None and not isinstance(code, int):
+        print(code, file=sys.stderr)
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code if isinstance(code, int) else 1)
+    os._exit(code if isinstance(code, int) else int(code is not None))
 
 
 if __name__ == "__main__":

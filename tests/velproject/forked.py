@@ -47,10 +47,17 @@ def run_forked(
     environment: Mapping[str, str],
     cwd: Path,
     timeout: float,
+    namespaces_of: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end: see `tests.support.forking.run_to_end`."""
     return run_to_end(
-        __name__, arguments, stdin=stdin, environment=environment, cwd=cwd, timeout=timeout
+        __name__,
+        arguments,
+        stdin=stdin,
+        environment=environment,
+        cwd=cwd,
+        timeout=timeout,
+        namespaces_of=namespaces_of,
     )
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import secrets
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -22,6 +20,7 @@ from tests.support.hang import HANG
 from tests.support.migrated import copy_sqlite
 from tests.support.site import PASSWORD, ROOT, Site
 from tests.support.small_disk import MB, SmallDisk, small_disk
+from tests.velproject.forked import PROGRAM, run_forked
 
 AGENT = "echo"
 USER = "olga"
@@ -80,15 +79,14 @@ class Served:
             return client.post(path, data=fields, follow_redirects=True)
 
     def program(self, *arguments: str, **environment: str) -> Answer:
-        """Run a program with the site's data directory and database; it must fail."""
-        done = subprocess.run(
-            [*self.disk.inside, sys.executable, *arguments],
-            env={**self.site.environment, **environment},
+        """Run `vel` with the site's data directory and database; it must fail."""
+        done = run_forked(
+            arguments,
+            stdin="",
+            environment={**self.site.environment, **environment},
             cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
             timeout=HANG,
+            namespaces_of=self.disk.holder,
         )
         assert done.returncode == 1, done
         return Answer(0, done.stdout + done.stderr)
@@ -177,24 +175,11 @@ def webhook(served: Served) -> Answer:
 
 
 def command_line(served: Served) -> Answer:
-    return served.program("-P", "-m", "velproject.cli", "--no-sandbox", "Hello")
-
-
-_PROGRAM = """
-import asyncio, sys
-from vel import create_deep_agent, scripted_model
-from agents.services.errors import NoSpace
-model = scripted_model([{"text": "Hello"}])
-agent = create_deep_agent(model=model, sandbox=False, name="Program")
-try:
-    print(asyncio.run(agent.run("Hello")))
-except NoSpace as error:
-    sys.exit(error.message)
-"""
+    return served.program("--no-sandbox", "Hello")
 
 
 def python(served: Served) -> Answer:
-    return served.program("-c", "import django; django.setup()\n" + _PROGRAM)
+    return served.program(**{PROGRAM: "tests.velproject.full_disk_program"})
 
 
 STARTING: tuple[Callable[[Served], Answer], ...] = (

@@ -119,7 +119,7 @@ def served_chats(directory: Path) -> Iterator[Chats]:
             model = script_file(directory, fields.pop("turns"), f"{slug}.json")
             site.do("make_agent", slug=slug, model=model, **fields)
         for version in (5, 6, 7):
-            # The tests write these scripts after the first failure.
+            # The client of the AI SDK writes these scripts after the first failure.
             model = f"file:{directory}/fails-{version}.json"
             site.do("make_agent", slug=f"fails-{version}", model=model)
         site.start_server()

@@ -13,7 +13,6 @@ import pytest
 from tests.agents.api.chats import DONE, LONG, PLAN, Chats, chats
 from tests.support.hang import HANG
 from tests.support.npm import packages
-from tests.support.runs import script_file
 
 __all__ = ["chats"]
 
@@ -54,11 +53,7 @@ def place(version: int) -> Path:
 def played(chats: Chats, version: int, place: Path) -> dict[str, Found]:
     """Return the results of the client for each scene."""
     scenes = {**SCENES, "error": f"fails-{version}"}
-    return play(chats, version, place, scenes)
-
-
-def play(chats: Chats, version: int, place: Path, scenes: dict[str, str]) -> dict[str, Found]:
-    arguments = [str(version), chats.site.url, chats.token]
+    arguments = [str(version), chats.site.url, chats.token, str(chats.directory)]
     arguments += [f"{scene}={agent}" for scene, agent in scenes.items()]
     done = subprocess.run(
         ["node", "client.mjs", *arguments],
@@ -184,18 +179,13 @@ def test_a_call_does_not_run_when_it_is_denied(played: dict[str, Found], version
     assert done == answer(found["history"])
 
 
-def test_a_failure_is_an_error_and_trying_again_goes_on(
-    played: dict[str, Found], version: int, chats: Chats, place: Path
-) -> None:
-    agent = f"fails-{version}"
-    failed = played["error"]
+def test_a_failure_is_an_error_and_trying_again_goes_on(played: dict[str, Found]) -> None:
+    failed, again = played["error"]["failed"], played["error"]["again"]
 
     assert failed["chat"]["status"] == "error"
     assert "cannot be read" in failed["chat"]["error"]
     assert failed["history"]["latest_run"]["status"] == "failed"
 
-    script_file(chats.directory, [{"text": DONE}], f"{agent}.json")
-    again = play(chats, version, place, {"again": agent})["again"]
     assert again["chat"]["status"] == "ready"
     assert answer(again["chat"])["parts"][-1]["text"] == DONE
     assert answer(again["chat"]) == answer(again["history"])

@@ -1,8 +1,10 @@
 // Leads chats as a page with the AI SDK's useChat does, and prints what came of each as JSON.
-// Usage: node client.mjs VERSION URL TOKEN SCENARIO=AGENT…; all of them at once.
+// Usage: node client.mjs VERSION URL TOKEN SCRIPTS SCENARIO=AGENT…; all of them at once.
+// SCRIPTS is the directory of the agents' scripts.
+import { writeFile } from "node:fs/promises";
 import * as ai from "ai";
 
-const [version, url, token, ...wanted] = process.argv.slice(2);
+const [version, url, token, scripts, ...wanted] = process.argv.slice(2);
 
 // What @ai-sdk/react keeps in React's state.
 class State {
@@ -25,7 +27,7 @@ class State {
 
 function play(scenario, agent) {
   const api = `${url}/api/v1/agents/${agent}/chat`;
-  const chatId = `${agent}-${scenario === "again" ? "error" : scenario}-${version}`; // the chats are all of one person
+  const chatId = `${agent}-${scenario}-${version}`; // the chats are all of one person
   const headers = { Authorization: `Token ${token}`, "AI-SDK-Version": version };
 
   class Chat extends ai.AbstractChat {
@@ -178,14 +180,11 @@ function play(scenario, agent) {
     async error() {
       const chat = new Chat({ id: chatId });
       await chat.sendMessage({ text: "Fail" });
-      return { chat: chat.shown, history: await history() };
-    },
-
-    async again() {
-      const { messages } = await history();
-      const chat = new Chat({ id: chatId, messages });
-      await chat.regenerate();
-      return { chat: chat.shown, history: await history() };
+      const failed = { chat: chat.shown, history: await history() };
+      await writeFile(`${scripts}/${agent}.json`, JSON.stringify({ turns: [{ text: "All done." }] }));
+      const again = new Chat({ id: chatId, messages: failed.history.messages });
+      await again.regenerate();
+      return { failed, again: { chat: again.shown, history: await history() } };
     },
 
     async cancel() {
