@@ -204,7 +204,8 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     # pytest-timeout cancels the limit when a test fails, because a debugger may start then.
-    if limit := item.stash.get(_limit, 0.0):
+    limit = item.stash.get(_limit, 0.0)
+    if limit and item.stash.get(_failed, False):
         faulthandler.dump_traceback_later(limit, exit=True, file=_State.stacks)
     try:
         return (yield)

@@ -15,6 +15,7 @@ from typing import Any
 import httpx2
 
 from agents.features.inbound_webhooks.signatures import sign_standard
+from agents.providers.transport import tls_context
 from tests.agents.consumers.conftest import Client as Socket
 from tests.support.hang import HANG
 from tests.support.migrated import copy_sqlite
@@ -66,12 +67,16 @@ class Served:
     def api(self, method: str, path: str, **more: Any) -> httpx2.Response:
         headers = {"Authorization": f"Token {self.token}"}
         url = f"{self.site.url}/api/v1{path}"
-        return httpx2.request(method, url, headers=headers, timeout=HANG, **more)
+        return httpx2.request(
+            method, url, headers=headers, verify=tls_context(), timeout=HANG, **more
+        )
 
     def page(self, path: str, signed_in: bool = True, **fields: str) -> httpx2.Response:
         """GET the page, or with `fields` POST a form to it. Redirects are followed."""
         cookies = {"sessionid": self.session} if signed_in else {}
-        with httpx2.Client(base_url=self.site.url, cookies=cookies, timeout=HANG) as client:
+        with httpx2.Client(
+            base_url=self.site.url, cookies=cookies, verify=tls_context(), timeout=HANG
+        ) as client:
             if not fields:
                 return client.get(path, follow_redirects=True)
             client.get("/login/" if not signed_in else "/", follow_redirects=True)
@@ -158,7 +163,8 @@ def mcp(served: Served) -> Answer:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     headers = {**_MCP, "Authorization": f"Bearer {served.mcp_token}"}
     url = f"{served.site.url}/mcp"
-    return Answer(0, httpx2.post(url, json=message, headers=headers, timeout=HANG).text)
+    answer = httpx2.post(url, json=message, headers=headers, verify=tls_context(), timeout=HANG)
+    return Answer(0, answer.text)
 
 
 def webhook(served: Served) -> Answer:
@@ -171,7 +177,8 @@ def webhook(served: Served) -> Answer:
         "webhook-signature": sign_standard(secret, name, now, body),
     }
     url = f"{served.site.url}/hooks/{pk}"
-    return _answer(httpx2.post(url, content=body, headers=headers, timeout=HANG))
+    answer = httpx2.post(url, content=body, headers=headers, verify=tls_context(), timeout=HANG)
+    return _answer(answer)
 
 
 def command_line(served: Served) -> Answer:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from agents.providers.transport import tls_context
 from tests.support.hang import HANG
 from tests.support.site import Site
 
@@ -49,7 +50,7 @@ class Served:
 
         headers = {"Authorization": f"Bearer {token}"}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=HANG) as http,
+            httpx2.AsyncClient(headers=headers, verify=tls_context(), timeout=HANG) as http,
             Client(streamable_http_client(self.url, http_client=http), mode=mode) as client,
         ):
             yield client
@@ -61,7 +62,11 @@ class Served:
         body = message if isinstance(message, bytes) else json.dumps(message).encode()
         sign = {"Authorization": f"Bearer {token}"} if token else {}
         return httpx2.post(
-            self.url + path, content=body, headers={**JSON, **sign, **headers}, timeout=HANG
+            self.url + path,
+            content=body,
+            headers={**JSON, **sign, **headers},
+            verify=tls_context(),
+            timeout=HANG,
         )
 
     def call(self, token: str, name: str, *, id: Any = 1, **arguments: Any) -> dict[str, Any]:
