@@ -2,4 +2,4 @@
 
 from agents.kernel.features import Preload
 
-PRELOAD = (Preload(("skills_app.library.scan.scanning",)),)
+PRELOAD = (Preload(("skills_app.library.scan.scanning", "snowballstemmer")),)

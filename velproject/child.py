@@ -138,7 +138,8 @@ def preload_workers(life: Life) -> Cluster:
         import_module(module)
     for name in SHARED:
         import_module(name)
-    import_module("agents.middleware.registry").installed_middleware()
+    # The tools of features too, which are in modules of their own.
+    import_module("agents.middleware.registry").built_in_tools()
     ours = import_module("velproject.cluster")
     for name in ours.modules_of_features():
         import_module(name)

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Any
 
-import re2  # type: ignore[import-untyped]
-
 from agents.call_patterns.fields import holds_host, whole_values
 from agents.call_patterns.host_expressions import (
     AFTER,
@@ -24,7 +22,7 @@ from agents.call_patterns.host_expressions import (
 )
 from agents.call_patterns.host_views import lines_of, views_of
 from agents.call_patterns.steps import Steps, TooMuchToRead
-from sandbox.backends.regex import compile_linear
+from sandbox.backends.regex import LatePattern, compile_linear
 from sandbox.errors import InvalidRequest as InvalidPattern
 from sandbox.linux.egress.hosts import HostRefused, parse_endpoint
 
@@ -38,10 +36,10 @@ _AMBIGUOUS_LETTERS = frozenset("ßς\u200c\u200d")
 # RE2 finds them in linear time: the text may be a megabyte of slashes.
 _OTHER = r"\x{80}-\x{10ffff}"
 _RUN = rf"[a-zA-Z0-9_.{_OTHER}-]*"
-_INTERNATIONAL = re2.compile(rf"{_RUN}[{_OTHER}]{_RUN}\.{_RUN}|{_RUN}\.{_RUN}[{_OTHER}]{_RUN}")
-_INTERNATIONAL_AUTHORITY = re2.compile(rf"(?i:{BEFORE})([^{AFTER}]*[{_OTHER}][^{AFTER}]*)")
-_INTERNATIONAL_LINE = re2.compile(rf"[^\n]*[{_OTHER}][^\n]*")
-_HOST_LIKE = re2.compile(r"[\pL\pN\pM_-]+(?:\.[\pL\pN\pM_-]+)+")
+_INTERNATIONAL = LatePattern(rf"{_RUN}[{_OTHER}]{_RUN}\.{_RUN}|{_RUN}\.{_RUN}[{_OTHER}]{_RUN}")
+_INTERNATIONAL_AUTHORITY = LatePattern(rf"(?i:{BEFORE})([^{AFTER}]*[{_OTHER}][^{AFTER}]*)")
+_INTERNATIONAL_LINE = LatePattern(rf"[^\n]*[{_OTHER}][^\n]*")
+_HOST_LIKE = LatePattern(r"[\pL\pN\pM_-]+(?:\.[\pL\pN\pM_-]+)+")
 _DOTS = r".\x{3002}\x{ff0e}\x{ff61}"
 _LONGEST = 1_000
 """Maximum characters of a host in any spelling."""

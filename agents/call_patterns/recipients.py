@@ -8,11 +8,9 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-import re2  # type: ignore[import-untyped]
-
 from agents.call_patterns.fields import any_values, holds_recipient, whole_values
 from agents.call_patterns.steps import FEW_WILDCARDS, Steps, TooMuchToRead
-from sandbox.backends.regex import compile_linear
+from sandbox.backends.regex import LatePattern, compile_linear
 from sandbox.errors import InvalidRequest as InvalidPattern
 
 _PATTERN = re.compile(r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-z0-9*-]+(\.[a-z0-9*-]+)*")
@@ -21,7 +19,7 @@ _OUTSIDE = r"""\s<>,;:"()\[\]@"""
 _ENCODED = "xn--"
 """The beginning of a label that stands for one with other letters."""
 _PART = rf"[^{_OUTSIDE}]"
-_INTERNATIONAL = re2.compile(rf"({_PART}+)@({_PART}*[\x{{80}}-\x{{10ffff}}]{_PART}*)")
+_INTERNATIONAL = LatePattern(rf"({_PART}+)@({_PART}*[\x{{80}}-\x{{10ffff}}]{_PART}*)")
 _MOST_LETTERS = 50_000
 """Of international domains that are put in their ASCII form for one call."""
 _LONGEST = 1_000

@@ -137,7 +137,7 @@ def default_thinking(model: str) -> Block | None:
 @cache
 def _entry(model: str) -> ModelEntry | None:
     for name, entry in _entries().items():
-        if re.fullmatch(re.escape(name) + _DATE, model):
+        if model.startswith(name) and re.fullmatch(_DATE, model.removeprefix(name)):
             return entry
     return None
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import unicodedata
 from typing import Literal
 
-import re2  # type: ignore[import-untyped]
+from sandbox.backends.regex import LatePattern
 
 MOST_MARKS = 30
 
-_TOO_MANY = re2.compile(rf"(\pM{{{MOST_MARKS}}})\pM+")
+_TOO_MANY = LatePattern(rf"(\pM{{{MOST_MARKS}}})\pM+")
 
 
 def normal_form(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:

@@ -87,6 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             if error.errno not in _NOBODY_READS:
                 raise
             _forget(stream)
+    gc.freeze()
     sys.exit(code)
 
 

@@ -89,6 +89,7 @@ def database(
     if context is not None:
         finish_imports(context.command.callback.__module__)
     gc.freeze()  # imported modules stay
+    gc.set_threshold(50_000, 20, 20)
     gc.enable()
     with from_command_line():
         try:

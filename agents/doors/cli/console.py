@@ -6,9 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
+from agents.kernel.lazy_modules import lazy_modules
 from agents.review import Review, as_text
+
+with lazy_modules:
+    from rich import table  # takes 4 ms, which most commands do not need
 
 
 def new_console(*, stderr: bool = False) -> Console:
@@ -24,14 +27,14 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     console.print(table_of(heads, rows), soft_wrap=False, crop=False)
 
 
-def table_of(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
+def table_of(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> table.Table:
     """Return a table without lines. Only the last column is shortened to the terminal's width."""
-    table = Table(box=None, header_style="dim", pad_edge=False)
+    shown = table.Table(box=None, header_style="dim", pad_edge=False)
     for head in heads:
-        table.add_column(head, no_wrap=True, overflow="ellipsis" if head == heads[-1] else "fold")
+        shown.add_column(head, no_wrap=True, overflow="ellipsis" if head == heads[-1] else "fold")
     for row in rows:
-        table.add_row(*row)
-    return table
+        shown.add_row(*row)
+    return shown
 
 
 def show_review(review: Review, console: Console) -> None:

@@ -13,8 +13,7 @@ from agents.features.mcp_client.options import McpTools, McpToolSpec
 from agents.features.mcp_client.protocol.errors import McpError
 from agents.features.mcp_client.protocol.input_schema import input_model
 from agents.features.mcp_client.protocol.names import PREFIX
-from agents.features.mcp_client.protocol.results import Answer, File, read_answer
-from agents.features.mcp_client.runs import RunServers
+from agents.kernel.lazy_modules import lazy_modules
 from agents.kernel.middleware import LoadContext, RunContext
 from agents.middleware.base import Middleware, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
@@ -22,6 +21,12 @@ from agents.models import Effect
 from agents.providers.base import Block
 from agents.spec import AgentSpec
 from sandbox.errors import FileError, SandboxError
+
+with lazy_modules:
+    # They take 7 ms, and few agents have MCP servers.
+    from agents.features.mcp_client import runs
+    from agents.features.mcp_client.protocol import results
+
 
 DIRECTORY = "/sandbox/shared/results"
 
@@ -45,11 +50,11 @@ class McpMiddleware(Middleware):
         """Return no tools: an agent can only name those of its servers."""
         return []
 
-    def load(self, context: LoadContext) -> RunServers | None:
-        return RunServers() if context.spec.option(McpTools).mcp_tools else None
+    def load(self, context: LoadContext) -> runs.RunServers | None:
+        return runs.RunServers() if context.spec.option(McpTools).mcp_tools else None
 
     async def close(self, run: RunContext) -> None:
-        await run.state(RunServers).close(run)
+        await run.state(runs.RunServers).close(run)
 
 
 def _tool(tool: McpToolSpec) -> Tool[Any]:
@@ -67,23 +72,23 @@ def _tool(tool: McpToolSpec) -> Tool[Any]:
 async def _run(tool: McpToolSpec, context: ToolContext, given: BaseModel) -> ToolResult:
     arguments = dict(given.model_extra or {})
     try:
-        result = await context.state(RunServers).call(context, tool, arguments)
+        result = await context.state(runs.RunServers).call(context, tool, arguments)
     except McpError as problem:
         unsure = problem.unsure and tool.effect != Effect.READ
         advice = " It may have been carried out: check before you repeat it." if unsure else ""
         return error(problem.message + advice, "outcome_unknown" if unsure else problem.code)
     pictures = await context.takes_images()
-    answer = await context.in_thread(partial(read_answer, result, pictures=pictures))
+    answer = await context.in_thread(partial(results.read_answer, result, pictures=pictures))
     return await _result(context, tool, answer)
 
 
-async def _result(context: ToolContext, tool: McpToolSpec, answer: Answer) -> ToolResult:
+async def _result(context: ToolContext, tool: McpToolSpec, answer: results.Answer) -> ToolResult:
     texts: list[str] = []
     blocks: list[Block] = []
     for number, part in enumerate(answer.parts):
         if isinstance(part, bytes):
             blocks.append(_picture(part))
-        elif isinstance(part, File):
+        elif isinstance(part, results.File):
             texts.append(await context.in_thread(_keep, context, tool, number, part))
         elif part:
             texts.append(part.encode("utf-8", "replace").decode("utf-8"))
@@ -102,7 +107,7 @@ def _picture(png: bytes) -> Block:
     return {"type": "image", "source": source}
 
 
-def _keep(context: ToolContext, tool: McpToolSpec, number: int, part: File) -> str:
+def _keep(context: ToolContext, tool: McpToolSpec, number: int, part: results.File) -> str:
     """Store a file of an answer under a name that Vel chooses. Return the line for the model."""
     source = f"{context.run_id}:{context.call_id}:{number}"
     digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:24]

@@ -1,4 +1,4 @@
-"""The package `mcp`, for workers of an installation with servers."""
+"""Modules for workers of an installation with servers, the package `mcp` among them."""
 
 from importlib.util import find_spec
 
@@ -10,4 +10,9 @@ def _is_needed() -> bool:
     return find_spec("mcp") is not None and McpServer.objects.filter(enabled=True).exists()
 
 
-PRELOAD = (Preload(("agents.features.mcp_client.protocol.connection",), _is_needed),)
+_MODULES = (
+    "agents.features.mcp_client.protocol.connection",
+    "agents.features.mcp_client.protocol.results",
+    "agents.features.mcp_client.runs",
+)
+PRELOAD = (Preload(_MODULES, _is_needed),)

@@ -13,9 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 from django.db import DatabaseError, connection
 
-from agents.features.notifications.delivery import deliver_next
 from agents.features.notifications.queue import due_targets
 from agents.kernel.jobs import WorkerPart
+from agents.kernel.lazy_modules import lazy_modules
+
+with lazy_modules:
+    # Mail and HTTP take 8 ms, and most commands send nothing.
+    from agents.features.notifications import delivery
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +78,7 @@ class Courier(WorkerPart):
 
     def _serve(self, target: str) -> None:
         try:
-            while not self._stopping and deliver_next(target):
+            while not self._stopping and delivery.deliver_next(target):
                 pass
         except DatabaseError as error:
             # The message stays claimed for a minute and is then due again.

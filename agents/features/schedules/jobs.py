@@ -1,4 +1,10 @@
-from agents.features.schedules.firing import fire_due
-from agents.kernel.jobs import Job
+"""Each worker starts the runs of due schedules."""
 
-JOBS = [Job("schedules", fire_due)]
+from agents.kernel.jobs import Job
+from agents.kernel.lazy_modules import lazy_modules
+
+with lazy_modules:
+    # It takes 5 ms, and processes of commands leave this job to workers.
+    from agents.features.schedules import firing
+
+JOBS = [Job("schedules", lambda: firing.fire_due())]

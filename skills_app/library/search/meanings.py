@@ -26,7 +26,7 @@ NOWHERE: Direction = (0.0,) * DIMENSIONS
 def rarity(stem: str) -> float:
     """Return the rarity, 0 to 1: little for words that most texts have, 1 for rare ones."""
     known = _table().get(stem)
-    return known[0] if known else UNKNOWN
+    return int(known.partition("\t")[0]) / 100 if known else UNKNOWN
 
 
 def direction(stems: Iterable[tuple[str, float]]) -> Direction:
@@ -54,7 +54,7 @@ def _direction(stem: str) -> Direction | None:
     known = _table().get(stem)
     if known is None:
         return None
-    data = b64decode(known[1])
+    data = b64decode(known.partition("\t")[2])
     return _unit([part for byte in data for part in ((byte >> 4) - 8, (byte & 15) - 8)])
 
 
@@ -64,9 +64,7 @@ def _unit(vector: list[float] | list[int]) -> Direction:
 
 
 @cache
-def _table() -> dict[str, tuple[float, str]]:
-    table = {}
-    for line in TABLE.read_text(encoding="ascii").splitlines():
-        stem, rare, packed = line.split("\t")
-        table[stem] = (int(rare) / 100, packed)
-    return table
+def _table() -> dict[str, str]:
+    """Return the rest of the line of each stem. A process uses few of the lines."""
+    lines = TABLE.read_text(encoding="ascii").splitlines()
+    return dict(line.split("\t", 1) for line in lines)

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.features.databases.middleware.calls import (
-    DatabaseInput,
-    DescribeTableInput,
-    ExecuteSqlInput,
-    run_describe_table,
-    run_execute_sql,
-    run_get_schema,
-    run_list_tables,
-)
-from agents.features.databases.middleware.text import DIALECTS
-from agents.features.databases.middleware.writes import writable, writing_variant
 from agents.features.databases.options import DatabaseNames
+from agents.kernel.lazy_modules import lazy_modules
 from agents.middleware.base import Middleware, PromptContext, Tool
 from agents.models import Effect
 from agents.spec import AgentSpec
+
+with lazy_modules:
+    # The tools take 8 ms, which most agents do not have.
+    from agents.features.databases.middleware import calls, text, writes
 
 _NAMED = 30
 _SECONDS = 120.0
@@ -39,39 +33,39 @@ class DatabaseMiddleware(Middleware):
         return self._tools(None)
 
     def _tools(self, spec: AgentSpec | None) -> list[Tool[Any]]:
-        can_write = spec is not None and bool(writable(spec))
+        can_write = spec is not None and bool(writes.writable(spec))
         return [
             Tool(
                 "execute_sql",
                 _QUERY_OR_WRITE if can_write else _QUERY,
-                ExecuteSqlInput,
-                run_execute_sql,
+                calls.ExecuteSqlInput,
+                calls.run_execute_sql,
                 Effect.READ,
                 time_limit=_SECONDS,
-                variant=writing_variant(spec) if spec is not None and can_write else None,
+                variant=writes.writing_variant(spec) if spec is not None and can_write else None,
                 leaves_machine=True,
             ),
             Tool(
                 "get_schema",
                 "Show all tables with columns, types and keys.",
-                DatabaseInput,
-                run_get_schema,
+                calls.DatabaseInput,
+                calls.run_get_schema,
                 Effect.READ,
                 time_limit=_SECONDS,
             ),
             Tool(
                 "list_tables",
                 "List tables and views.",
-                DatabaseInput,
-                run_list_tables,
+                calls.DatabaseInput,
+                calls.run_list_tables,
                 Effect.READ,
                 time_limit=_SECONDS,
             ),
             Tool(
                 "describe_table",
                 "Show a table's columns, with defaults.",
-                DescribeTableInput,
-                run_describe_table,
+                calls.DescribeTableInput,
+                calls.run_describe_table,
                 Effect.READ,
                 time_limit=_SECONDS,
             ),
@@ -82,25 +76,25 @@ class DatabaseMiddleware(Middleware):
             return ""
         spec = context.spec
         named = _named(spec)
-        text = (
+        prompt = (
             f"## Databases\nYou can read: {named}. Look at get_schema first"
             f"{'' if all(_dialects(spec)) else ', which names the SQL dialect'}. "
             "Filter and aggregate in SQL; long results come as a CSV file."
         )
-        if writable(spec):
-            text += (
-                f" You can write: {', '.join(writable(spec)[:_NAMED])}, by one INSERT, UPDATE or "
+        if changed := writes.writable(spec):
+            prompt += (
+                f" You can write: {', '.join(changed[:_NAMED])}, by one INSERT, UPDATE or "
                 "DELETE of few rows named by keys: a person is shown the rows that change, and "
                 "decides."
             )
-        return text
+        return prompt
 
 
 def _dialects(spec: AgentSpec) -> list[str]:
     """Return the dialects' names, in the order of the databases; empty if one is unknown."""
     names = spec.option(DatabaseNames)
     known = dict(zip(names.databases, names.database_dialects, strict=False))
-    return [DIALECTS.get(known.get(name, ""), "") for name in names.databases]
+    return [text.DIALECTS.get(known.get(name, ""), "") for name in names.databases]
 
 
 def _named(spec: AgentSpec) -> str:

@@ -11,7 +11,6 @@ from pydantic import Field
 
 from agents.features.google_workspace.client.calendar import PRIMARY, Calendars
 from agents.features.google_workspace.client.session import GoogleSession
-from agents.features.google_workspace.middleware.calendar_changes import CHANGING
 from agents.features.google_workspace.middleware.calendar_times import Moment, Zone
 from agents.features.google_workspace.middleware.credential import google_tool, with_google
 from agents.features.google_workspace.middleware.inputs import (
@@ -22,12 +21,9 @@ from agents.features.google_workspace.middleware.inputs import (
     at_most,
     line,
 )
-from agents.middleware.base import Middleware, Tool, ToolResult
+from agents.middleware.base import ToolResult
 from agents.middleware.context import ToolContext
 from agents.models import Effect
-from agents.spec import AgentSpec
-
-CALENDAR = "calendar"
 
 
 class NoInput(GoogleInput):
@@ -53,20 +49,6 @@ class BusyInput(GoogleInput):
     start: Moment
     end: Moment
     calendar_ids: Annotated[list[Id], at_most(50)] = Field(default_factory=list)
-
-
-class CalendarMiddleware(Middleware):
-    """A middleware with the tools, for agents with the integration."""
-
-    name = "calendar"
-
-    def tools(self, spec: AgentSpec) -> list[Tool[Any]]:
-        if CALENDAR not in spec.integrations:
-            return []
-        return READING if spec.read_only else [*READING, *CHANGING]
-
-    def every_tool(self) -> list[Tool[Any]]:
-        return [*READING, *CHANGING]
 
 
 async def _calendars(context: ToolContext, given: NoInput) -> ToolResult:

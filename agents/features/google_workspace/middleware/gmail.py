@@ -28,12 +28,10 @@ from agents.features.google_workspace.middleware.inputs import (
     at_most,
     line,
 )
-from agents.middleware.base import Middleware, Tool, ToolResult
+from agents.middleware.base import ToolResult
 from agents.middleware.context import ToolContext
 from agents.models import Effect
-from agents.spec import AgentSpec
 
-GMAIL = "gmail"
 Labels = Annotated[list[Annotated[str, line(225, 1)]], at_most(20)]
 Ids = Annotated[list[Id], at_most(50, 1)]
 
@@ -65,20 +63,6 @@ class ChangeLabelsInput(GoogleInput):
 
 class TrashInput(GoogleInput):
     message_ids: Ids
-
-
-class GmailMiddleware(Middleware):
-    """A middleware with the tools, for agents with the integration."""
-
-    name = "gmail"
-
-    def tools(self, spec: AgentSpec) -> list[Tool[Any]]:
-        if GMAIL not in spec.integrations:
-            return []
-        return READING if spec.read_only else [*READING, *CHANGING]
-
-    def every_tool(self) -> list[Tool[Any]]:
-        return [*READING, *CHANGING]
 
 
 async def _list(context: ToolContext, given: ListMessagesInput) -> ToolResult:

@@ -15,7 +15,7 @@ from agents.features.google_workspace.client.calendar import event_id
 from agents.features.google_workspace.client.compose import File, Letter, composed, mark_of
 from agents.features.google_workspace.client.errors import refusal
 from agents.features.google_workspace.client.plain_text import from_html, plain
-from agents.features.google_workspace.middleware import calendar, gmail
+from agents.features.google_workspace.middleware import calendar, calendar_changes, gmail
 from agents.middleware.registry import build_toolset
 from agents.middleware.wire_schema import wire_schema
 from agents.spec import AgentSpec
@@ -156,7 +156,7 @@ def test_what_is_not_configured_is_not_offered_and_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "tools", [gmail.READING, gmail.CHANGING, calendar.READING, calendar.CHANGING]
+    "tools", [gmail.READING, gmail.CHANGING, calendar.READING, calendar_changes.CHANGING]
 )
 def test_descriptions_and_schemas_stay_small(tools: list[Any]) -> None:
     wire = [

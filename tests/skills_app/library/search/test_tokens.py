@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_app.library.search.query import read_query
-from skills_app.library.search.tokens import stems
+from skills_app.library.search.tokens import STEMS, stems
 from skills_app.library.search.vocabulary import vocabulary
+from tests.skills_app.library.search import stem_table
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,10 @@ from skills_app.library.search.vocabulary import vocabulary
 )
 def test_spellings_that_are_one_word(one: str, other: str) -> None:
     assert stems(one) == stems(other)
+
+
+def test_the_stored_stems_are_those_of_the_stemmer() -> None:
+    assert STEMS.read_text(encoding="ascii") == stem_table.table(), stem_table.__doc__
 
 
 def test_scripts_without_blanks_give_neighbours() -> None:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 from rich.console import Console
-from rich.status import Status
 from rich.text import Text
 
 from agents.doors.cli.terminal import one_line, visible
@@ -41,7 +40,11 @@ from agents.events.catalogue.tool_calls import (
 )
 from agents.hidden_text import escaped_json
 from agents.kernel.features import collect
+from agents.kernel.lazy_modules import lazy_modules
 from velproject.cli.wording import short_input, short_output, totals
+
+with lazy_modules:
+    from rich import status  # takes 5 ms, which only terminals need
 
 TODOS = "write_todos"
 SKIPPED_SHOWN = 10
@@ -60,7 +63,7 @@ class Display:
     def __init__(self, *, live: bool = True) -> None:
         self.notes = new_console(stderr=True)
         self._live = live and self.notes.is_terminal
-        self._status: Status | None = None
+        self._status: status.Status | None = None
         self._parts: dict[str, str] = {}
         self._mid_line = False
         self._tools: dict[str, str] = {}
@@ -258,7 +261,7 @@ class Display:
             return
         text = Text(visible(what), style="dim")
         if self._status is None:
-            self._status = Status(text, console=self.notes)
+            self._status = status.Status(text, console=self.notes)
             self._status.start()
         else:
             self._status.update(text)
