@@ -4,26 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 from typing import Any
 
 from tests.support.runs import wait_until
-from tests.velproject.command import ROOT, Terminal, Vel, say
+from tests.velproject.cli.commands.runs import team as team_program
+from tests.velproject.command import Terminal, Vel, say
+from tests.velproject.forked import PROGRAM
 
-TEAM = """
-import django, json, sys; django.setup()
-from agents.models import Agent, Subagent
-from agents.services.agent_definitions.actions import save_agent
-from agents.doors.cli.local_user import local_user
-given = json.loads(sys.argv[1])
-rows = [Subagent(description="Helps.", **row) for row in given.pop("subagents")]
-agent = Agent(name="Team", slug="team", provider="scripted", sandbox=False, builtin_skills=False)
-for name, value in given.items():
-    setattr(agent, name, value)
-agent.owner = local_user()
-save_agent(agent, subagents=rows)
-"""
 NONE = "file:/no/such/script.json"
 WRITE = ("write_file", {"path": "/note.txt", "content": "hello"})
 
@@ -40,12 +27,8 @@ def team(vel: Vel, turns: list[dict[str, Any]], **subagents: list[dict[str, Any]
         "interrupt_on": {"write_file": True},
         "background_subagents": True,
     }
-    subprocess.run(
-        [sys.executable, "-c", TEAM, json.dumps(given)],
-        env=vel.env(DJANGO_SETTINGS_MODULE="velproject.cli.settings"),
-        cwd=ROOT,
-        check=True,
-    )
+    done = vel(stdin=json.dumps(given), **{PROGRAM: team_program.__name__})
+    assert done.returncode == 0, done.stderr
     return ["--agent", "team"]
 
 
@@ -99,7 +82,7 @@ def test_a_subagents_question_is_asked_at_the_terminal_like_its_parents(vel: Vel
     terminal.expect("writer │ Written.")
     terminal.expect("All done.")
     assert terminal.finish() == 0
-    (request,) = vel.rows("approvals", "list", "--all")
+    (request,) = vel.requests()
     assert request["decision"] == "approve"
 
 
@@ -116,7 +99,7 @@ def test_each_of_several_is_asked_about_and_a_no_is_one_result(vel: Vel) -> None
     terminal.type("Once is enough.\n")
     terminal.expect("All done.")
     assert terminal.finish() == 0
-    decisions = [row["decision"] for row in vel.rows("approvals", "list", "--all")]
+    decisions = [row["decision"] for row in vel.requests()]
     assert sorted(decisions) == ["approve", "reject"]
 
 
@@ -161,10 +144,10 @@ def test_without_a_terminal_the_others_go_on_and_what_is_asked_is_left_waiting(v
 
 def test_a_parent_whose_process_died_goes_on_with_its_subagents(vel: Vel) -> None:
     flags = team(vel, [tasks("slow", "slow"), say("All done.")], slow=[say("Slept.", delay=2.0)])
-    process = vel.start(*flags, "go")
+    terminal = Terminal(vel, *flags, "go")
     wait_until(lambda: _waits(vel), "a parked parent")
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    terminal.signal(signal.SIGKILL)
+    assert terminal.finish() == -signal.SIGKILL
     vel.execute("UPDATE agents_runclock SET lease_until = 1 WHERE lease_until IS NOT NULL")
     (run,) = vel.rows("runs", "list")
     resumed = vel("runs", "resume", run["id"])
@@ -181,11 +164,10 @@ def _waits(vel: Vel) -> bool:
 
 def test_ctrl_c_ends_the_whole_family(vel: Vel) -> None:
     flags = team(vel, [tasks("slow", "slow"), say("All done.")], slow=[say("Slept.", delay=600)])
-    process = vel.start(*flags, "go")
+    terminal = Terminal(vel, *flags, "go")
     wait_until(lambda: _waits(vel), "a parked parent")
-    process.send_signal(signal.SIGINT)
-    process.communicate()
-    assert process.returncode == 130
+    terminal.type("\x03")
+    assert terminal.finish() == 130
     left = "SELECT count(*) FROM agents_run WHERE status <> 'cancelled'"
     assert vel.value(left) == 0
 
