@@ -10,6 +10,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
+from django.db import connection
 
 from agents.engine.worker import Worker
 from agents.models import Agent, ApprovalRequest, Run, RunEvent
@@ -55,11 +56,13 @@ def wait_until(condition: Callable[[], Any], what: str = "the condition") -> Any
 
 def wait_for_status(run: Run, *statuses: str) -> Run:
     """Wait until the run has one of the statuses, and reload it."""
-    # Query only the status: all columns would cost five times as much.
-    status = Run.objects.filter(pk=run.pk).values_list("status", flat=True)
+    # Without the ORM, which would use a tenth of the time of a short run to compile the query.
+    query = f"SELECT status FROM {Run._meta.db_table} WHERE id = %s"
 
     def has_it() -> bool:
-        now = status.get()
+        with connection.cursor() as cursor:
+            cursor.execute(query, [run.pk])
+            [now] = cursor.fetchone()
         if now == "waiting" and now not in statuses:
             fail_if_asked_again(run)
         return now in statuses

@@ -69,14 +69,14 @@ def check_budget_is_asked(run: Run) -> None:
 
 def check_family(parent: Run) -> None:
     """Raise AssertionError if a run's rows contradict those of its children."""
-    limit = parent.spec["max_concurrent_subagents"]
     children = list(parent.children.select_related("clock"))
     active = [child for child in children if child.status in ACTIVE_RUNS]
     asked = [child.pk for child in active if child.clock.cancel_requested]
     if parent.has_ended:
         left = [child for child in children if not child.has_ended and child.pk not in asked]
         assert not left, "a run has ended, and what it began goes on"
-    else:
+    elif children:
+        limit = parent.spec["max_concurrent_subagents"]
         assert len(active) <= limit
         if any(child.status == "pending" for child in children):
             assert len(active) == limit, "a child waits, and there is room"

@@ -6,7 +6,9 @@ No pair deadlocks and no update is lost, on SQLite and on PostgreSQL.
 from __future__ import annotations
 
 import asyncio
+import random
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -50,7 +52,7 @@ from tests.support.runs import make_user, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-ROUNDS = 5
+ROUNDS = 3
 
 
 @pytest.fixture(autouse=True)
@@ -168,15 +170,33 @@ def pairs(actions: Iterable[str]) -> list[tuple[str, str]]:
     ]
 
 
+def some(pairs: list[tuple[str, str]], times: int) -> list[tuple[str, str]]:
+    """Return pairs that use each action `times` times; the storms test all pairs.
+
+    On SQLite, whose writers run one after the other, each action is used half as often.
+    """
+    if connection.vendor == "sqlite":
+        times = max(1, times // 2)
+    uses: Counter[str] = Counter()
+    chosen: list[tuple[str, str]] = []
+    mixed = random.Random(0).sample(pairs, len(pairs))
+    for most_or_least in (max, min):  # pairs of two missing actions first
+        for pair in mixed:
+            if most_or_least(uses[name] for name in pair) < times and pair not in chosen:
+                chosen.append(pair)
+                uses.update(pair)
+    return chosen
+
+
 @pytest.mark.both_databases
-def test_any_two_things_at_once_leave_a_parked_run_in_order() -> None:
-    for pair in pairs(WAITING):
+def test_two_things_at_once_leave_a_parked_run_in_order() -> None:
+    for pair in some(pairs(WAITING), times=4):
         both(waiting_scene(), WAITING, pair)
 
 
 @pytest.mark.both_databases
-def test_any_two_things_at_once_leave_a_driven_run_in_order() -> None:
-    for pair in pairs(DRIVEN):
+def test_two_things_at_once_leave_a_driven_run_in_order() -> None:
+    for pair in some(pairs(DRIVEN), times=4):
         both(driven_scene(), DRIVEN, pair)
 
 

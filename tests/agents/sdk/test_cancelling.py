@@ -178,16 +178,25 @@ def counted(play: Play, place: str, *, sandbox: bool, long: bool = False) -> int
     return steps
 
 
+some_steps = pytest.mark.parametrize(
+    "part", [pytest.param(3, id="test"), pytest.param(1, marks=pytest.mark.storm, id="storm")]
+)
+"""Cancel at every third step in `make test`, and at each step in `make storm`."""
+
+
+@some_steps
 @pytest.mark.bubblewrap
 @pytest.mark.parametrize("sandbox", [False, True])
-def test_a_run_can_be_cancelled_at_each_step(play: Play, *, sandbox: bool) -> None:
-    """Every second step with a sandbox; the calls are cancelled once more a few steps later."""
+def test_a_run_can_be_cancelled_at_each_step(play: Play, *, sandbox: bool, part: int) -> None:
+    """The calls are cancelled once more a few steps later."""
+    first = 2 if sandbox and part > 1 else 1  # other steps than without a sandbox
     for place in PLACES:
-        steps = range(1, counted(play, place, sandbox=sandbox) + 1, 2 if sandbox else 1)
+        steps = range(first, counted(play, place, sandbox=sandbox) + 1, part)
         play([Case(at, place, again=1 + at % 5, sandbox=sandbox) for at in steps])
 
 
-def test_a_resumed_run_can_be_cancelled_at_each_step(make_agent: MakeAgent) -> None:
+@some_steps
+def test_a_resumed_run_can_be_cancelled_at_each_step(make_agent: MakeAgent, part: int) -> None:
     turns = [{"tool_calls": FILES[:1]}, "Done."]
     agent = make_agent(turns, interrupt_on={"write_file": True})
 
@@ -216,7 +225,7 @@ def test_a_resumed_run_can_be_cancelled_at_each_step(make_agent: MakeAgent) -> N
     async def all_of_them() -> None:
         step = 1
         while await cancelled_at(step):
-            step += 1
+            step += part
         assert step > 5
 
     asyncio.run(all_of_them())

@@ -42,6 +42,7 @@ from tests.support.runs import (
 pytestmark = pytest.mark.django_db(transaction=True)
 
 WINDOW = 20_000
+"""With results of 4,000 bytes, the conversation is clipped at turn 11 and summarised at turn 18."""
 SUMMARY = "The notes: seven beans were counted, the plan is to count on."
 
 
@@ -96,7 +97,7 @@ def main_requests(server: MessagesServer) -> list[Request]:
 
 
 @pytest.mark.parametrize(
-    "count", [30, pytest.param(500, marks=[pytest.mark.storm, pytest.mark.timeout(900)])]
+    "count", [16, pytest.param(500, marks=[pytest.mark.storm, pytest.mark.timeout(900)])]
 )
 def test_a_conversation_of_long_results_in_a_small_window_never_fails(
     count: int, monkeypatch: pytest.MonkeyPatch
@@ -122,7 +123,7 @@ def test_what_the_model_reads_after_a_summary() -> None:
     turns = [
         Turn(tool_uses=[ToolUse("write_todos", {"todos": todos})]),
         Turn(tool_uses=[ToolUse("write_file", {"path": "/beans.txt", "content": "7"})]),
-        *(fetching(4_000, f"m{number}") for number in range(40)),
+        *(fetching(4_000, f"m{number}") for number in range(20)),
         Turn(text="Done."),
     ]
     with served(conversation(turns)) as server:
@@ -149,7 +150,7 @@ def test_what_the_model_reads_after_a_summary() -> None:
 
 
 def test_within_an_epoch_each_request_begins_with_the_one_before() -> None:
-    turns = [fetching(4_000, f"m{number}") for number in range(30)]
+    turns = [fetching(4_000, f"m{number}") for number in range(20)]
     with served(conversation([*turns, Turn(text="Done.")])) as server:
         run = drive_to_end(a_run())
     assert run.status == "completed", run.error_message
@@ -171,10 +172,16 @@ def test_within_an_epoch_each_request_begins_with_the_one_before() -> None:
             assert_prefix_stable(stretch)
 
 
-@pytest.mark.parametrize("point", [CrashPoint.SUMMARISED, CrashPoint.COMPACTED])
-@pytest.mark.parametrize("after", [0, 1])
-def test_a_crash_around_a_compaction(point: CrashPoint, after: int) -> None:
-    count = 45 if after else 30
+@pytest.mark.parametrize(
+    ("point", "after", "count"),
+    [
+        (CrashPoint.SUMMARISED, 0, 20),
+        (CrashPoint.SUMMARISED, 1, 37),
+        (CrashPoint.COMPACTED, 0, 13),
+        (CrashPoint.COMPACTED, 1, 20),
+    ],
+)
+def test_a_crash_around_a_compaction(point: CrashPoint, after: int, count: int) -> None:
     turns = [fetching(4_000, f"m{number}") for number in range(count)]
     with served(conversation([*turns, Turn(text="Done.")])) as server:
         run = a_run()
@@ -314,7 +321,7 @@ def test_inputs_that_are_too_much() -> None:
     ],
 )
 def test_a_summariser_that_fails_or_babbles(summary: Turn, by: str) -> None:
-    turns = [fetching(4_000, f"m{number}") for number in range(30)]
+    turns = [fetching(4_000, f"m{number}") for number in range(20)]
     with served(conversation([*turns, Turn(text="Done.")], summary)) as server:
         run = drive_to_end(a_run())
     assert run.status == "completed", run.error_message
@@ -330,13 +337,13 @@ def test_a_summariser_that_fails_or_babbles(summary: Turn, by: str) -> None:
 
 
 def test_summaries_are_paid_for() -> None:
-    turns = [fetching(4_000, f"m{number}") for number in range(30)]
+    turns = [fetching(4_000, f"m{number}") for number in range(20)]
     with served(conversation([*turns, Turn(text="Done.")])) as server:
         run = drive_to_end(a_run())
     asked = [request for request in server.requests if is_summary(request)]
     assert asked
     clock = RunClock.objects.get(run=run)
-    assert clock.turn == 31
+    assert clock.turn == 21
     keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     sent = sum(reply.usage[key] for reply in server.replies for key in keys)
     assert clock.input_tokens + clock.cache_read_tokens + clock.cache_write_tokens == sent
@@ -344,7 +351,7 @@ def test_summaries_are_paid_for() -> None:
 
 
 def test_a_follow_up_builds_on_the_compaction() -> None:
-    turns = [fetching(4_000, f"m{number}") for number in range(30)]
+    turns = [fetching(4_000, f"m{number}") for number in range(20)]
     with served(conversation([*turns, Turn(text="Done."), Turn(text="Again.")])) as server:
         run = drive_to_end(a_run())
         again = drive_to_end(start_run(run.owner, "And again?", thread=run.thread_id))
@@ -358,21 +365,21 @@ def test_a_follow_up_builds_on_the_compaction() -> None:
 
 
 def test_a_long_run_reads_its_rows_from_the_compaction_on() -> None:
-    turns = [fetching(4_000, f"m{number}") for number in range(90)]
+    turns = [fetching(4_000, f"m{number}") for number in range(50)]
     with served(conversation([*turns, Turn(text="Done.")])):
         run = drive_to_end(a_run())
     assert run.status == "completed", run.error_message
     row = Compaction.objects.order_by("number").last()
     assert row is not None
-    assert row.from_turn > 40
+    assert row.from_turn > 20
     turns_read = list(thread_turns(run, (row.from_run, row.from_turn)))
-    assert len(turns_read) < 40
+    assert len(turns_read) < 30
 
 
 @pytest.mark.both_databases
 def test_the_transcript_is_searched_in_this_thread_only() -> None:
     asks = Turn(tool_uses=[ToolUse("search_transcript", {"query": "needle-m3 some"})])
-    turns = [fetching(4_000, f"m{number}") for number in range(30)]
+    turns = [fetching(4_000, f"m{number}") for number in range(20)]
     with served(conversation([*turns, asks, Turn(text="Done.")])) as server:
         run = drive_to_end(a_run())
     assert run.status == "completed", run.error_message
@@ -440,7 +447,7 @@ def test_summaries_count_in_budgets() -> None:
 
 
 def test_a_blocked_message_is_told_nobody() -> None:
-    turns = [fetching(4_000, f"m{number}") for number in range(30)]
+    turns = [fetching(4_000, f"m{number}") for number in range(20)]
     with served(conversation([*turns, Turn(text="Done.")])) as server:
         user = make_user()
         make_agent(user, provider="anthropic", model="small")
