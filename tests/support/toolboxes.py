@@ -52,7 +52,7 @@ def _build_or_copy(base: Path, request: ToolboxRequest) -> None:
     """Put the toolbox in `base`, if it is not there."""
     if (base / request.name).exists():
         return
-    builder = [path.read_bytes() for path in sorted(SANDBOX.glob("toolbox*.py"))]
+    builder = [path.read_bytes() for path in sorted((SANDBOX / "toolboxes").glob("*.py"))]
     parts = [repr((request, python_facts())).encode(), *builder]
     kept = CACHE / hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
     CACHE.mkdir(parents=True, exist_ok=True)

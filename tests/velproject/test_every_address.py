@@ -7,7 +7,7 @@ not needed makes a test fail, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -64,6 +64,9 @@ REQUIRED = {
     "Referrer-Policy": {"same-origin"},
     "Cross-Origin-Opener-Policy": {"same-origin"},
 }
+METHODS = ("get", "post", "put", "delete", "options")
+FORMS = ("get", "post")
+"""The methods of pages. For the other methods, many pages take the same time again."""
 ATTEMPTS = 3
 
 
@@ -89,19 +92,20 @@ class Answer:
     address: Address
     status: int
     sent_away: bool
+    takes_password: bool
     wrong_headers: list[str]
 
 
 @cache
-def answers(who: str) -> list[Answer]:
-    """Return the answers of every address, and of some that do not exist, to each method."""
+def answers(who: str, *methods: str) -> list[Answer]:
+    """Return the answers of every address, and of some that do not exist, to these methods."""
     client = (
         Client(raise_request_exception=False)
         if who == "nobody"
         else signed_in(who, root=who == "root")
     )
     leaving = ("logout", "admin:logout")  # requested last
-    every = sorted(addresses(), key=lambda address: address.name in leaving)
+    every = sorted(addresses(own_id(who)), key=lambda address: address.name in leaving)
     for path in ("/nothing", "/admin/nothing", "/a%00b"):
         every.append(Address("", path, frozenset(), None))
     return [
@@ -109,15 +113,24 @@ def answers(who: str) -> list[Answer]:
             address,
             response.status_code,
             response.status_code == 302 and "/login/" in response["Location"],
+            is_form(response),
             wrong_headers(response),
         )
         for address in every
-        for response in asked(client, address.path)
+        for response in asked(client, address.path, methods)
     ]
 
 
-def asked(client: Client, path: str) -> Iterator[HttpResponseBase]:
-    for method in ("get", "post", "put", "delete", "options"):
+def own_id(name: str) -> dict[str, object]:
+    """Return the argument of addresses with the ID of a user."""
+    found = get_user_model().objects.filter(username=name).first()
+    return {"id": found.pk} if found else {}
+
+
+def asked(
+    client: Client, path: str, methods: Sequence[str] = METHODS
+) -> Iterator[HttpResponseBase]:
+    for method in methods:
         response = getattr(client, method)(path)
         yield response
         let_go(response)
@@ -150,9 +163,18 @@ def wrong_headers(response: HttpResponseBase) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("who", ["nobody", "eve", "root"])
-def test_every_response_has_the_headers(who: str) -> None:
-    for answer in answers(who):
+@pytest.mark.parametrize(
+    ("who", "methods"),
+    [
+        ("nobody", METHODS),
+        ("eve", FORMS),
+        ("root", FORMS),
+        pytest.param("eve", METHODS, marks=pytest.mark.storm),
+        pytest.param("root", METHODS, marks=pytest.mark.storm),
+    ],
+)
+def test_every_response_has_the_headers(who: str, methods: Sequence[str]) -> None:
+    for answer in answers(who, *methods):
         assert answer.status != 500, answer
         assert answer.wrong_headers == [], answer
 
@@ -196,7 +218,7 @@ def test_the_page_of_a_failure_has_the_headers(
 def test_nothing_is_open_to_anonymous_users_but_what_is_listed() -> None:
     found = {
         answer.address.name
-        for answer in answers("nobody")
+        for answer in answers("nobody", *METHODS)
         if not answer.sent_away and answer.status not in (401, 403, 404, 405, 411, 413, 415)
     }
     assert found == set(OPEN)
@@ -277,7 +299,7 @@ def test_a_stranger_finds_nothing_of_anothers() -> None:
 
 
 def test_the_admin_is_for_staff() -> None:
-    for answer in answers("eve"):
+    for answer in answers("eve", *FORMS):
         if answer.address.path.startswith("/admin/") and answer.address.name not in OPEN:
             assert answer.status in (302, 403, 404, 405), answer
 
@@ -299,21 +321,20 @@ def test_every_endpoint_of_the_api_counts_requests(settings: Any) -> None:
         assert view.scopes or view is UnknownUrl
 
 
+def password_forms() -> list[Address]:
+    """Return the addresses whose pages, for nobody or for root, have a field for a password."""
+    pages = (*answers("nobody", *METHODS), *answers("root", *FORMS))
+    found = {page.address.name for page in pages if page.takes_password}
+    return [address for address in addresses(own_id("root")) if address.name in found]
+
+
 @pytest.mark.usefixtures("one_minute")
 def test_every_page_that_takes_a_password_counts_attempts(settings: Any) -> None:
     settings.VEL = {**settings.VEL, "SIGN_INS": ATTEMPTS}
     root = signed_in("root", root=True)
-    person = get_user_model().objects.get(username="root")
-    values = {"id": person.pk}
     limited, unlimited = set(), set()
-    for address in addresses(values):
-        if address.name in ("logout", "admin:logout"):
-            continue
+    for address in password_forms():
         browser = root if "login" not in address.name else Client()
-        page = browser.get(address.path)
-        if not (page.headers["Content-Type"].startswith("text/html") and is_form(page)):
-            let_go(page)
-            continue
         forget_shares()
         typed = {"username": "root", "password": "wrong", "old_password": "wrong"}
         statuses = [browser.post(address.path, typed).status_code for _ in range(ATTEMPTS + 1)]
@@ -323,4 +344,6 @@ def test_every_page_that_takes_a_password_counts_attempts(settings: Any) -> None
 
 
 def is_form(page: HttpResponseBase) -> bool:
-    return not page.streaming and b'type="password"' in getattr(page, "content", b"")
+    """Return whether it is a page with a field for a password."""
+    is_page = page.headers.get("Content-Type", "").startswith("text/html")
+    return is_page and not page.streaming and b'type="password"' in getattr(page, "content", b"")
