@@ -32,12 +32,14 @@ git add -A && git commit -qm one
 def run(world: World) -> dict[str, Outcome]:
     """Return `success` and `output` of each attempt by name, for "without" and each sandbox."""
     base = world.directory("checkouts", 0o755)
+    template = world.directory("checkout", 0o755)
+    _as_user(world, ["bash", "-c", _CHECKOUT], template)
     with ThreadPoolExecutor(2) as pool:
-        found = pool.map(lambda attack: _outcome(world, base, attack), ATTACKS)
+        found = pool.map(lambda attack: _outcome(world, base, template, attack), ATTACKS)
         return {attack.name: outcome for attack, outcome in zip(ATTACKS, found, strict=True)}
 
 
-def _outcome(world: World, base: Path, attack: Attack) -> Outcome:
+def _outcome(world: World, base: Path, template: Path, attack: Attack) -> Outcome:
     def plainly(checkout: Path, code: str) -> str:
         return _as_user(world, [PYTHON, "-c", code], checkout)
 
@@ -62,7 +64,7 @@ def _outcome(world: World, base: Path, attack: Attack) -> Outcome:
         checkout = base / slug
         checkout.mkdir(mode=0o755)
         world.own(checkout)
-        _as_user(world, ["bash", "-c", _CHECKOUT], checkout)
+        _as_user(world, ["cp", "-a", f"{template}/.", "."], checkout)
         mark = world.outside / slug
         values = f"slug = {slug!r}; mark = {str(mark)!r}\n"
         output = attempt(checkout, f"{PRELUDE}{values}{attack.source}")
