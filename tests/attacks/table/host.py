@@ -150,7 +150,7 @@ def _write(name: str) -> Callable[[Trial], object]:
 def _checked_then_opened(name: str) -> Callable[[Trial], str]:
     def read(t: Trial) -> str:
         path = t.tree / name
-        end = time.monotonic() + PATIENCE_OF_RACES * 80
+        end = time.monotonic() + PATIENCE_OF_RACES * 40
         while time.monotonic() < end:
             try:
                 if os.path.realpath(path).startswith(f"{t.tree}/"):
@@ -166,7 +166,7 @@ def _checked_then_opened(name: str) -> Callable[[Trial], str]:
 
 def _checked_then_written(t: Trial) -> None:
     path = t.tree / "x/new"
-    end = time.monotonic() + PATIENCE_OF_RACES * 80
+    end = time.monotonic() + PATIENCE_OF_RACES * 40
     while time.monotonic() < end and not (t.outside / "new").exists():
         try:
             if os.path.realpath(path).startswith(f"{t.tree}/"):
@@ -176,7 +176,7 @@ def _checked_then_written(t: Trial) -> None:
             continue  # it changed in between
 
 
-PATIENCE_OF_RACES = 0.2
+PATIENCE_OF_RACES = 0.4
 """Seconds."""
 
 
