@@ -14,7 +14,7 @@ from tests.attacks.table.unapproved import Planting
 from tests.attacks.world import World
 
 PYTHON = "/usr/bin/python3"
-_SECONDS = 60.0
+_SECONDS = 300.0
 _COMPILE = """
 import importlib.util, pathlib, py_compile, sys
 source, module = map(pathlib.Path, sys.argv[1:])

@@ -18,7 +18,7 @@ from tests.attacks.table.own_directory import ATTACKS, USER
 from tests.attacks.world import World
 
 PYTHON = "/usr/bin/python3"
-LONGEST = 60.0
+LONGEST = 300.0
 
 Outcome = dict[str, dict[str, object]]
 
