@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -112,6 +112,11 @@ class DrivenRun(RunContext):
         return self.session.provider
 
     @property
+    def tools(self) -> Collection[str]:
+        assert self.session is not None
+        return self.session.toolset.tools.keys()
+
+    @property
     def window(self) -> Window:
         assert self.session is not None
         return self.session.window
@@ -162,12 +167,16 @@ class DrivenRun(RunContext):
     async def in_database(self, function: Callable[..., T], *arguments: Any) -> T:
         return await self._database.run(function, *arguments)
 
-    async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
+    async def in_thread(
+        self, function: Callable[..., T], *arguments: Any, to_its_end: bool = False
+    ) -> T:
         future = asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
             await asyncio.wait([future])
+            if to_its_end:
+                return future.result()
             raise
 
     async def pause(self, seconds: float) -> None:

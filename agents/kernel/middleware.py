@@ -8,7 +8,7 @@ it. The state of a run is in rows, or in `run.state` while one driver has the ru
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeVar
 
@@ -71,6 +71,11 @@ class RunContext(ABC):
     @abstractmethod
     def provider(self) -> Provider:
         """The client of the model API, once the conversation is loaded."""
+
+    @property
+    @abstractmethod
+    def tools(self) -> Collection[str]:
+        """The names of the run's tools, once the conversation is loaded."""
 
     @property
     @abstractmethod
@@ -146,8 +151,13 @@ class RunContext(ABC):
         """Run a function in a short transaction. One that writes starts with `held_clock`."""
 
     @abstractmethod
-    async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Run blocking code on a thread of its own."""
+    async def in_thread(
+        self, function: Callable[..., T], *arguments: Any, to_its_end: bool = False
+    ) -> T:
+        """Run blocking code on a thread of its own.
+
+        With `to_its_end`, the result is returned even if the hook is cancelled meanwhile.
+        """
 
     @abstractmethod
     async def pause(self, seconds: float) -> None:
@@ -276,6 +286,8 @@ class ToolCallRequest(_Committing):
     """The effect of the tool with this input: a value of `agents.models.Effect`."""
     leaves_machine: bool = False
     """Whether the input is sent to another machine, although the effect is `read`."""
+    is_whole: bool = False
+    """Whether the model needs the whole result. The tool limits it itself."""
 
 
 ModelHandler = Callable[[ModelRequest], Awaitable[Reply]]

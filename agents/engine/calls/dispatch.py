@@ -20,7 +20,6 @@ from agents.engine.calls.admission import Ready, prepare_call, start_call
 from agents.engine.calls.context import CallContext
 from agents.engine.calls.delegation import CallSubagents, still_waits
 from agents.engine.calls.error_text import error_content
-from agents.engine.calls.eviction import within_bounds
 from agents.engine.calls.family_state import family_state
 from agents.engine.calls.outcomes import outcome_of, stopped_outcome, store_outcomes
 from agents.engine.calls.park import Question
@@ -166,11 +165,17 @@ async def _run_one(session: Session, item: Ready) -> Outcome | None:
     engine's own database or lease, are raised.
     """
     call, tool = item.call, item.tool
-    request = _Request(call, tool.effect, item=item, leaves_machine=tool.leaves_machine)
+    request = _Request(
+        call,
+        tool.effect,
+        item=item,
+        leaves_machine=tool.leaves_machine,
+        is_whole=tool.is_whole,
+    )
     result = await _made_with_wraps(session, request)
     if result is None:
         return None
-    outcome = outcome_of(call, await within_bounds(session, call, result))
+    outcome = outcome_of(call, result)
     outcome.commits = request.commits
     await add_changes(session.files.snapshots, session.threads, tool.effect, outcome)
     _finish_parts(session, call, outcome)

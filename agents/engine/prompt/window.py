@@ -1,4 +1,4 @@
-"""The context window of a model, and the shares of it for prompts and results."""
+"""The context window of a model, and the share of it for prompts."""
 
 from __future__ import annotations
 
@@ -16,11 +16,6 @@ OUTPUT_SHARE = 4
 """A reply can take at most a fourth of the window, even if the agent allows more."""
 MIN_WINDOW = 1_000
 BYTES_PER_TOKEN = 3
-EVICT_SHARE = 10
-"""One result can take a tenth of the longest prompt."""
-WHOLE_SHARE = 4
-"""A result that the model needs as a whole can take a fourth."""
-MIN_RESULT_BYTES = 1_000
 
 _MAXIMUM = (
     re.compile(r"> (\d{1,12})(?!\d)"),
@@ -41,15 +36,6 @@ def usable_tokens(window: Window) -> int:
     if window.compact_at is None:
         return window.room
     return min(window.room, int(window.compact_at / ContextSettings.now().COMPACT_AT))
-
-
-def longest_result(window: Window, *, is_whole: bool) -> int:
-    """Return the bytes of a tool's result that the model gets. `is_whole`: see `Tool.is_whole`."""
-    room = usable_tokens(window) * BYTES_PER_TOKEN
-    if is_whole:
-        return max(MIN_RESULT_BYTES, room // WHOLE_SHARE)
-    share = min(ContextSettings.now().EVICT_BYTES, room // EVICT_SHARE)
-    return max(MIN_RESULT_BYTES, share)
 
 
 async def window_of(provider: Provider, spec: AgentSpec) -> Window:

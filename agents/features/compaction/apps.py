@@ -5,5 +5,5 @@ class CompactionConfig(FeatureConfig):
     name = "agents.features.compaction"
     label = "vel_compaction"
     verbose_name = "Compaction"
-    middleware_order = {"compaction": 400}
+    middleware_order = {"compaction": 400, "eviction": 40}
     requires = ("agents",)

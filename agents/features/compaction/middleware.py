@@ -11,15 +11,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from agents.engine.calls.eviction import keep_text
 from agents.engine.calls.results import clean_text
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.prompt.history import Place, text_of
-from agents.engine.prompt.result_files import message_place
 from agents.engine.prompt.token_count import estimate_tokens, head_tokens
 from agents.engine.prompt.window import BYTES_PER_TOKEN, usable_tokens
 from agents.events.catalogue.messages import StepReset
 from agents.features.compaction.events import ContextCompacted
+from agents.features.compaction.eviction import EvictionMiddleware
 from agents.features.compaction.opening import (
     SUMMARY,
     UserMessage,
@@ -29,6 +28,7 @@ from agents.features.compaction.opening import (
     opening_text,
 )
 from agents.features.compaction.plan import Plan, Room, make_plan, place_after
+from agents.features.compaction.result_files import keep_text, message_place
 from agents.features.compaction.rows import Material, read_material, read_messages, store_compaction
 from agents.features.compaction.summary import Summary, summarize
 from agents.kernel.middleware import ModelHandler, ModelRequest, RunContext
@@ -238,4 +238,4 @@ async def _messages(
     ]
 
 
-MIDDLEWARE = (CompactionMiddleware(),)
+MIDDLEWARE = (CompactionMiddleware(), EvictionMiddleware())

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from agents.engine.prompt.clipping import cut_middle
 from agents.engine.prompt.history import Said
-from agents.engine.prompt.result_files import call_place, paths_for
 from agents.features.compaction.plan import Room
+from agents.features.compaction.result_files import call_place, paths_for
 from agents.models import Compaction, CompactionAuthor
 from agents.states import ToolCallStatus
 

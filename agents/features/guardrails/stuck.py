@@ -8,13 +8,13 @@ different results of the same calls, are progress. Polling tools are ignored.
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from agents.engine.prompt.history import call_from_row
-from agents.engine.prompt.result_files import without_paths
 from agents.events.append import EventDraft
 from agents.features.guardrails.events import GuardStuck
 from agents.features.guardrails.options import RetryOptions
@@ -32,6 +32,8 @@ POLLING = frozenset({"read_todos", "wait_subagent"})
 """Polling tools, which normally return the same answer repeatedly."""
 _CANONICAL_BYTES = 20_000
 """Longer inputs are compared without normalisation."""
+_FILE = re.compile(r"-[0-9a-f]{24}\.txt")
+"""The end of the name of a file with a long result, which differs for each call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,7 @@ def turn_of(calls: Iterable[Call]) -> Turn | None:
     for call in calls:
         if call.tool in POLLING:
             continue
-        # The name of a long result's file contains the call.
-        result = without_paths(call.result.replace(call.call_id, "")) or call.status
+        result = _FILE.sub("", call.result.replace(call.call_id, "")) or call.status
         whole.append(hash((call.tool, _canonical(call.input), result)))
         tools.append(call.tool)
         if call.is_error:

@@ -1,31 +1,25 @@
 """Long results of tools go to files of the thread, and the model gets their head and tail.
 
-The file is written before the result is stored, and its name is the same for each attempt of the
-call, so a crash leaves one file and one result. An agent cannot guess the name and create the file
-first.
+The file is written before the result is stored.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Container, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agents.engine.calls.results import clean_text
-from agents.engine.files.snapshots import to_its_end
 from agents.engine.prompt.clipping import cut_middle
-from agents.engine.prompt.result_files import call_place, paths_for
-from agents.engine.prompt.window import longest_result
-from agents.engine.session import Session
-from agents.engine.storage.journal_rows import Call
+from agents.engine.prompt.window import BYTES_PER_TOKEN, usable_tokens
 from agents.events.append import dump
-from agents.middleware.base import ToolResult
+from agents.features.compaction.result_files import Kept, call_place, keep_text
+from agents.kernel.middleware import RunContext, ToolCallRequest, ToolHandler
+from agents.kernel.window import Window
+from agents.middleware.base import Middleware, ToolResult
 from agents.providers.base import Block
-from agents.settings import MessageSettings
-from sandbox.backends.protocol import FileBackend
-from sandbox.errors import FileError, ReadOnlyPath, SandboxError, StorageFull
+from agents.settings import ContextSettings
 
 PAGED = frozenset({"read_file", "grep", "glob", "ls", "search_transcript"})
 """Tools whose results are parts of stored data. They are cut, and get no file; otherwise reading a
@@ -34,96 +28,74 @@ NOTE_BYTES = 400
 BULK = 0.4
 """If one text is at least this part of a result object, the file contains it as text, not as
 JSON."""
+SHARE = 10
+"""One result can take a tenth of the longest prompt."""
+WHOLE_SHARE = 4
+"""A result that the model needs as a whole can take a fourth."""
+MIN_RESULT_BYTES = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The file with a long text, or the reason why there is none."""
+class EvictionMiddleware(Middleware):
+    """Writes each long result to a file, and lets the model read its head and tail."""
 
-    path: str = ""
-    problem: str = ""
-    size: int = 0
-    """The size of the text in bytes."""
-    cut: int = 0
-    """The number of bytes that do not fit into a file."""
+    name = "eviction"
 
-
-async def within_bounds(session: Session, call: Call, result: ToolResult) -> ToolResult:
-    """Return `result` if it is short, else its head and tail with the path of its file."""
-    tool = session.toolset.tools.get(call.tool)
-    is_whole = tool is not None and tool.is_whole
-    limit = longest_result(session.window, is_whole=is_whole)
-    if result.blocks:
-        return await _blocks(session, call, result, limit)
-    content = result.content
-    text = content if isinstance(content, str) else dump(content)
-    if len(text) <= limit and (text.isascii() or len(text.encode("utf-8", "replace")) <= limit):
-        return result
-    if call.tool in PAGED:
-        return replace(result, content=_page(call.tool, content, limit))
-    text = clean_text(readable_text(content))
-    kept = await _keep(session, call, text)
-    return replace(result, content=_excerpt(session, kept, text, limit))
+    async def wrap_tool_call(
+        self, run: RunContext, call: ToolCallRequest, handler: ToolHandler
+    ) -> ToolResult:
+        result = await handler(call)
+        limit = longest_result(run.window, is_whole=call.is_whole)
+        if result.blocks:
+            return await _blocks(run, call, result, limit)
+        content = result.content
+        text = content if isinstance(content, str) else dump(content)
+        if len(text) <= limit and (text.isascii() or len(text.encode("utf-8", "replace")) <= limit):
+            return result
+        if call.row.tool in PAGED:
+            return replace(result, content=_page(call.row.tool, content, limit))
+        text = clean_text(readable_text(content))
+        kept = await _keep(run, call, text)
+        return replace(result, content=_excerpt(run, kept, text, limit))
 
 
-async def _blocks(session: Session, call: Call, result: ToolResult, limit: int) -> ToolResult:
+def longest_result(window: Window, *, is_whole: bool) -> int:
+    """Return the bytes of a tool's result that the model gets. `is_whole`: see `Tool.is_whole`."""
+    room = usable_tokens(window) * BYTES_PER_TOKEN
+    if is_whole:
+        return max(MIN_RESULT_BYTES, room // WHOLE_SHARE)
+    share = min(ContextSettings.now().EVICT_BYTES, room // SHARE)
+    return max(MIN_RESULT_BYTES, share)
+
+
+async def _blocks(
+    run: RunContext, call: ToolCallRequest, result: ToolResult, limit: int
+) -> ToolResult:
     texts = [block["text"] for block in result.content if block["type"] == "text"]
     whole = clean_text("\n\n".join(texts))
     if len(whole.encode()) <= limit:
         return result
-    kept = await _keep(session, call, whole)
+    kept = await _keep(run, call, whole)
     blocks: list[Block] = [
-        {"type": "text", "text": _excerpt(session, kept, whole, limit)},
+        {"type": "text", "text": _excerpt(run, kept, whole, limit)},
         *(block for block in result.content if block["type"] != "text"),
     ]
     return replace(result, content=blocks)
 
 
-async def _keep(session: Session, call: Call, text: str) -> Kept:
-    place = call_place(session.writer.run_id, call.turn, call.position)
-    keep = partial(keep_text, session.files.backend, call.tool, place, text)
-    return await to_its_end(session.threads, keep)
+async def _keep(run: RunContext, call: ToolCallRequest, text: str) -> Kept:
+    row = call.row
+    place = call_place(run.row.pk, row.turn, row.position)
+    # The call has ended, so it keeps its result even if it is cancelled now.
+    return await run.in_thread(keep_text, run.files, row.tool, place, text, to_its_end=True)
 
 
-def keep_text(files: Callable[[], FileBackend], kind: str, place: str, text: str) -> Kept:
-    """Write a text into the thread's shared files, with the backend of tools. Blocks."""
-    data = text.encode("utf-8")
-    limit = MessageSettings.now().RESULT_BYTES
-    cut = max(0, len(data) - limit)
-    if cut:
-        data = cut_middle(data.decode("utf-8"), limit).encode("utf-8")
-    path, problem = _write(files, paths_for(kind, place), data)
-    return Kept(path, problem, len(data), cut)
-
-
-def _write(
-    backend: Callable[[], FileBackend], paths: Sequence[str], data: bytes
-) -> tuple[str, str]:
-    """Write the first possible path. Return the path and "", or "" and the problem."""
-    problem = ""
-    try:
-        files = backend()
-        for path in paths:
-            try:
-                files.write_bytes(path, data)
-            except (StorageFull, ReadOnlyPath):
-                raise
-            except FileError as error:
-                problem = str(error)
-            else:
-                return path, ""
-    except (SandboxError, OSError) as error:
-        problem = str(error)
-    return "", problem
-
-
-def _excerpt(session: Session, kept: Kept, text: str, limit: int) -> str:
+def _excerpt(run: RunContext, kept: Kept, text: str, limit: int) -> str:
     """Return a note on how to read on, and the head and tail of `text`."""
     room = max(limit - NOTE_BYTES, limit // 2)
-    return f"[{_note(session, kept)}]\n{cut_middle(text, room)}"
+    return f"[{_note(run, kept)}]\n{cut_middle(text, room)}"
 
 
-def _note(session: Session, kept: Kept) -> str:
+def _note(run: RunContext, kept: Kept) -> str:
     if not kept.path:
         return (
             f"This result is too long: here are its head and tail. The rest was not kept "
@@ -132,7 +104,7 @@ def _note(session: Session, kept: Kept) -> str:
     lost = f", of which {kept.cut:,} bytes in the middle were too many for a file" * bool(kept.cut)
     return (
         f"This result is too long: here are its head and tail. The whole is in {kept.path} "
-        f"({kept.size:,} bytes{lost}). {_how_to_read(session.toolset.tools, kept.path)}"
+        f"({kept.size:,} bytes{lost}). {_how_to_read(run.tools, kept.path)}"
     )
 
 

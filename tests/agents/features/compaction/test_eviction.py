@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +14,17 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from agents.engine.calls.eviction import _write, readable_text
 from agents.engine.crash_points import CrashPoint
 from agents.engine.prompt.clipping import cut_middle
-from agents.engine.prompt.result_files import DIRECTORY, file_name, paths_for
+from agents.engine.run_context import DrivenRun
+from agents.features.compaction.eviction import readable_text
+from agents.features.compaction.result_files import DIRECTORY, _write, file_name, paths_for
 from agents.models import Run, StateFile, ToolCall
 from agents.services.files import state_files
 from agents.settings import ContextSettings
 from sandbox.backends import ReadOnly, StateFilesystemBackend
 from tests.agents.engine.test_recovery import crash_once
+from tests.support.hang import HANG
 from tests.support.long_results import long_results
 from tests.support.runs import drive_to_end, events, make_agent, make_user, script_file, start_run
 
@@ -225,3 +230,40 @@ def test_an_agent_that_may_change_no_file_gets_none() -> None:
     path, problem = _write(lambda: files, paths_for("fetch", "x"), b"whole")
     assert path == ""
     assert "read-only for this subagent" in problem
+
+
+def test_equal_calls_with_long_results_are_a_repetition(tmp_path: Path) -> None:
+    run = drive_to_end(a_run(tmp_path, *[fetch()] * 3))
+    assert len({path_in(result) for result in results(run)}) == 3
+    (stuck,) = events(run, "guard.stuck")
+    assert stuck["count"] == 3
+
+
+@pytest.mark.parametrize("to_its_end", [True, False])
+def test_a_file_is_complete_before_a_cancelled_call_ends(to_its_end: bool) -> None:
+    """A call that has ended keeps its result, so the engine gets it."""
+    ended = []
+
+    async def cancel() -> Any:
+        started, go_on = asyncio.Event(), threading.Event()
+        loop = asyncio.get_running_loop()
+
+        def write() -> str:
+            loop.call_soon_threadsafe(started.set)
+            assert go_on.wait(HANG)
+            ended.append("file")
+            return "result"
+
+        with ThreadPoolExecutor(1) as threads:
+            run = object.__new__(DrivenRun)
+            run._threads = threads
+            task = asyncio.create_task(run.in_thread(write, to_its_end=to_its_end))
+            await started.wait()
+            task.cancel()
+            loop.call_soon(go_on.set)
+            return (await asyncio.wait([task]), task)[1]
+
+    task = asyncio.run(cancel())
+    assert ended == ["file"]
+    assert task.cancelled() is not to_its_end
+    assert to_its_end is False or task.result() == "result"
