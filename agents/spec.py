@@ -103,18 +103,6 @@ class SubagentSpec(BaseModel):
     max_seconds: Count | None = None
 
 
-MAX_FALLBACKS = 3
-
-
-class FallbackModel(BaseModel):
-    """A model that continues a run if those before it are unavailable."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    provider: str = Field(min_length=1, max_length=50)
-    model: str = Field(min_length=1, max_length=200)
-
-
 def _installed(name: str) -> str:
     names = [each.name for each in integrations()]
     if name not in names:
@@ -150,16 +138,10 @@ class PromptOptions(AgentOptions):
 
 class ModelOptions(AgentOptions):
     title = "Model"
-    listed = ["fallbacks"]
+    listed = []
 
     provider: Provider = Field(default="", description="Empty: the provider of the settings.")
     model: Model = Field(default="", description="Empty: the default model of the provider.")
-    fallbacks: tuple[FallbackModel, ...] = Field(
-        default=(),
-        max_length=MAX_FALLBACKS,
-        description="Models that go on, one after the other, when the one before is down, as "
-        '[{"provider": "anthropic", "model": "claude-haiku-4-5"}]; at most 3 (docs/fallbacks.md).',
-    )
     max_output_tokens: Count = 16_000
     thinking: Annotated[
         Literal["", "adaptive", "disabled"],
@@ -171,9 +153,6 @@ class ModelOptions(AgentOptions):
             description="How much the model spends on an answer. Empty: the model's own default.",
         )
     )
-
-    def needed_middleware(self) -> dict[str, str]:
-        return {"fallbacks": "fallbacks"} if self.fallbacks else {}
 
 
 class ToolOptions(AgentOptions):
@@ -436,11 +415,7 @@ class AgentSpec(
         `run_form` is the output schema of the run itself, or None.
         """
         # Callers and parents can set stricter limits than the agent.
-        needed = {
-            **self.needs,
-            **ModelOptions.needed_middleware(self),
-            **LimitOptions.needed_middleware(self),
-        }
+        needed = {**self.needs, **LimitOptions.needed_middleware(self)}
         if run_form is not None or self.output_schema:
             needed["structured_output"] = "output_schema"
         return needed

@@ -36,7 +36,6 @@ class Migration(migrations.Migration):
                     ('sandbox', models.BooleanField(default=True)),
                     ('network', models.CharField(default='none', max_length=20)),
                     ('toolbox', models.CharField(blank=True, max_length=100)),
-                    ('fallbacks', models.JSONField(blank=True, default=list)),
                     ('max_turns', models.PositiveIntegerField(default=500)),
                     ('max_tokens', models.PositiveBigIntegerField(blank=True, null=True)),
                     ('max_cost', models.DecimalField(blank=True, decimal_places=6, max_digits=12, null=True)),

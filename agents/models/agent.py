@@ -34,7 +34,6 @@ class Agent(models.Model):
     sandbox = models.BooleanField(default=True)
     network = models.CharField(max_length=20, default="none")
     toolbox = models.CharField(max_length=100, blank=True)
-    fallbacks = models.JSONField(default=list, blank=True)
     approver_groups = models.ManyToManyField(
         Group,
         blank=True,

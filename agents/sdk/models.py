@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agents.kernel.lazy_modules import lazy_modules
@@ -47,24 +47,6 @@ def choice_of(model: Model) -> ModelChoice:
         thinking=str(model.get("thinking") or ""),
         effort=str(model.get("effort") or ""),
     )
-
-
-_PAIR = {"provider", "model"}
-
-
-def checked_fallbacks(given: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """Return the fallbacks in an agent's format. Raises `SetupError` for an unusable one."""
-    found = []
-    for at, item in enumerate(given):
-        if not isinstance(item, Mapping) or set(item) != _PAIR or not all(item.values()):
-            raise SetupError(f'fallbacks: number {at + 1}: give {{"provider": …, "model": …}}.')
-        choice = choice_of(item)
-        try:
-            checked(choice)
-        except SetupError as error:
-            raise SetupError(f"fallbacks: number {at + 1}: {error}") from None
-        found.append({"provider": choice.provider, "model": choice.model})
-    return found
 
 
 def key_of(model: Model) -> str | None:

@@ -7,6 +7,7 @@ The next run of the thread starts with the agent's own model again.
 from __future__ import annotations
 
 from agents.engine.prompt.epoch import model_of
+from agents.features.fallbacks.options import FallbackOptions
 from agents.features.fallbacks.settings import FallbackSettings
 from agents.models import Epoch, Run
 from agents.providers.base import ProviderError
@@ -32,12 +33,13 @@ def next_spec(spec: AgentSpec) -> AgentSpec | None:
 
     Without `thinking` and `effort` for a model that is known to accept neither.
     """
-    for index, choice in enumerate(spec.fallbacks):
+    fallbacks = spec.option(FallbackOptions).fallbacks
+    for index, choice in enumerate(fallbacks):
         if (choice.provider, choice.model) != (spec.provider, spec.model):
             changes: dict[str, object] = {
                 "provider": choice.provider,
                 "model": choice.model,
-                "fallbacks": spec.fallbacks[index + 1 :],
+                "fallbacks": [each.model_dump() for each in fallbacks[index + 1 :]],
             }
             if is_known(choice.model) and default_thinking(choice.model) is None:
                 changes |= {"thinking": "", "effort": ""}

@@ -14,6 +14,7 @@ from agents.events.catalogue.messages import StepReset
 from agents.events.preview import preview
 from agents.features.fallbacks.choice import current_spec, spec_after
 from agents.features.fallbacks.events import ModelFallback
+from agents.features.fallbacks.options import FallbackOptions
 from agents.kernel.middleware import LoadContext, ModelHandler, ModelRequest, RunContext
 from agents.middleware.base import Middleware
 from agents.providers.base import ProviderError, Reply
@@ -49,7 +50,7 @@ class FallbacksMiddleware(Middleware):
 
     def load(self, context: LoadContext) -> CurrentModel | None:
         """Query only for an agent with fallbacks."""
-        if not context.spec.fallbacks:
+        if not context.spec.option(FallbackOptions).fallbacks:
             return None
         return CurrentModel(current_spec(context.row, context.spec))
 

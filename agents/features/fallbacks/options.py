@@ -1,32 +1,61 @@
-"""Check the fallback models in the definition of an agent."""
+"""Options of an agent: its fallback models."""
 
 from __future__ import annotations
 
+from pydantic import BaseModel, ConfigDict, Field
+
+from agents.kernel.options import AgentOptions
 from agents.providers.registry import PROVIDERS
 from agents.services.errors import InvalidRequest
 from agents.spec import AgentSpec
 
+MAX_FALLBACKS = 3
 SCRIPTED = "scripted"
 
 
-def check_fallbacks(spec: AgentSpec) -> None:
-    """Raise `InvalidRequest` for an unknown provider, the scripted model, or a repeated model.
+class FallbackModel(BaseModel):
+    """A model that continues a run if those before it are unavailable."""
 
-    The agent's own model is valid, and skipped: the model of an agent that names none comes from
-    the settings, and may change.
-    """
-    known = [name for name in PROVIDERS if name != SCRIPTED]
-    for index, choice in enumerate(spec.fallbacks):
-        if choice.provider == SCRIPTED:
-            # It would answer a person from a script.
-            reason = "the scripted model cannot be a fallback"
-        elif choice.provider not in known:
-            reason = f"{choice.provider!r} is no provider; there are {', '.join(known)}"
-        elif choice in spec.fallbacks[:index]:
-            reason = f"{choice.provider} {choice.model} is named twice"
-        else:
-            continue
-        raise InvalidRequest(f"fallbacks.{index}: {reason}.", code="invalid_agent")
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    provider: str = Field(min_length=1, max_length=50)
+    model: str = Field(min_length=1, max_length=200)
 
 
-SPEC_CHECKS = (check_fallbacks,)
+class FallbackOptions(AgentOptions):
+    """Options for `FallbacksMiddleware`."""
+
+    title = "Model"
+    listed = ["fallbacks"]
+
+    fallbacks: tuple[FallbackModel, ...] = Field(
+        default=(),
+        max_length=MAX_FALLBACKS,
+        description="Models that go on, one after the other, when the one before is down, as "
+        '[{"provider": "anthropic", "model": "claude-haiku-4-5"}]; at most 3 (docs/fallbacks.md).',
+    )
+
+    def needed_middleware(self) -> dict[str, str]:
+        return {"fallbacks": "fallbacks"} if self.fallbacks else {}
+
+    def check(self, spec: AgentSpec) -> None:
+        """Refuse an unknown provider, the scripted model, and a repeated model.
+
+        The agent's own model is valid, and skipped: the model of an agent that names none comes
+        from the settings, and may change.
+        """
+        known = [name for name in PROVIDERS if name != SCRIPTED]
+        for index, choice in enumerate(self.fallbacks):
+            if choice.provider == SCRIPTED:
+                # It would answer a person from a script.
+                reason = "the scripted model cannot be a fallback"
+            elif choice.provider not in known:
+                reason = f"{choice.provider!r} is no provider; there are {', '.join(known)}"
+            elif choice in self.fallbacks[:index]:
+                reason = f"{choice.provider} {choice.model} is named twice"
+            else:
+                continue
+            raise InvalidRequest(f"fallbacks.{index}: {reason}.", code="invalid_agent")
+
+
+OPTIONS = (FallbackOptions,)

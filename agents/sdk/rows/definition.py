@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from pathlib import Path
@@ -26,7 +26,7 @@ from agents.sdk.config import (
 )
 from agents.sdk.errors import SetupError
 from agents.sdk.feature_options import stored_options
-from agents.sdk.models import ModelChoice, checked, checked_fallbacks, choice_of
+from agents.sdk.models import ModelChoice, checked, choice_of
 from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import InvalidRequest
 from agents.spec import OPTIONS
@@ -43,7 +43,6 @@ class Definition:
 
     config: DeepAgentConfig
     choice: ModelChoice
-    fallbacks: Sequence[Mapping[str, str]]
     toolkit: Toolkit
     subagents: tuple[SubagentConfig, ...]
     interrupt_on: Mapping[str, Any]
@@ -77,7 +76,6 @@ class Definition:
         return cls(
             config=config,
             choice=checked(choice_of(config.model)),
-            fallbacks=checked_fallbacks(config.fallbacks),
             toolkit=toolkit,
             subagents=subagents,
             interrupt_on={**_own_rules(toolkit), **config.interrupt_on},
@@ -117,7 +115,6 @@ class Definition:
             "thinking": choice.thinking,
             "effort": choice.effort,
             "max_output_tokens": choice.max_tokens or option_default("max_output_tokens"),
-            "fallbacks": [dict(item) for item in self.fallbacks],
             "tools": self.tool_names(),
             "interrupt_on": dict(self.interrupt_on),
             "builtin_skills": config.include_builtin_skills,

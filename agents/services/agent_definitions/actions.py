@@ -10,7 +10,6 @@ from django.contrib.auth.models import Group
 from django.db import transaction
 from pydantic import ValidationError
 
-from agents.kernel.features import collect
 from agents.kernel.options import (
     AgentOptions,
     json_value,
@@ -97,8 +96,6 @@ def build_spec(
     check_policy(spec)
     for part in parts:
         part.check(spec)
-    for _, check in collect("options", "SPEC_CHECKS"):
-        check(spec)
     return spec
 
 

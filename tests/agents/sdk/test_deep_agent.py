@@ -424,7 +424,6 @@ def test_a_fallback_that_cannot_be_asked_is_an_error_at_once(
     make_agent: MakeAgent, fallback: Any, problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    agent = make_agent(["Hello."], fallbacks=[fallback])
     with pytest.raises(SetupError, match=problem):
-        asyncio.run(agent.run("hi"))
+        asyncio.run(make_agent(["Hello."], fallbacks=[fallback]).run("hi"))
     assert not Run.objects.exists()

@@ -18,6 +18,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from agents.doors.cli.errors import CliError
 from agents.doors.cli.terminal import one_line
+from agents.kernel.options import is_option
 from agents.kernel.relations import AgentRelation, relation_named, relations
 from agents.models import Agent, Run
 from agents.services.agent_definitions.actions import save_agent
@@ -74,9 +75,12 @@ def save_command_line_agent(options: AgentOptions, owner: User) -> Agent:
     defaults = Agent()
     agent.provider = options["provider"] or ""
     agent.model = options["model"] or ""
-    agent.fallbacks = [
-        {"provider": provider, "model": model} for provider, model in options["fallback"]
-    ]
+    if is_option("fallbacks"):
+        agent.fallbacks = [
+            {"provider": provider, "model": model} for provider, model in options["fallback"]
+        ]
+    elif options["fallback"]:
+        raise CliError("--fallback: the feature `fallbacks` is not installed here.")
     agent.sandbox = not options["no_sandbox"]
     agent.toolbox = options["toolbox"] or ""
     agent.interrupt_on = dict.fromkeys(options["approve"], True)

@@ -7,6 +7,7 @@ import threading
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.test import modify_settings
 
 from agents.doors.cli.errors import CliError
 from agents.models import Agent, Run
@@ -75,3 +76,12 @@ def test_an_agent_that_somebody_else_put_there_is_not_used() -> None:
     with pytest.raises(CliError, match="belongs to somebody else"):
         start_run(request(owner), options(), owner)
     assert not Run.objects.exists()
+
+
+@pytest.mark.django_db
+@modify_settings(INSTALLED_APPS={"remove": "agents.features.fallbacks"})
+def test_a_flag_of_a_feature_that_is_not_installed_is_refused() -> None:
+    owner = User.objects.create(username="ada")
+    start_run(request(owner), options(), owner)
+    with pytest.raises(CliError, match="the feature `fallbacks` is not installed"):
+        start_run(request(owner), options(fallback=(("openai", "gpt-6"),)), owner)

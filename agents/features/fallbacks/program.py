@@ -1,0 +1,46 @@
+"""Fallbacks of a Python program's agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.kernel.lazy_modules import lazy_modules
+from agents.kernel.programs import ProgramOptions, ProgramPart
+
+with lazy_modules:
+    # They need Django's settings.
+    from agents.providers import base, registry
+    from agents.services.agent_definitions import model_servers
+
+_PAIR = {"provider", "model"}
+
+
+class FallbackArguments(ProgramOptions):
+    names = ("fallbacks",)
+
+    def checked(self, name: str, value: Any) -> list[Mapping[str, str]]:
+        if not isinstance(value, list | tuple):
+            raise ValueError(f"fallbacks: give a list of models, not {value!r:.80}.")
+        for at, item in enumerate(value):
+            if not isinstance(item, Mapping) or set(item) != _PAIR or not all(item.values()):
+                raise ValueError(f'fallbacks: number {at + 1}: give {{"provider": …, "model": …}}.')
+        return list(value)
+
+    def part(self, values: Mapping[str, Any]) -> ProgramPart:
+        return ProgramPart()
+
+    def stored(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        for at, item in enumerate(values["fallbacks"]):
+            provider = item["provider"]
+            try:
+                registry.get_provider(provider, model_servers.settings_of(provider))
+            except base.ProviderError as error:
+                key = model_servers.setting_names(provider)[0]
+                more = f": set {key}" if error.code == "missing_key" else ""
+                raise ValueError(f"fallbacks: number {at + 1}: {error.message}{more}.") from None
+        found = [dict(item) for item in values["fallbacks"]]
+        return {"fallbacks": found} if found else {}
+
+
+PROGRAM_OPTIONS = (FallbackArguments(),)
