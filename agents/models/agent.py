@@ -40,10 +40,6 @@ class Agent(models.Model):
         related_name="approves_for",
         help_text=_("People of these groups decide what waits in this agent's runs."),
     )
-    max_turns = models.PositiveIntegerField(default=500)
-    max_tokens = models.PositiveBigIntegerField(null=True, blank=True)
-    max_cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
-    max_seconds = models.PositiveIntegerField(null=True, blank=True)
     definition = JSONTextField(
         default=dict,
         blank=True,
@@ -109,6 +105,7 @@ class Agent(models.Model):
         if name.startswith("_") or hasattr(type(self), name) or not _options().is_option(name):
             super().__setattr__(name, value)
             return
+        value = _options().json_value(value)
         others = {each: self.definition[each] for each in self.definition if each != name}
         changed = {} if value == _options().option_default(name) else {name: value}
         self.definition = {**others, **changed}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import IntegrityError, transaction
 
@@ -66,7 +64,7 @@ def _new_agent() -> Agent:
         "approval_rules": list(PUBLISHING),
         "max_turns": 60,
         "max_tokens": 2_000_000,
-        "max_cost": Decimal(2),
+        "max_cost": 2,
         "max_seconds": 900,
     }
     return Agent(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -106,9 +105,9 @@ class Definition:
         config, choice = self.config, self.choice
         of_features = [kind for kind in option_classes() if kind not in OPTIONS]
         return {
+            **{name: option_default(name) for kind in of_features for name in kind.model_fields},
             # Fields with the same name in both.
             **{name: getattr(config, name) for name in option_fields() if hasattr(config, name)},
-            **{name: option_default(name) for kind in of_features for name in kind.model_fields},
             **self.options,
             "provider": choice.provider,
             "model": choice.model,
@@ -125,7 +124,6 @@ class Definition:
             else config.sandbox_timeout,
             "output_schema": dict(config.output_schema) if config.output_schema else None,
             "max_turns": config.max_steps,
-            "max_cost": None if config.max_cost is None else Decimal(str(config.max_cost)),
         }
 
     def save(self, owner: Any) -> Agent:

@@ -44,7 +44,7 @@ def fill_fields(agent: Agent, data: Mapping[str, Any]) -> None:
     rows = {*NAMED, "subagents", *(relation.name for relation in relations())}
     for name in file_fields():
         if name not in rows:
-            setattr(agent, name, _column(name, data.get(name, default_of(name))))
+            setattr(agent, name, data.get(name, default_of(name)))
 
 
 def subagent_rows(data: Mapping[str, Any]) -> list[Subagent]:
