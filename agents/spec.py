@@ -277,31 +277,6 @@ class IntegrationOptions(AgentOptions):
     )
 
 
-class SubagentOptions(AgentOptions):
-    title = "Subagents"
-    listed = []
-
-    general_subagent: bool = Field(
-        default=True, description="It may delegate to a subagent with its own tools."
-    )
-    background_subagents: bool = Field(
-        default=False,
-        description="It may also start subagents and go on meanwhile (spawn_subagent).",
-    )
-    max_concurrent_subagents: int = Field(
-        default=5,
-        ge=1,
-        le=100,
-        description="Subagents of one run that work at once; more wait for their turn.",
-    )
-    subagent_depth: int = Field(
-        default=1,
-        ge=0,
-        le=5,
-        description="0: it delegates nothing. 1: its subagents delegate nothing. And so on.",
-    )
-
-
 class OutputOptions(AgentOptions):
     title = "Form of answers"
     listed = ["output_schema"]
@@ -352,7 +327,6 @@ OPTIONS = (
     ApprovalOptions,
     SandboxOptions,
     IntegrationOptions,
-    SubagentOptions,
     OutputOptions,
     RepairOptions,
     LimitOptions,
@@ -363,7 +337,6 @@ OPTIONS = (
 class AgentSpec(
     LimitOptions,
     RepairOptions,
-    SubagentOptions,
     IntegrationOptions,
     SandboxOptions,
     ApprovalOptions,

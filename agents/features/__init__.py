@@ -12,6 +12,7 @@ FEATURES = (
     "agents.features.custom_middleware",
     "agents.features.compaction",
     "agents.features.fallbacks",
+    "agents.features.subagents",
     "agents.features.databases",
     "agents.features.mcp_client",
     "agents.features.slack",

@@ -110,7 +110,6 @@ _ALMOST_EVERYTHING = tuple(
         model="",
         profile=profile,
         integrations=(AGENTS,),
-        background_subagents=True,
     )
     for profile in get_args(AgentSpec.model_fields["profile"].annotation)
 )
@@ -137,8 +136,7 @@ class Middleware(middleware.Middleware):
     def every_tool(self) -> Sequence[Tool[Any]]:
         """Return each tool that some agent can have, for lists and checks.
 
-        Override it if `tools` depends on anything but the profile, the builder of agents and
-        background subagents.
+        Override it if `tools` depends on anything but the profile and the builder of agents.
         """
         return [tool for spec in _ALMOST_EVERYTHING for tool in self.tools(spec)]
 

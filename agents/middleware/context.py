@@ -20,10 +20,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class TaskOrder:
-    """One task for one subagent. `index` is its position among the tasks of its call."""
+    """One task for one subagent. `index` is its position among the tasks of its call.
+
+    Its run has the definition `spec`.
+    """
 
     index: int
     subagent: SubagentSpec
+    spec: AgentSpec
     message: str
 
 
@@ -43,10 +47,10 @@ class SubagentReport:
 class Subagents(Protocol):
     """The runs that a run has delegated to. Each method raises `SubagentError` for the model."""
 
-    async def start(self, orders: Sequence[TaskOrder]) -> Sequence[str]:
+    async def start(self, orders: Sequence[TaskOrder], at_once: int) -> Sequence[str]:
         """Return the ids of this call's runs, in the order of `orders`.
 
-        The first call of the method creates them.
+        The first call of the method creates them. At most `at_once` runs of this run work at once.
         """
 
     async def report(self, run_ids: Sequence[str]) -> Sequence[SubagentReport]:
@@ -84,6 +88,9 @@ class ToolContext(Protocol):
 
     @property
     def subagents(self) -> Subagents: ...
+
+    def tools_left(self) -> frozenset[str] | None:
+        """Return the tools that subagents may have by the parts of features, or None for all."""
 
     @property
     def approved(self) -> Preview | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
@@ -18,7 +18,6 @@ from agents.middleware.custom.registered import RegisteredMiddleware, registered
 from agents.middleware.execution import ExecutionMiddleware
 from agents.middleware.filesystem import FilesystemMiddleware
 from agents.middleware.planning import PlanningMiddleware
-from agents.middleware.subagents import SubagentsMiddleware
 from agents.middleware.transcript import TranscriptMiddleware
 from agents.middleware.wire_schema import wire_schema
 from agents.models import Run
@@ -33,7 +32,6 @@ _BUILT_IN: tuple[tuple[int, Middleware], ...] = (
     (200, FilesystemMiddleware()),
     (300, ExecutionMiddleware()),
     (600, BuilderMiddleware(lambda: _known_tools())),
-    (1100, SubagentsMiddleware()),
     (1200, RegisteredMiddleware()),
 )
 """Each with its position among the features, as `FeatureConfig.order`."""
@@ -196,9 +194,18 @@ def known_tools() -> Mapping[str, str]:
 @lru_cache(maxsize=1)
 def built_in_tools() -> Mapping[str, str]:
     """Return Vel's own tools. Other tools must not have their names."""
-    offered = (*installed_middleware(), TranscriptMiddleware())
-    found = {tool.name: tool.description for item in offered for tool in item.every_tool()}
-    return found
+    return {tool.name: tool.description for tool in _every_tool()}
+
+
+@lru_cache(maxsize=1)
+def outliving_tools() -> frozenset[str]:
+    """Return the tools whose calls start in one claim of a run and end in another."""
+    return frozenset(tool.name for tool in _every_tool() if tool.outlives_driver)
+
+
+def _every_tool() -> Iterator[Tool[Any]]:
+    for item in (*installed_middleware(), TranscriptMiddleware()):
+        yield from item.every_tool()
 
 
 def known_tool_names() -> frozenset[str]:
@@ -210,6 +217,7 @@ def _forget(*, setting: str, **kwargs: object) -> None:
     if setting == "INSTALLED_APPS":
         installed_middleware.cache_clear()
         built_in_tools.cache_clear()
+        outliving_tools.cache_clear()
     if setting in ("INSTALLED_APPS", "VEL"):
         _toolset.cache_clear()  # it may have tools of features, and of `VEL["TOOLS"]`
 

@@ -88,7 +88,7 @@ class DeepAgentConfig:
     databases: dict[str, str] = field(default_factory=dict, repr=False)
     database_read_only: bool = True
     subagents: list[SubagentConfig] = field(default_factory=list)
-    max_concurrent_subagents: int = OF_EVERY_AGENT.max_concurrent_subagents
+    max_concurrent_subagents: int = 5
     interrupt_on: Mapping[str, Any] = field(default_factory=dict)
     persistence_path: str | Path | None = None
     max_steps: int = 50
@@ -111,7 +111,7 @@ class DeepAgentConfig:
     """Whether it has the memory tools (docs/memory.md)."""
     skill_mode: str = OF_EVERY_AGENT.skill_mode
     """The place of a loaded skill's instructions; or system_prompt."""
-    background_subagents: bool = OF_EVERY_AGENT.background_subagents
+    background_subagents: bool = False
     toolbox: str = OF_EVERY_AGENT.toolbox
     output_schema: Mapping[str, Any] | None = None
     """The JSON Schema of its answers; `run` returns JSON text then."""

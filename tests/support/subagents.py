@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from agents.events.append import dump
+from agents.features.subagents.types import child_spec
 from agents.models import Effect, Run, ToolCall
 from agents.services.runs.delegation import ChildOrder, start_children
 from agents.services.runs.wake import lock_run
 from agents.spec import AgentSpec, SubagentSpec
 from agents.states import ToolCallStatus
-from agents.subagent_types import child_spec
 
 
 def delegate(

@@ -49,6 +49,14 @@ class CallContext:
     def part(self, kind: type[Part]) -> Part:
         return self._session.parts.get(kind)
 
+    def tools_left(self) -> frozenset[str] | None:
+        left: frozenset[str] | None = None
+        for part in self._session.parts:
+            narrowed = part.tools_left(self._session.known_tools)
+            if narrowed is not None:
+                left = narrowed if left is None else left & narrowed
+        return left
+
     def state(self, kind: type[T]) -> T:
         return self._session.context.state(kind)
 

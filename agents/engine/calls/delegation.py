@@ -26,7 +26,6 @@ from agents.services.runs.delegation import (
 )
 from agents.services.runs.wake import lock_run
 from agents.states import RunStatus, WaitReason
-from agents.subagent_types import child_spec
 
 
 class CallSubagents:
@@ -36,8 +35,9 @@ class CallSubagents:
         self._session = session
         self._call = call
 
-    async def start(self, orders: Sequence[TaskOrder]) -> list[str]:
-        return await self._session.database.run(_start, self._session, self._call, orders)
+    async def start(self, orders: Sequence[TaskOrder], at_once: int) -> list[str]:
+        database = self._session.database
+        return await database.run(_start, self._session, self._call, orders, at_once)
 
     async def report(self, run_ids: Sequence[str]) -> list[SubagentReport]:
         writer = self._session.writer
@@ -54,8 +54,8 @@ class CallSubagents:
         return replace(report, error=error_text(report.error, self._session.files.location))
 
 
-def _start(session: Session, call: Call, orders: Sequence[TaskOrder]) -> list[str]:
-    writer, spec = session.writer, session.spec
+def _start(session: Session, call: Call, orders: Sequence[TaskOrder], at_once: int) -> list[str]:
+    writer = session.writer
     run = lock_run(writer.run_id)
     check_fence(writer)
     row = ToolCall.objects.get(run=run, turn=call.turn, position=call.position)
@@ -63,10 +63,8 @@ def _start(session: Session, call: Call, orders: Sequence[TaskOrder]) -> list[st
         # The call is resumed: changes since its start, for example of its parts, do not affect
         # them.
         return [child.id for child in there]
-    left = _left(session)
     made = []
     for order in orders:
-        child = child_spec(spec, order.subagent, left=left)
         found = (part.for_child(order.subagent) for part in session.parts)
         inherited = [each for each in found if each is not None]
         if order.subagent.skills and not inherited:
@@ -74,31 +72,20 @@ def _start(session: Session, call: Call, orders: Sequence[TaskOrder]) -> list[st
                 f"The subagent {order.subagent.name} works with skills, and no installed feature "
                 "has them: its operator must install skills_app."
             )
-        dumped = child.model_dump(mode="json")
         made.append(
             ChildOrder(
                 order.index,
-                dumped,
+                order.spec.model_dump(mode="json"),
                 order.message,
                 "\n\n".join(each.note for each in inherited if each.note),
                 [each.write for each in inherited],
             )
         )
     try:
-        children = start_children(run, row, made, at_once=spec.max_concurrent_subagents)
+        children = start_children(run, row, made, at_once=at_once)
     except InvalidRequest as problem:
         raise SubagentError(problem.message) from None
     return [child.id for child in children]
-
-
-def _left(session: Session) -> frozenset[str] | None:
-    """Return the tools that all parts leave, None without a limit. A child has no others."""
-    left: frozenset[str] | None = None
-    for part in session.parts:
-        narrowed = part.tools_left(session.known_tools)
-        if narrowed is not None:
-            left = narrowed if left is None else left & narrowed
-    return left
 
 
 def _reports(parent_id: str, run_ids: Sequence[str]) -> list[SubagentReport]:

@@ -10,7 +10,7 @@ from django.db import DatabaseError
 
 from agents.engine.storage.database import Database
 from agents.engine.storage.lease import Claim
-from agents.middleware.subagents import BACKGROUND, PARALLEL_TASKS, TASK
+from agents.middleware.registry import outliving_tools
 from agents.models import Run
 from agents.telemetry.log_context import logged_about
 from agents.telemetry.process import Instruments, instruments
@@ -21,10 +21,6 @@ logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 3.0
 """The time for the last spans of a process that ends."""
-OUTLIVING = frozenset(
-    tool.name for tool in (TASK, PARALLEL_TASKS, *BACKGROUND) if tool.outlives_driver
-)
-"""Tools whose calls start in one claim and end in another."""
 
 
 @asynccontextmanager
@@ -61,7 +57,8 @@ async def tell_spans(database: Database, run: Run) -> None:
     if tools is None or tools.spans is None:
         return
     try:
-        spans = await database.run(spans_of_ended_run, run, tools.spans, OUTLIVING, tools.content)
+        names = outliving_tools()
+        spans = await database.run(spans_of_ended_run, run, tools.spans, names, tools.content)
     except DatabaseError:
         raise
     except Exception:  # watching must never end what is watched

@@ -10,8 +10,13 @@ from agents.models import Agent, Subagent
 from agents.providers import registry
 from agents.services.errors import InvalidRequest
 from agents.spec import SubagentSpec
-from agents.subagent_types import ALIASES, GENERAL, RESERVED_NAMES
 
+GENERAL = "general"
+ALIASES = {"default": GENERAL, "general-purpose": GENERAL}
+"""Other names of the general subagent. They are accepted, but not advertised."""
+BUILT_IN_NAMES = frozenset({GENERAL, "explore", "plan"})
+RESERVED_NAMES = BUILT_IN_NAMES | frozenset(ALIASES)
+"""An agent can redefine only `general`, which replaces the built-in one."""
 MAX_SUBAGENTS = 50
 """The limit of one agent: each subagent is a line of its prompt."""
 

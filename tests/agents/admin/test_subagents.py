@@ -9,10 +9,10 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.urls import reverse
 
+from agents.features.subagents.types import child_spec, find_subagent
 from agents.models import Agent, Run, Subagent, Thread
 from agents.services.agent_definitions.actions import save_agent
 from agents.spec import AgentSpec
-from agents.subagent_types import child_spec, find_subagent
 from tests.agents.admin import rows
 from tests.agents.admin.pages import act, client_of, list_url, page_url, text_of
 from tests.agents.admin.test_agents import ADD, form

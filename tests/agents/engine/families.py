@@ -9,12 +9,12 @@ from django.contrib.auth.models import User
 from agents.engine.calls.delegation import wait_for_children
 from agents.engine.storage.finish import fail_run
 from agents.engine.storage.journal_rows import Waiting, Writer
+from agents.features.subagents.types import GENERAL_TYPE, child_spec
 from agents.kernel.park import park
 from agents.models import Run, ToolCall
 from agents.services.runs.delegation import ChildOrder, start_children
 from agents.services.runs.wake import lock_run
 from agents.spec import AgentSpec
-from agents.subagent_types import GENERAL_TYPE, child_spec
 from tests.agents.engine.by_hand import a_call, claimed, committed, reply_with
 from tests.support.runs import make_agent, make_user, start_run
 
@@ -50,7 +50,7 @@ def spawn(writer: Writer, count: int, position: int = 0) -> list[Run]:
     child = child_spec(spec, GENERAL_TYPE).model_dump(mode="json")
     orders = [ChildOrder(index, child, f"Task {index}") for index in range(count)]
     row = ToolCall.objects.filter(run=parent, position=position).latest("turn")
-    return start_children(parent, row, orders, at_once=spec.max_concurrent_subagents)
+    return start_children(parent, row, orders, at_once=AT_ONCE)
 
 
 def park_for(writer: Writer, children: Sequence[Run], until: float | None = None) -> bool:

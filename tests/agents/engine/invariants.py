@@ -76,7 +76,7 @@ def check_family(parent: Run) -> None:
         left = [child for child in children if not child.has_ended and child.pk not in asked]
         assert not left, "a run has ended, and what it began goes on"
     elif children:
-        limit = parent.spec["max_concurrent_subagents"]
+        limit = parent.spec.get("max_concurrent_subagents", 5)
         assert len(active) <= limit
         if any(child.status == "pending" for child in children):
             assert len(active) == limit, "a child waits, and there is room"

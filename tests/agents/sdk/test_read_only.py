@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from agents.features.forks.actions import ForkRequest, complete_fork, prepared_fork
+from agents.features.subagents.types import EXPLORE_PROMPT, PLAN_PROMPT
 from agents.models import Run, StateFile, ToolCall, WorkspaceSnapshot
 from agents.sdk.agent_registry import as_subagent
 from agents.services.files.workspaces import run_location
 from agents.settings import DataSettings
-from agents.subagent_types import EXPLORE_PROMPT, PLAN_PROMPT
 from tests.agents.sdk.conftest import MakeAgent
 from tests.sandbox.own_directory.checkouts import contents, make_checkout
 from tests.sandbox.places import reachable_directory

@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from agents.checks.settings import check_vel_settings
 from agents.checks.tools import check_tools
+from agents.features.subagents.types import EXPLORE_TYPE, GENERAL_TYPE, child_spec
 from agents.middleware.custom.registered import registered_tools
 from agents.middleware.registry import (
     build_toolset,
@@ -20,7 +21,6 @@ from agents.middleware.registry import (
 from agents.models import ApprovalRequest, Run, ToolCall
 from agents.policy import judge
 from agents.spec import AgentSpec
-from agents.subagent_types import EXPLORE_TYPE, GENERAL_TYPE, child_spec
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 
 HERE = "tests.agents.sdk.registered."

@@ -18,6 +18,7 @@ from agents.features.mcp_client.models import McpServer
 from agents.features.mcp_client.options import McpTools
 from agents.features.mcp_client.preload import PRELOAD
 from agents.features.mcp_client.protocol import connection
+from agents.features.subagents.types import child_spec, find_subagent
 from agents.ids import run_marker
 from agents.middleware.registry import build_toolset
 from agents.models import (
@@ -32,7 +33,6 @@ from agents.services.agent_definitions.actions import build_spec, current_versio
 from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.services.errors import Conflict, InvalidRequest
 from agents.spec import AgentSpec
-from agents.subagent_types import child_spec, find_subagent
 from sandbox.reaper import kill_marked
 from tests.support.hang import HANG
 from tests.support.mcp_http import plain_http_server

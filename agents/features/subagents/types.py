@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from agents.features.subagents.options import SubagentOptions
+from agents.services.agent_definitions.subagents import ALIASES, GENERAL
 from agents.spec import ALL_TOOLS, AgentSpec, SubagentSpec
-
-GENERAL = "general"
-ALIASES = {"default": GENERAL, "general-purpose": GENERAL}
-"""Other names of the general subagent. They are accepted, but not advertised."""
 
 EXPLORE_PROMPT = """\
 You look around in files and code and report what you find. You change nothing: your files are \
@@ -44,16 +42,14 @@ PLAN_TYPE = SubagentSpec(
     max_turns=20,
 )
 _BUILT_IN = (GENERAL_TYPE, EXPLORE_TYPE, PLAN_TYPE)
-BUILT_IN_NAMES = frozenset(item.name for item in _BUILT_IN)
-RESERVED_NAMES = BUILT_IN_NAMES | frozenset(ALIASES)
-"""An agent can redefine only `general`, which replaces the built-in one."""
 
 
 def subagents_of(spec: AgentSpec) -> dict[str, SubagentSpec]:
     """Return the subagents by name: the general one first, then the agent's own."""
-    if spec.subagent_depth == 0:
+    options = spec.option(SubagentOptions)
+    if options.subagent_depth == 0:
         return {}
-    found = {GENERAL: GENERAL_TYPE} if spec.general_subagent else {}
+    found = {GENERAL: GENERAL_TYPE} if options.general_subagent else {}
     if spec.profile == "full":
         found |= {item.name: item for item in (EXPLORE_TYPE, PLAN_TYPE)}
     return found | {item.name: item for item in spec.subagents}
@@ -76,7 +72,8 @@ def child_spec(
     has_all = parent.tools is None or ALL_TOOLS in parent.tools
     if built_in and subagent.tools is not None and parent.tools is not None and not has_all:
         tools = tuple(tool for tool in subagent.tools if tool in parent.tools)
-    depth = max(0, parent.subagent_depth - 1)
+    options = parent.option(SubagentOptions)
+    depth = max(0, options.subagent_depth - 1)
     if parent.profile == "sandbox_only":
         # It has write_todos and execute_in_sandbox only, for any type.
         tools, depth = parent.tools if built_in else tools, 0
@@ -94,7 +91,7 @@ def child_spec(
             "model": subagent.model or parent.model,
             "tools": tools,
             "subagent_depth": depth,
-            "background_subagents": parent.background_subagents and depth > 0,
+            "background_subagents": options.background_subagents and depth > 0,
             "read_only": read_only,
             "output_schema": "",
             "max_turns": subagent.max_turns,

@@ -8,11 +8,12 @@ from typing import Any
 
 from pydantic import AliasChoices, BaseModel, Field
 
+from agents.features.subagents.options import SubagentOptions
+from agents.features.subagents.types import GENERAL, child_spec, find_subagent, subagents_of
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, WaitForRuns, error
 from agents.middleware.context import SubagentError, SubagentReport, TaskOrder, ToolContext
 from agents.models import Effect
 from agents.spec import AgentSpec
-from agents.subagent_types import GENERAL, find_subagent, subagents_of
 
 MAX_TASKS = 100
 """Tasks of one call."""
@@ -56,9 +57,10 @@ def _message(task: str, context: str | None) -> str:
 
 
 def _orders(
-    spec: AgentSpec, tasks: Sequence[tuple[str, str]]
+    context: ToolContext, tasks: Sequence[tuple[str, str]]
 ) -> tuple[list[TaskOrder], dict[int, str]]:
     """Return the orders for (name, message), and the errors of invalid ones by position."""
+    spec, left = context.spec, context.tools_left()
     orders: list[TaskOrder] = []
     problems: dict[int, str] = {}
     for index, (name, message) in enumerate(tasks):
@@ -67,8 +69,14 @@ def _orders(
             known = ", ".join(subagents_of(spec)) or "none"
             problems[index] = f"There is no subagent {name[:100]!r}. There are: {known}."
         else:
-            orders.append(TaskOrder(index, subagent, message))
+            child = child_spec(spec, subagent, left=left)
+            orders.append(TaskOrder(index, subagent, child, message))
     return orders, problems
+
+
+async def _start(context: ToolContext, orders: Sequence[TaskOrder]) -> Sequence[str]:
+    at_once = context.spec.option(SubagentOptions).max_concurrent_subagents
+    return await context.subagents.start(orders, at_once)
 
 
 def _as_data(report: SubagentReport) -> dict[str, Any]:
@@ -84,11 +92,11 @@ def _as_data(report: SubagentReport) -> dict[str, Any]:
 async def task(context: ToolContext, given: TaskInput) -> ToolResult | WaitForRuns:
     """Give one task to one subagent; the result is its answer."""
     asked = [(given.subagent, _message(given.task, given.context))]
-    orders, problems = _orders(context.spec, asked)
+    orders, problems = _orders(context, asked)
     if problems:
         return error(problems[0], "unknown_subagent")
     try:
-        run_ids = await context.subagents.start(orders)
+        run_ids = await _start(context, orders)
     except SubagentError as problem:
         return error(str(problem), "subagents")
 
@@ -106,12 +114,12 @@ async def parallel_tasks(
 ) -> ToolResult | WaitForRuns:
     """Give several tasks. A failed one is an entry of the results; the others continue."""
     asked = [(item.subagent, _message(item.task, item.context)) for item in given.tasks]
-    orders, problems = _orders(context.spec, asked)
+    orders, problems = _orders(context, asked)
     collect = partial(_collected, problems, len(asked))
     if not orders:
         return collect([])
     try:
-        return WaitForRuns(await context.subagents.start(orders), collect)
+        return WaitForRuns(await _start(context, orders), collect)
     except SubagentError as problem:
         return error(str(problem), "subagents")
 
@@ -147,11 +155,11 @@ async def spawn_parallel(context: ToolContext, given: SpawnParallelInput) -> Too
 async def _spawn(
     context: ToolContext, asked: Sequence[tuple[str, str]], *, several: bool
 ) -> ToolResult:
-    orders, problems = _orders(context.spec, asked)
+    orders, problems = _orders(context, asked)
     if problems and not several:
         return error(problems[0], "unknown_subagent")
     try:
-        run_ids = await context.subagents.start(orders) if orders else []
+        run_ids = await _start(context, orders) if orders else []
         reports = await context.subagents.report(run_ids)
     except SubagentError as problem:
         return error(str(problem), "subagents")
@@ -295,8 +303,11 @@ class SubagentsMiddleware(Middleware):
             return ()
         if spec.profile == "sandbox_only":
             return (TASK,)
-        background = BACKGROUND if spec.background_subagents else ()
+        background = BACKGROUND if spec.option(SubagentOptions).background_subagents else ()
         return (TASK, PARALLEL_TASKS, *background)
+
+    def every_tool(self) -> Sequence[Tool[Any]]:
+        return (TASK, PARALLEL_TASKS, *BACKGROUND)
 
     def prompt(self, context: PromptContext) -> str:
         spec = context.spec
@@ -307,3 +318,6 @@ class SubagentsMiddleware(Middleware):
         if spec.subagent:
             parts.append(_CHILD.format(how=_childs_files(context)))
         return "\n\n".join(parts)
+
+
+MIDDLEWARE = (SubagentsMiddleware(),)

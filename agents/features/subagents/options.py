@@ -1,0 +1,37 @@
+"""Options of an agent: its subagents."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from agents.kernel.options import AgentOptions
+
+
+class SubagentOptions(AgentOptions):
+    """Options for `SubagentsMiddleware`."""
+
+    title = "Subagents"
+    listed = []
+
+    general_subagent: bool = Field(
+        default=True, description="It may delegate to a subagent with its own tools."
+    )
+    background_subagents: bool = Field(
+        default=False,
+        description="It may also start subagents and go on meanwhile (spawn_subagent).",
+    )
+    max_concurrent_subagents: int = Field(
+        default=5,
+        ge=1,
+        le=100,
+        description="Subagents of one run that work at once; more wait for their turn.",
+    )
+    subagent_depth: int = Field(
+        default=1,
+        ge=0,
+        le=5,
+        description="0: it delegates nothing. 1: its subagents delegate nothing. And so on.",
+    )
+
+
+OPTIONS = (SubagentOptions,)
