@@ -356,7 +356,6 @@ class AgentSpec(
 
     name: str
     slug: str
-    subagents: tuple[SubagentSpec, ...] = ()
     subagent: str = ""
     """The name of the subagent in its parent, for a subagent."""
     toolkit: str = ""

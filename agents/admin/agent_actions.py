@@ -14,7 +14,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import get_text_list, slugify
 
-from agents.admin.subagents import copies_of
 from agents.doors.admin.bulk import Bulk, carry_out
 from agents.doors.admin.journal import person
 from agents.hidden_text import visible
@@ -158,9 +157,7 @@ def _duplicate(request: HttpRequest, agent: Agent) -> Agent:
     name = f"{agent.name[:90]} (copy)"
     slug = _free_slug(slugify(f"{agent.slug[:90]}-copy"))
     copy = Agent(name=name, slug=slug, owner_id=request.user.pk, **copied)
-    subagents = copies_of(agent)
-    for model in (copy.model, *(each.model for each in subagents)):
-        check_script(model)
+    check_script(copy.model)
     related = {
         relation.name: relation.copied(agent)
         for relation in relations()
@@ -170,7 +167,6 @@ def _duplicate(request: HttpRequest, agent: Agent) -> Agent:
     return save_agent(
         copy,
         by_id=request.user.pk,
-        subagents=subagents,
         approver_groups=None if guarded else list(agent.approver_groups.all()),
         note=f"Duplicated from {agent.slug}.",
         related=related,

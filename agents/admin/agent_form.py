@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from agents.admin.approval_fields import at_its_field
 from agents.admin.option_fields import take_options
 from agents.admin.relation_fields import RelationField
+from agents.kernel.relations import OwnRows, relations
 from agents.models import Agent
 from agents.services.agent_definitions.actions import build_spec, option_values
 from agents.services.agent_definitions.prompt_values import check_names
@@ -72,7 +73,9 @@ class AgentForm(forms.ModelForm):
             self.add_error(None, error)
             return
         try:
-            build_spec(self.instance, subagents=())  # they have their own forms
+            # Rows that belong to the agent have their own forms.
+            own = {each.name: () for each in relations() if isinstance(each, OwnRows)}
+            build_spec(self.instance, own)
             if "model" in self.changed_data:
                 check_script(self.instance.model)
             if "system_prompt" in self.changed_data:

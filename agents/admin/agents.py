@@ -21,16 +21,13 @@ from agents.admin.relation_fields import (
     relation_form_fields,
     relations_shown,
 )
-from agents.admin.subagents import (
-    SubagentFormSet,
-    SubagentInline,
-    rows_of,
-)
 from agents.admin.try_agent import try_page
 from agents.doors.admin.agent_pages import agent_pages, with_links
+from agents.doors.admin.own_rows import OwnRowsFormSet
 from agents.doors.admin.text import shown_input
 from agents.doors.admin.version_diff import changes
 from agents.hidden_text import visible
+from agents.kernel.features import collect
 from agents.kernel.options import option_fields
 from agents.kernel.relations import relations
 from agents.models import Agent, AgentVersion, Run
@@ -101,7 +98,6 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
     """The admin of agents. `save_agent` stores each change as a version with an author."""
 
     form = AgentForm
-    inlines = [SubagentInline, VersionInline]
     list_display = [
         "shown_name",
         "slug",
@@ -158,6 +154,10 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         kept = (f"{limit.limit}: {limit.by}" for limit in report.limits)
         return "On this host: " + ("; ".join(kept) or "no commands can run")
 
+    def get_inlines(self, request: HttpRequest, obj: Agent | None) -> list[Any]:
+        of_features = collect("admin", "AGENT_INLINES", skip_broken=True)
+        return [*(inline for _, inline in of_features), VersionInline]
+
     def get_form(
         self, request: HttpRequest, obj: Agent | None = None, change: bool = False, **kwargs: Any
     ) -> Any:
@@ -206,15 +206,14 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
     def save_related(
         self, request: HttpRequest, form: AgentForm, formsets: Any, change: Any
     ) -> None:
-        """Save the agent with its subagents and its rows of features."""
-        rows = rows_of(formsets)
+        """Save the agent with its rows of features."""
+        own = [formset for formset in formsets if isinstance(formset, OwnRowsFormSet)]
         save_agent(
             form.instance,
             by_id=request.user.pk,
-            subagents=rows,
             groups=form.cleaned_data.get("groups"),
             approver_groups=form.cleaned_data.get("approver_groups"),
-            related=form.related,
+            related={**form.related, **{each.relation: each.kept() for each in own}},
         )
         warn_of_braces(request, form)
         super().save_related(request, form, formsets, change)
@@ -222,8 +221,8 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
     def save_formset(
         self, request: HttpRequest, form: AgentForm, formset: Any, change: Any
     ) -> None:
-        """Record changes for the history. Subagents are saved already."""
-        formset.save(commit=not isinstance(formset, SubagentFormSet))
+        """Record changes for the history. Rows of features are saved already."""
+        formset.save(commit=not isinstance(formset, OwnRowsFormSet))
 
     def delete_model(self, request: HttpRequest, obj: Agent) -> None:
         delete_agent(obj)
@@ -236,7 +235,7 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         return (
             super()
             .get_queryset(request)
-            .prefetch_related(*(relation.name for relation in relations()), "subagents")
+            .prefetch_related(*(relation.name for relation in relations()))
         )
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:

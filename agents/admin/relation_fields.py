@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 
 from agents.admin.approval_fields import at_its_field
 from agents.hidden_text import visible
-from agents.kernel.relations import AgentRelation, relations
+from agents.kernel.relations import AgentRelation, OwnRows, relations
 from agents.models import Agent
 from agents.services.errors import InvalidRequest
 
@@ -59,7 +59,7 @@ def relation_form_fields(may_change: Callable[[str], bool]) -> dict[str, forms.F
     """Return the form fields of the relations that the user can change, by name."""
     return {
         relation.name: RelationField(relation)
-        for relation in relations()
+        for relation in _chosen()
         if may_change(relation.name)
     }
 
@@ -68,13 +68,18 @@ def relation_fieldsets(may_change: Callable[[str], bool]) -> list[tuple[str, dic
     """Return a fieldset for each relation. For relations that are read-only it shows the names."""
     return [
         (relation.title, {"fields": [relation.name if may_change(relation.name) else shown]})
-        for relation, shown in zip(relations(), relations_shown(), strict=True)
+        for relation, shown in zip(_chosen(), relations_shown(), strict=True)
     ]
 
 
 def relations_shown() -> list[Callable[[Agent], str]]:
     """Return for each relation a function that shows an agent's rows in the admin."""
-    return [_shown(relation) for relation in relations()]
+    return [_shown(relation) for relation in _chosen()]
+
+
+def _chosen() -> list[AgentRelation]:
+    """Return the relations whose rows exist already. The others have inlines."""
+    return [relation for relation in relations() if not isinstance(relation, OwnRows)]
 
 
 @cache

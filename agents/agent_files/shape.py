@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from agents.agent_files.reading import Path
 from agents.kernel.options import definition_class, option_fields
-from agents.kernel.relations import relations
+from agents.kernel.relations import OwnRows, relations
 from agents.spec import OPTIONS, AgentSpec, Name, SubagentSpec
 
 SCHEMA_URL = "https://json-schema.org/draft/2020-12/schema"
@@ -35,9 +35,8 @@ class Identity(BaseModel):
 
 
 class Rows(BaseModel):
-    """Its subagents, the groups that approve its calls, and the people who can use it."""
+    """The groups that approve its calls, and the people who can use it."""
 
-    subagents: tuple[SubagentSpec, ...] = ()
     approver_groups: tuple[Name, ...] = ()
     everyone: bool = False
     mcp_tool: bool = False
@@ -48,7 +47,11 @@ class Rows(BaseModel):
 def file_class() -> type[BaseModel]:
     """Return the class of a file: the agent's identity, its options and its rows."""
     # Pydantic needs only annotations, and type checkers cannot know these names.
-    fields: dict[str, Any] = {relation.name: (tuple[Name, ...], ()) for relation in relations()}
+    items: dict[str, Any] = {
+        relation.name: relation.item if isinstance(relation, OwnRows) else Name
+        for relation in relations()
+    }
+    fields: dict[str, Any] = {name: (tuple[item, ...], ()) for name, item in items.items()}
     of_relations = create_model("Relations", **fields)
     # The order of fields in pydantic starts with the last base.
     bases = (Rows, of_relations, definition_class(), Identity)

@@ -1,9 +1,11 @@
-"""Relations of an agent: fields of its definition that name rows of a feature.
+"""Relations of an agent: fields of its definition that are rows of a feature.
 
 A feature lists instances of `AgentRelation` in its `relations.RELATIONS`. The rows refer to the
 agent: a `ManyToManyField` of the feature's model to `agents.Agent`, whose `related_name` is the
 name of the relation. The field is part of the agent's file, of its form in the admin, of the REST
 API and of the audit log. The data that a run needs of the rows becomes part of each version.
+
+Rows of an `OwnRows` belong to one agent: a `ForeignKey` with such a `related_name`.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Any, ClassVar
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 from django.db.models import QuerySet
+from pydantic import BaseModel
 
 from agents.kernel.features import collect
 
@@ -31,8 +34,9 @@ class AgentRelation:
     title: ClassVar[str]
     """The heading of the field in the admin."""
     help_text: ClassVar[str] = ""
-    permission: ClassVar[str]
-    """The permission to change the field. Others can only see it."""
+    permission: ClassVar[str] = ""
+    """The permission to change the field. Others can only see it. Empty: who can change the agent.
+    """
 
     def choices(self, agent: Any) -> QuerySet[Any]:
         """Return the rows that `agent`, which need not be stored, can have."""
@@ -69,6 +73,14 @@ class AgentRelation:
         """Return the rows of `agent`, none if it is not stored."""
         return () if agent._state.adding else getattr(agent, self.name).all()
 
+    def set(self, agent: Any, rows: Sequence[Any]) -> None:
+        """Let `agent` have these rows and no others. They are checked."""
+        getattr(agent, self.name).set(rows)
+
+    def state(self, rows: Sequence[Any]) -> Any:
+        """Return the rows for the audit log, as JSON."""
+        return sorted(row.name for row in rows)
+
     def names(self, agent: Any) -> list[str]:
         """Return the names of the rows of `agent`, which is stored, in their order."""
         return sorted(getattr(agent, self.name).values_list("name", flat=True))
@@ -77,6 +89,30 @@ class AgentRelation:
         """Return the rows that a file of `agent` can name. Its present ones take precedence."""
         rows = {row.name: row for row in self.choices(agent)}
         return {**rows, **{row.name: row for row in self.rows(agent)}}
+
+
+class OwnRows(AgentRelation):
+    """Rows that belong to one agent, and that its file contains.
+
+    The form in the admin edits them with an inline: see `agents.doors.admin.own_rows`.
+    """
+
+    item: ClassVar[type[BaseModel]]
+    """A row in the file. It has the `name` of the row."""
+
+    def choices(self, agent: Any) -> Any:
+        return self.rows(agent)
+
+    def offered(self, person: Any) -> list[str]:
+        return []
+
+    def in_file(self, row: Any) -> dict[str, Any]:
+        """Return a row for the file, without defaults."""
+        raise NotImplementedError
+
+    def from_file(self, values: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """Return the rows of a file's checked data, not stored."""
+        raise NotImplementedError
 
 
 @lru_cache(maxsize=1)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from agents.kernel.integrations import AGENTS, integrations
 from agents.kernel.lazy_modules import lazy_modules
-from agents.kernel.relations import relations
+from agents.kernel.relations import OwnRows, relations
 from agents.middleware.base import Middleware, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
 from agents.models import Effect
@@ -118,7 +118,11 @@ class BuilderMiddleware(Middleware):
 def _related(owner_id: int) -> dict[str, list[str]]:
     """Return the names of rows that the person may assign to agents, by relation."""
     user = _user(owner_id)
-    return {relation.name: relation.offered(user) for relation in relations()}
+    return {
+        relation.name: relation.offered(user)
+        for relation in relations()
+        if not isinstance(relation, OwnRows)
+    }
 
 
 def _user(owner_id: int) -> Any:

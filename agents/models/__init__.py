@@ -23,7 +23,6 @@ from agents.models.message import Message, MessageRole
 from agents.models.middleware_state import MiddlewareState
 from agents.models.run import POOL, EndedRun, RemoteTrace, Run, RunClock
 from agents.models.server_process import ProcessKind, ServerProcess
-from agents.models.subagent import Subagent
 from agents.models.thread import Epoch, Thread
 from agents.models.todo import Todo, TodoStatus
 from agents.models.token import ApiToken, TokenScope
@@ -65,7 +64,6 @@ __all__ = [
     "ServerProcess",
     "SnapshotCause",
     "StateFile",
-    "Subagent",
     "Thread",
     "ThreadPolicy",
     "Todo",

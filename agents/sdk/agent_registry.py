@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agents.features.subagents.types import EXPLORE_TYPE, PLAN_TYPE
+from agents.features.subagents.types import (
+    ALIASES,
+    BUILT_IN_NAMES,
+    EXPLORE_TYPE,
+    GENERAL,
+    PLAN_TYPE,
+)
 from agents.sdk.config import SubagentConfig
 from agents.sdk.errors import SetupError
-from agents.services.agent_definitions.subagents import ALIASES, BUILT_IN_NAMES, GENERAL
 from agents.spec import SubagentSpec
 
 

@@ -93,7 +93,6 @@ class AgentDetailShape(AgentShape):
     """
 
     version = serializers.IntegerField()
-    subagents = serializers.SerializerMethodField()
     mcp_tool = serializers.BooleanField(help_text="Whether MCP clients have it as a tool.")
     options = serializers.SerializerMethodField(help_text="Options of features by name.")
     updated_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
@@ -117,6 +116,3 @@ class AgentDetailShape(AgentShape):
             },
             **{each.name: RelatedNames(each) for each in relations()},
         }
-
-    def get_subagents(self, agent: Agent) -> list[str]:
-        return sorted(agent.subagents.values_list("name", flat=True))

@@ -15,6 +15,7 @@ from agents.features.mcp_server.caller import Caller
 from agents.features.mcp_server.limits import MAX_WAIT_SECONDS, TOOLS_PER_PAGE
 from agents.features.mcp_server.queries import mcp_tools_for
 from agents.hidden_text import visible
+from agents.kernel.relations import relations
 from agents.models import Agent
 from agents.models.run import wait_reasons
 from agents.prompt_variables import CONTEXT, names_in
@@ -76,7 +77,9 @@ def tools_page(caller: Caller, cursor: str | None) -> tuple[list[Definition], st
     agents = mcp_tools_for(caller.user).order_by("slug")
     if cursor is not None:
         agents = agents.filter(slug__gt=cursor)
-    found = list(agents.prefetch_related("subagents")[: TOOLS_PER_PAGE + 1])
+    found = list(
+        agents.prefetch_related(*(each.name for each in relations()))[: TOOLS_PER_PAGE + 1]
+    )
     page = found[:TOOLS_PER_PAGE]
     tools += [_tool(agent) for agent in page]
     return tools, page[-1].slug if len(found) > TOOLS_PER_PAGE else None
@@ -129,7 +132,8 @@ def _input_schema(agent: Agent) -> dict[str, Any]:
 
 
 def _context_names(agent: Agent) -> list[str]:
-    prompts = [agent.system_prompt, *(row.system_prompt for row in agent.subagents.all())]
+    rows = (row for relation in relations() for row in relation.rows(agent))
+    prompts = [agent.system_prompt, *(getattr(row, "system_prompt", "") for row in rows)]
     names = {name for prompt in prompts for name in names_in(prompt or "")}
     return sorted(name.removeprefix(CONTEXT) for name in names if name.startswith(CONTEXT))
 

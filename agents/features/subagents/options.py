@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from agents.kernel.options import AgentOptions
+from agents.spec import SubagentSpec
 
 
 class SubagentOptions(AgentOptions):
@@ -32,6 +33,12 @@ class SubagentOptions(AgentOptions):
         le=5,
         description="0: it delegates nothing. 1: its subagents delegate nothing. And so on.",
     )
+
+
+class DefinedSubagents(AgentOptions):
+    """Options that the relation `subagents` writes. People do not edit them: not in `OPTIONS`."""
+
+    subagents: tuple[SubagentSpec, ...] = ()
 
 
 OPTIONS = (SubagentOptions,)

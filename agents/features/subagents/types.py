@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from agents.features.subagents.options import SubagentOptions
-from agents.services.agent_definitions.subagents import ALIASES, GENERAL
+from agents.features.subagents.options import DefinedSubagents, SubagentOptions
 from agents.spec import ALL_TOOLS, AgentSpec, SubagentSpec
+
+GENERAL = "general"
+ALIASES = {"default": GENERAL, "general-purpose": GENERAL}
+"""Other names of the general subagent. They are accepted, but not advertised."""
 
 EXPLORE_PROMPT = """\
 You look around in files and code and report what you find. You change nothing: your files are \
@@ -42,6 +45,9 @@ PLAN_TYPE = SubagentSpec(
     max_turns=20,
 )
 _BUILT_IN = (GENERAL_TYPE, EXPLORE_TYPE, PLAN_TYPE)
+BUILT_IN_NAMES = frozenset(item.name for item in _BUILT_IN)
+RESERVED_NAMES = BUILT_IN_NAMES | frozenset(ALIASES)
+"""An agent can redefine only `general`, which replaces the built-in one."""
 
 
 def subagents_of(spec: AgentSpec) -> dict[str, SubagentSpec]:
@@ -52,7 +58,7 @@ def subagents_of(spec: AgentSpec) -> dict[str, SubagentSpec]:
     found = {GENERAL: GENERAL_TYPE} if options.general_subagent else {}
     if spec.profile == "full":
         found |= {item.name: item for item in (EXPLORE_TYPE, PLAN_TYPE)}
-    return found | {item.name: item for item in spec.subagents}
+    return found | {item.name: item for item in spec.option(DefinedSubagents).subagents}
 
 
 def find_subagent(spec: AgentSpec, name: str) -> SubagentSpec | None:

@@ -11,11 +11,11 @@ from django.utils.text import slugify
 from pydantic import ValidationError
 
 from agents.kernel.options import checked_options, option_classes, option_default, option_fields
-from agents.kernel.relations import AgentRelation, relation_named, relations
+from agents.kernel.relations import AgentRelation, OwnRows, relation_named, relations
 from agents.middleware.custom.registered import registered_tools
 from agents.middleware.custom.toolkit import Toolkit
 from agents.middleware.registry import built_in_tools, known_tool_names
-from agents.models import Agent, Subagent
+from agents.models import Agent
 from agents.sdk.config import (
     COMMAND_SECONDS,
     SUBAGENT_MODEL_KEYS,
@@ -142,36 +142,38 @@ class Definition:
         agent.everyone, agent.is_active = False, True
         if agent._state.adding and self.databases:
             agent.save()  # the databases refer to it; `save_agent` makes its version
-        rows = [self._row(agent, item) for item in self.subagents]
-        return save_agent(agent, by_id=owner.pk, subagents=rows, related=self._related(agent))
+        return save_agent(agent, by_id=owner.pk, related=self._related(agent))
 
     def _related(self, agent: Agent) -> dict[str, list[Any]]:
         """Return the agent's own rows of features, which replace those of its last start."""
         related: dict[str, list[Any]] = {relation.name: [] for relation in relations()}
         if self.databases:
-            relation = _databases()
+            relation = _relation("databases")
             related[relation.name] = [
                 relation.own_row(agent, name, url, writable=not self.config.database_read_only)
                 for name, url in self.databases.items()
             ]
+        if self.subagents:
+            relation = _relation("subagents")
+            assert isinstance(relation, OwnRows)
+            related[relation.name] = relation.from_file([*map(self._subagent, self.subagents)])
         return related
 
-    def _row(self, agent: Agent, item: SubagentConfig) -> Subagent:
+    def _subagent(self, item: SubagentConfig) -> dict[str, Any]:
         choice = choice_of(item.model)
         own = [tool.name for tool in self.toolkit.of_subagents.get(item.name, ())]
         names = [*function_names(item.tools), *own]
-        return Subagent(
-            agent=agent,
-            name=item.name,
-            description=item.description,
-            system_prompt=item.system_prompt or "",
-            provider=choice.provider,
-            model=choice.model,
-            tools=names or None,
-            skills=list(item.skills),
-            max_turns=item.max_turns,
-            read_only=item.read_only,
-        )
+        return {
+            "name": item.name,
+            "description": item.description,
+            "system_prompt": item.system_prompt or "",
+            "provider": choice.provider,
+            "model": choice.model,
+            "tools": names or None,
+            "skills": list(item.skills),
+            "max_turns": item.max_turns,
+            "read_only": item.read_only,
+        }
 
 
 def check_names(toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]) -> None:
@@ -254,11 +256,11 @@ def _own_rules(toolkit: Toolkit) -> dict[str, bool]:
     return {tool.name: bool(tool.requires_approval) for tool in toolkit.all_tools}
 
 
-def _databases() -> AgentRelation:
-    """Return the relation. Raises `SetupError` if the feature is not installed."""
-    relation = relation_named("databases")
+def _relation(name: str) -> AgentRelation:
+    """Return the relation. Raises `SetupError` if its feature is not installed."""
+    relation = relation_named(name)
     if relation is None:
-        raise SetupError("databases: the feature `databases` is not installed here.")
+        raise SetupError(f"{name}: the feature `{name}` is not installed here.")
     return relation
 
 
@@ -266,7 +268,7 @@ def _sealed(databases: Mapping[str, str]) -> dict[str, Any]:
     sealed = {}
     for name, url in databases.items():
         try:
-            sealed[name] = _databases().seal(name, _from_here(url))
+            sealed[name] = _relation("databases").seal(name, _from_here(url))
         except InvalidRequest as error:
             reason = error.message.removeprefix("url: ")
             raise SetupError(f"databases: {name}: {reason}") from None

@@ -20,14 +20,13 @@ from agents.kernel.options import (
     without_known,
 )
 from agents.kernel.relations import AgentRelation, relations
-from agents.models import Agent, AgentVersion, Subagent
+from agents.models import Agent, AgentVersion
 from agents.providers import registry
 from agents.services.agent_definitions.output_schemas import schema_text
 from agents.services.agent_definitions.policy_rules import check_policy
 from agents.services.agent_definitions.prompt_values import check_new_prompts
 from agents.services.agent_definitions.rights import check_may_define
 from agents.services.agent_definitions.state import agent_state
-from agents.services.agent_definitions.subagents import set_subagents, subagent_specs
 from agents.services.audit import Change, changes_between, record
 from agents.services.errors import InvalidRequest
 from agents.settings import ModelSettings
@@ -54,15 +53,11 @@ def default_model(provider: str) -> str:
     return of_settings or registry.default_model(provider)
 
 
-def build_spec(
-    agent: Agent,
-    subagents: Iterable[Subagent] | None = None,
-    related: Mapping[str, Sequence[Any]] | None = None,
-) -> AgentSpec:
+def build_spec(agent: Agent, related: Mapping[str, Sequence[Any]] | None = None) -> AgentSpec:
     """Return the agent's present state as a new run would pin it.
 
-    `subagents`, and the rows in `related` by relation, replace those of the agent. Raises
-    `InvalidRequest` with the name of the invalid field.
+    The rows in `related`, by relation, replace those of the agent. Raises `InvalidRequest` with the
+    name of the invalid field.
     """
     provider = agent.provider or default_provider()
     _check_allowed_hosts(agent)
@@ -71,7 +66,6 @@ def build_spec(
         "provider": provider,
         "model": agent.model or default_model(provider),
         "output_schema": schema_text(agent.output_schema),
-        "subagents": subagent_specs(agent, subagents),
         **{
             name: value
             for relation in relations()
@@ -140,7 +134,6 @@ def save_agent(
     agent: Agent,
     *,
     by_id: int | None = None,
-    subagents: Sequence[Subagent] | None = None,
     groups: Sequence[Group] | None = None,
     approver_groups: Sequence[Group] | None = None,
     related: Mapping[str, Sequence[Any]] | None = None,
@@ -148,14 +141,14 @@ def save_agent(
 ) -> Agent:
     """Store the agent and, if the definition that runs use has changed, a new version of it.
 
-    `subagents`, the groups, and the rows of features in `related`, by relation, replace the agent's
-    own. None, or a missing relation, keeps the agent's own. The caller checks the person's rights
+    The groups, and the rows of features in `related`, by relation, replace the agent's own. None,
+    or a missing relation, keeps the agent's own. The caller checks the person's rights
     (`guarded_fields`). `note` is for the audit log.
     """
     known, given = {relation.name: relation for relation in relations()}, related or {}
     for name, rows in given.items():
         known[name].check(agent, rows)
-    spec = build_spec(agent, subagents, given)
+    spec = build_spec(agent, given)
     # Locked before reading: the row cannot change between this state and the new one.
     stored = _lock(agent.pk)
     before = agent_state(stored) if stored else None
@@ -164,10 +157,8 @@ def save_agent(
         agent.groups.set(groups)
     if approver_groups is not None:
         agent.approver_groups.set(approver_groups)
-    if subagents is not None:
-        set_subagents(agent, subagents)
     for name, rows in given.items():
-        getattr(agent, name).set(rows)
+        known[name].set(agent, rows)
     locked = _lock(agent.pk)
     assert locked is not None
     latest = locked.versions.order_by("-number").first() if stored else None
@@ -182,7 +173,6 @@ def save_agent(
         **{name: given.get(name) for name in known},
         "groups": groups,
         "approver_groups": approver_groups,
-        "subagents": subagents,
     }
     empty = () if stored else [name for name, rows in arguments.items() if not rows]
     changes = changes_between(before, agent_state(locked, empty=empty))

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth.models import Group
 
 from agents.agent_files.shape import default_of, file_fields
 from agents.kernel.options import json_value
-from agents.kernel.relations import relations
-from agents.models import Agent, Subagent
+from agents.kernel.relations import OwnRows, relations
+from agents.models import Agent
 from agents.services.errors import InvalidRequest
-from agents.spec import SubagentSpec
 
 NAMED = ("groups", "approver_groups")
 """Fields of the file that name other rows, in addition to the relations of features."""
@@ -25,11 +23,13 @@ def file_data(agent: Agent) -> dict[str, Any]:
     of_features = {relation.name: relation for relation in relations()}
     data: dict[str, Any] = {}
     for name in file_fields():
-        if name == "subagents":
-            rows = agent.subagents.order_by("name") if stored else ()
-            value: Any = [_without_defaults(row) for row in rows]
-        elif name in of_features:
-            value = of_features[name].names(agent) if stored else []
+        value: Any = []
+        relation = of_features.get(name)
+        if isinstance(relation, OwnRows):
+            rows = sorted(relation.rows(agent), key=lambda row: str(row.name))
+            value = [relation.in_file(row) for row in rows]
+        elif relation is not None:
+            value = relation.names(agent) if stored else []
         elif name in NAMED:
             value = _names(agent, name) if stored else []
         else:
@@ -41,18 +41,10 @@ def file_data(agent: Agent) -> dict[str, Any]:
 
 def fill_fields(agent: Agent, data: Mapping[str, Any]) -> None:
     """Set the agent's own fields from a file's checked data, without storing them."""
-    rows = {*NAMED, "subagents", *(relation.name for relation in relations())}
+    rows = {*NAMED, *(relation.name for relation in relations())}
     for name in file_fields():
         if name not in rows:
             setattr(agent, name, data.get(name, default_of(name)))
-
-
-def subagent_rows(data: Mapping[str, Any]) -> list[Subagent]:
-    """Return the subagents of a file's checked data, not stored."""
-    return [
-        Subagent(**{name: _column(name, value) for name, value in each.items()})
-        for each in data.get("subagents", ())
-    ]
 
 
 def related_rows(agent: Agent, data: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -62,7 +54,9 @@ def related_rows(agent: Agent, data: Mapping[str, Any]) -> dict[str, list[Any]]:
     """
     found = {}
     for relation in relations():
-        if relation.name in data:
+        if isinstance(relation, OwnRows) and relation.name in data:
+            found[relation.name] = relation.from_file(data[relation.name])
+        elif relation.name in data:
             known, names = relation.named(agent), data[relation.name]
             _require(relation.name, names, known)
             found[relation.name] = [known[name] for name in names]
@@ -85,17 +79,3 @@ def _require(field: str, names: list[str], there: Mapping[str, Any]) -> None:
 
 def _names(agent: Agent, field: str) -> list[str]:
     return sorted(getattr(agent, field).values_list("name", flat=True))
-
-
-def _without_defaults(row: Subagent) -> dict[str, Any]:
-    found = {}
-    for name, field in SubagentSpec.model_fields.items():
-        value = json_value(getattr(row, name))
-        default = None if field.is_required() else json_value(field.get_default())
-        if value != default:
-            found[name] = value
-    return found
-
-
-def _column(name: str, value: Any) -> Any:
-    return Decimal(str(value)) if name == "max_cost" and value is not None else value

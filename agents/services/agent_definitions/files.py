@@ -28,7 +28,6 @@ from agents.services.agent_definitions.file_rows import (
     fill_fields,
     groups_named,
     related_rows,
-    subagent_rows,
 )
 from agents.services.agent_definitions.rights import (
     check_may_define,
@@ -188,7 +187,6 @@ def _save(agent: Agent, data: dict[str, Any], changed: list[str], by: AbstractBa
     save_agent(
         agent,
         by_id=by.pk,
-        subagents=subagent_rows(data) if "subagents" in has else None,
         groups=groups_named("groups", has["groups"]) if "groups" in has else None,
         approver_groups=groups_named("approver_groups", has["approver_groups"])
         if "approver_groups" in has

@@ -38,7 +38,7 @@ def guarded_fields() -> dict[str, str]:
     return {
         **_ROWS,
         **of_options,
-        **{relation.name: relation.permission for relation in relations()},
+        **{relation.name: relation.permission for relation in relations() if relation.permission},
     }
 
 

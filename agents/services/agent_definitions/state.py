@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from django.forms.models import model_to_dict
-
 from agents.kernel.options import option_fields
 from agents.kernel.relations import relations
-from agents.models import Agent, Subagent
+from agents.models import Agent
 
 _NOT_TOLD = {"id", "created_at", "updated_at"}
 
@@ -24,17 +22,11 @@ def agent_state(agent: Agent, *, empty: Collection[str] = ()) -> dict[str, objec
     # Options by their own names, like the fields that have a column.
     state |= {**{name: getattr(agent, name) for name in option_fields()}, **state.pop("definition")}
     state["owner"] = agent.owner.get_username() if agent.owner else None
-    for name in (*(relation.name for relation in relations()), "groups", "approver_groups"):
+    for relation in relations():
+        state[relation.name] = relation.state(
+            () if relation.name in empty else list(relation.rows(agent))
+        )
+    for name in ("groups", "approver_groups"):
         rows = [] if name in empty else getattr(agent, name).values_list("name", flat=True)
         state[name] = sorted(rows)
-    subagents = [] if "subagents" in empty else agent.subagents.order_by("name")
-    state["subagents"] = {row.name: _subagent(row) for row in subagents}
     return state
-
-
-def _subagent(row: Subagent) -> dict[str, Any]:
-    return {
-        name: value
-        for name, value in model_to_dict(row, exclude=["id", "agent", "name"]).items()
-        if value not in (None, "", [])
-    }

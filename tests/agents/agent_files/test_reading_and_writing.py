@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from agents.agent_files.reading import MAX_BYTES, BadFile, read_document
 from agents.agent_files.shape import agent_schema, default_of, file_fields
 from agents.agent_files.writing import write_document
-from agents.models import Agent, Subagent
+from agents.features.subagents.models import Subagent
+from agents.models import Agent
 from agents.spec import SubagentSpec
 
 SCHEMA = Path(__file__).parents[3] / "docs/agent.schema.json"

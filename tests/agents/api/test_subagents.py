@@ -10,7 +10,8 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from agents.models import Run, Subagent, ToolCall
+from agents.features.subagents.models import Subagent
+from agents.models import Run, ToolCall
 from agents.services.agent_definitions.actions import save_agent
 from tests.agents.api.rows import (
     ask_approval,
@@ -130,7 +131,9 @@ def test_a_subagent_that_its_owner_cancels_is_a_result_for_its_parent(tmp_path: 
     call = {"name": "task", "input": {"subagent": "slow", "task": "Wait."}}
     model = script_file(tmp_path, [{"tool_calls": [call]}, {"text": "Then not."}])
     agent = make_agent(model=model, sandbox=False, builtin_skills=False)
-    save_agent(agent, subagents=[Subagent(name="slow", description="Waits.", model=slow)])
+    save_agent(
+        agent, related={"subagents": [Subagent(name="slow", description="Waits.", model=slow)]}
+    )
     run = make_run(ann)
     with running_worker() as running:
         running.submit(run.id)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from agents.models import Epoch, Run, StateFile, Subagent, ToolCall
+from agents.features.subagents.models import Subagent
+from agents.models import Epoch, Run, StateFile, ToolCall
 from agents.services.agent_definitions.actions import save_agent
 from agents.services.files.thread_files import readable_files
 from tests.agents.engine.test_subagent_files import turn
@@ -52,7 +53,7 @@ def parallel(
     for name, given in calls.items():
         play = script_file(tmp_path, [*(turn(one) for one in given), {"text": "."}], name)
         children.append(Subagent(name=name, description="Works.", model=play))
-    save_agent(agent, subagents=children)
+    save_agent(agent, related={"subagents": children})
     where = {"workspace_path": str(own)} if place == OWN_DIRECTORY else {}
     run = drive_to_end(start_run(user, **where))
     assert run.status == "completed", run.error_message

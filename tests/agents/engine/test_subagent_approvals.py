@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from agents.features.subagents.models import Subagent
 from agents.middleware.decisions import decide
-from agents.models import ApprovalRequest, Run, Subagent, ToolCall
+from agents.models import ApprovalRequest, Run, ToolCall
 from agents.selectors.visible import approvals_for
 from agents.services.agent_definitions.actions import save_agent
 from agents.services.approvals.decisions import DecisionRequest
@@ -53,7 +54,7 @@ def family_that_asks(tmp_path: Path, place: str = "/sandbox/shared") -> tuple[Us
         ]
         model = script_file(tmp_path, play, name)
         workers.append(Subagent(name=name, description="Runs it.", model=model))
-    save_agent(agent, subagents=workers)
+    save_agent(agent, related={"subagents": workers})
     return user, start_run(user)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from agents.models import Run, Subagent, ToolCall, WorkspaceSnapshot
+from agents.features.subagents.models import Subagent
+from agents.models import Run, ToolCall, WorkspaceSnapshot
 from agents.services.agent_definitions.actions import save_agent
 from agents.services.files.thread_files import readable_files
 from tests.sandbox.places import AS_ROOT, reachable_directory
@@ -37,7 +38,7 @@ def family(
     agent = make_agent(user, model=script_file(tmp_path, turns), **fields)
     play = script_file(tmp_path, [turn(item) for item in child] + [{"text": "Did it."}], "child")
     worker = Subagent(name="worker", description="Works.", model=play, read_only=read_only)
-    save_agent(agent, subagents=[worker])
+    save_agent(agent, related={"subagents": [worker]})
     run = drive_to_end(start_run(user))
     assert run.status == "completed", run.error_message
     made = Run.objects.get(parent=run)
@@ -155,7 +156,7 @@ def test_a_caller_s_own_directory_is_the_workspace_of_the_whole_family(tmp_path:
     turns = [turn(("task", {"subagent": "worker", "task": "Work."})), turn(sh("ls")), {"text": "."}]
     agent = make_agent(user, model=script_file(tmp_path, turns), sandbox=True)
     worker = Subagent(name="worker", description="W.", model=script_file(tmp_path, child, "child"))
-    save_agent(agent, subagents=[worker])
+    save_agent(agent, related={"subagents": [worker]})
     with reachable_directory() as place:
         own = place / "project"
         own.mkdir()

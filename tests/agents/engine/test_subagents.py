@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from agents.features.subagents.models import Subagent
 from agents.middleware.decisions import decide
-from agents.models import ApprovalRequest, Run, Subagent, Thread, ToolCall
+from agents.models import ApprovalRequest, Run, Thread, ToolCall
 from agents.services.agent_definitions.actions import save_agent
 from agents.services.approvals.decisions import DecisionRequest
 from agents.states import ENDED_RUNS
@@ -47,7 +48,7 @@ def delegating(tmp_path: Path, *turns: dict[str, Any], **fields: Any) -> Run:
         Subagent(name="broken", description="Has no script.", model=broken),
     ]
     agent = make_agent(user, model=script_file(tmp_path, list(turns)), **fields)
-    save_agent(agent, subagents=rows)
+    save_agent(agent, related={"subagents": rows})
     return start_run(user)
 
 
@@ -141,7 +142,9 @@ def test_a_run_that_ends_takes_its_subagents_with_it(tmp_path: Path) -> None:
         background_subagents=True,
     )
     agent = run.thread.agent
-    save_agent(agent, subagents=[Subagent(name="echo", description="Slow.", model=slow)])
+    save_agent(
+        agent, related={"subagents": [Subagent(name="echo", description="Slow.", model=slow)]}
+    )
     run.delete()
     run = start_run(agent.owner)
     run = drive_to_end(run)
@@ -180,7 +183,7 @@ def test_an_answer_is_not_lost_when_a_skill_goes_into_quarantine_meanwhile(tmp_p
     run = delegating(tmp_path, turn, {"text": "Done."}, interrupt_on={"write_file": True})
     agent, owner = run.thread.agent, run.owner
     run.delete()
-    save_agent(agent, subagents=[worker])
+    save_agent(agent, related={"subagents": [worker]})
     run = start_run(owner, skill_directories=(str(directory),))
     with running_worker():
         request = wait_until(ApprovalRequest.objects.first, "the subagent's question")

@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 import pytest
 from django.db import connection
 
-from agents.models import ApprovalRequest, EndedRun, Message, RemoteTrace, Run, RunClock, Subagent
+from agents.features.subagents.models import Subagent
+from agents.models import ApprovalRequest, EndedRun, Message, RemoteTrace, Run, RunClock
 from agents.services.agent_definitions.actions import save_agent
 from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.services.runs.control import cancel_run
@@ -124,7 +125,9 @@ def test_one_trace_holds_a_run_with_its_subagent_its_approval_and_a_killed_worke
     ]
     model = script_file(tmp_path, turns)
     agent = make_agent(user, model=model, interrupt_on={"write_file": True})
-    save_agent(agent, subagents=[Subagent(name="echo", description="Says it.", model="echo")])
+    save_agent(
+        agent, related={"subagents": [Subagent(name="echo", description="Says it.", model="echo")]}
+    )
     header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     run = start_run(user, "Do it secretly.", traceparent=header)
     worker = start_worker()

@@ -9,7 +9,8 @@ import pytest
 
 from agents.engine import crash_points
 from agents.engine.crash_points import CrashPoint
-from agents.models import Agent, Epoch, Message, Run, Subagent
+from agents.features.subagents.models import Subagent
+from agents.models import Agent, Epoch, Message, Run
 from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import InvalidRequest
 from agents.services.runs.control import resume_run
@@ -227,7 +228,7 @@ def test_a_subagent_answers_in_words_under_the_values_of_its_family() -> None:
         description="Counts.",
         system_prompt="{{agent.name}} asks {{context.who}} for {{user.first_name}}.",
     )
-    save_agent(agent, subagents=[clerk])
+    save_agent(agent, related={"subagents": [clerk]})
     with served(turns) as server:
         with pytest.raises(InvalidRequest, match="not given: who"):
             start_run(user, agent="boss")

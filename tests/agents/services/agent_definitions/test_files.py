@@ -9,8 +9,9 @@ import pytest
 from django.contrib.auth.models import Group
 
 from agents.features.databases.models import DatabaseConnection
+from agents.features.subagents.models import Subagent
 from agents.middleware.registry import known_tool_names
-from agents.models import Agent, AgentVersion, AuditEntry, Subagent
+from agents.models import Agent, AgentVersion, AuditEntry
 from agents.secret_text import SecretText
 from agents.services.agent_definitions.actions import save_agent
 from agents.services.agent_definitions.files import (
@@ -84,8 +85,7 @@ def full_agent() -> Agent:
     ]
     return save_agent(
         agent,
-        related={"databases": [database]},
-        subagents=helpers,
+        related={"databases": [database], "subagents": helpers},
         groups=groups,
         approver_groups=groups[:1],
     )

@@ -10,7 +10,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from agents.models import Agent, Run, Subagent
+from agents.features.subagents.models import Subagent
+from agents.models import Agent, Run
 from agents.providers.scripted import FILES_REFUSED
 from agents.services.agent_definitions.actions import save_agent
 from tests.agents.admin import rows
@@ -141,7 +142,9 @@ def test_a_subagent_plays_none(model: str, tmp_path: Path, settings: Any) -> Non
     own = script_file(played, [{"tool_calls": [task]}, {"text": "Done."}])
     user = make_user()
     agent = make_agent(user, model=own)
-    save_agent(agent, subagents=[Subagent(name="looks", description="Looks.", model=model)])
+    save_agent(
+        agent, related={"subagents": [Subagent(name="looks", description="Looks.", model=model)]}
+    )
     run = drive_to_end(start_run(user))
     assert run.status == "completed", run.error_message
     child = Run.objects.get(parent=run)

@@ -11,7 +11,8 @@ from typing import Any
 def main() -> None:
     import_module("django").setup()
     from agents.doors.cli.local_user import local_user
-    from agents.models import Agent, Subagent
+    from agents.features.subagents.models import Subagent
+    from agents.models import Agent
     from agents.services.agent_definitions.actions import save_agent
 
     given: dict[str, Any] = json.load(sys.stdin)
@@ -26,4 +27,4 @@ def main() -> None:
     )
     for name, value in given.items():
         setattr(agent, name, value)
-    save_agent(agent, subagents=rows)
+    save_agent(agent, related={"subagents": rows})

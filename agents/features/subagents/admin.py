@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
-from django.contrib import admin
 from django.core.exceptions import ValidationError
-from django.forms.models import BaseInlineFormSet
-from django.http import HttpRequest
 
 from agents.admin.approval_fields import at_its_field
 from agents.admin.option_fields import checked_tools
 from agents.doors.admin.json_input import JsonText
-from agents.models import Agent, Subagent
+from agents.doors.admin.own_rows import OwnRowsFormSet, OwnRowsInline
+from agents.features.subagents.models import Subagent
+from agents.features.subagents.relations import subagent_specs
 from agents.services.agent_definitions.script_files import check_script
-from agents.services.agent_definitions.subagents import subagent_specs
 from agents.services.errors import InvalidRequest
 
 
@@ -61,7 +57,7 @@ class SubagentForm(forms.ModelForm):
         if self.errors:
             return
         try:
-            subagent_specs(Agent(), [self.instance])
+            subagent_specs([self.instance])
             if "model" in self.changed_data:
                 check_script(self.instance.model)
         except InvalidRequest as error:
@@ -70,64 +66,27 @@ class SubagentForm(forms.ModelForm):
             self.add_error(field if field in self.fields else "name", reason)
 
 
-class SubagentFormSet(BaseInlineFormSet):
-    """Subagents of an agent. Does not save: `save_agent` stores the rows in `kept`."""
+class SubagentFormSet(OwnRowsFormSet):
+    """The subagents of an agent."""
 
-    def kept(self) -> list[Subagent]:
-        """Return the rows that the agent keeps."""
-        gone = self.deleted_forms
-        return [
-            form.instance
-            for form in self.forms
-            if form not in gone and (form in self.initial_forms or form.has_changed())
-        ]
+    relation = "subagents"
 
     def clean(self) -> None:
         super().clean()
         if any(self.errors):
             return
         try:
-            subagent_specs(Agent(), self.kept())
+            subagent_specs(self.kept())
         except InvalidRequest as error:
             raise ValidationError(error.message) from None
 
 
-class SubagentInline(admin.StackedInline):
-    """Subagents in the agent's form, for people who can change the agent."""
+class SubagentInline(OwnRowsInline):
+    """Subagents in the agent's form."""
 
     model = Subagent
     form = SubagentForm
     formset = SubagentFormSet
-    extra = 0
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        needed = "agents.add_agent" if obj is None else "agents.change_agent"
-        return bool(request.user.has_perm(needed))
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.has_add_permission(request, obj)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.has_add_permission(request, obj)
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        may_look = request.user.has_perm("agents.view_agent")
-        return bool(may_look or self.has_add_permission(request, obj))
 
 
-def rows_of(formsets: Any) -> list[Subagent] | None:
-    """Return the subagents in the form. None if the user cannot edit them."""
-    for formset in formsets:
-        if isinstance(formset, SubagentFormSet):
-            return formset.kept()
-    return None
-
-
-def copies_of(agent: Agent) -> list[Subagent]:
-    """Return copies of the subagents, for another agent."""
-    fields = [
-        field.name for field in Subagent._meta.concrete_fields if field.name not in ("id", "agent")
-    ]
-    return [
-        Subagent(**{name: getattr(row, name) for name in fields}) for row in agent.subagents.all()
-    ]
+AGENT_INLINES = [SubagentInline]

@@ -6,7 +6,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from agents.models.agent import Agent
+from agents.models import Agent
 
 
 class Subagent(models.Model):
