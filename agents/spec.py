@@ -303,20 +303,12 @@ class RepairOptions(AgentOptions):
 
 class LimitOptions(AgentOptions):
     title = "Limits of a run"
-    listed = ["max_turns", "max_tokens", "max_cost", "max_seconds"]
+    listed = ["max_turns", "max_seconds"]
 
     max_turns: Positive = 500
-    max_tokens: Tokens | None = Field(
-        default=None, description="All tokens of one run. Empty: no limit."
-    )
-    max_cost: Cost | None = Field(default=None, description="US dollars a run. Empty: no limit.")
     max_seconds: Count | None = Field(
         default=None, description="Wall time of one run. Empty: no limit."
     )
-
-    def needed_middleware(self) -> dict[str, str]:
-        limits = [name for name in ("max_tokens", "max_cost") if getattr(self, name) is not None]
-        return {"budgets": limits[-1]} if limits else {}
 
 
 OPTIONS = (
@@ -386,8 +378,7 @@ class AgentSpec(
 
         `run_form` is the output schema of the run itself, or None.
         """
-        # Callers and parents can set stricter limits than the agent.
-        needed = {**self.needs, **LimitOptions.needed_middleware(self)}
+        needed = dict(self.needs)
         if run_form is not None or self.output_schema:
             needed["structured_output"] = "output_schema"
         return needed

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from agents.agent_files.reading import Path
 from agents.kernel.options import definition_class, option_fields
-from agents.kernel.relations import OwnRows, relations
+from agents.kernel.relations import AgentRelation, OwnRows, relations
 from agents.spec import OPTIONS, AgentSpec, Name, SubagentSpec
 
 SCHEMA_URL = "https://json-schema.org/draft/2020-12/schema"
@@ -47,11 +47,7 @@ class Rows(BaseModel):
 def file_class() -> type[BaseModel]:
     """Return the class of a file: the agent's identity, its options and its rows."""
     # Pydantic needs only annotations, and type checkers cannot know these names.
-    items: dict[str, Any] = {
-        relation.name: relation.item if isinstance(relation, OwnRows) else Name
-        for relation in relations()
-    }
-    fields: dict[str, Any] = {name: (tuple[item, ...], ()) for name, item in items.items()}
+    fields: dict[str, Any] = {relation.name: (_rows_of(relation), ()) for relation in relations()}
     of_relations = create_model("Relations", **fields)
     # The order of fields in pydantic starts with the last base.
     bases = (Rows, of_relations, definition_class(), Identity)
@@ -59,6 +55,12 @@ def file_class() -> type[BaseModel]:
     whole = type("AgentFile", bases, {"__doc__": _DOC, "model_config": config})
     assert issubclass(whole, BaseModel)
     return whole
+
+
+def _rows_of(relation: AgentRelation) -> Any:
+    """Return the type of a relation in the file."""
+    item: Any = relation.item if isinstance(relation, OwnRows) else Name
+    return tuple[item, ...]
 
 
 def file_fields() -> dict[str, FieldInfo]:

@@ -6,7 +6,6 @@ imported before Django is set up.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -26,23 +25,23 @@ class ProgramPart:
         return True
 
 
-class ProgramOptions(ABC):
+class ProgramOptions:
     """Arguments that a feature adds to `create_deep_agent`."""
 
     names: ClassVar[tuple[str, ...]]
     """Each is a field of `DeepAgentConfig`."""
 
-    @abstractmethod
     def checked(self, name: str, value: Any) -> Any:
         """Return a value in the form of the config. Raises `ValueError`. Django is not set up."""
+        return value
 
-    @abstractmethod
     def part(self, values: Mapping[str, Any]) -> ProgramPart:
         """Return the program's values for the feature."""
+        return ProgramPart()
 
-    @abstractmethod
     def stored(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options that the agent stores, without missing ones.
 
         Raises `ValueError` for values that no run can use.
         """
+        return {name: value for name, value in values.items() if value}

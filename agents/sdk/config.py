@@ -165,7 +165,7 @@ class DeepAgentConfig:
         _check_positive("max_seconds", self.max_seconds, whole=True)
         hooked = [item for item in self.middleware if any(overrides(item, hook) for hook in HOOKS)]
         checked("middleware", hooked)
-        for name in ("fallbacks", "guardrails", "hooks", "tool_retries"):
+        for name in ("max_tokens", "max_cost", "fallbacks", "guardrails", "hooks", "tool_retries"):
             setattr(self, name, checked(name, getattr(self, name)))
         if self.checkpoint_interval != CHECKPOINTS:
             warnings.warn("checkpoint_interval does nothing: every step is stored.", stacklevel=4)

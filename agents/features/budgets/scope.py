@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from agents.features.budgets.models import Allowance, Budget, Period
+from agents.features.budgets.options import BudgetOptions
 from agents.models import Run, RunClock
 from agents.providers.prices import MICRO
 from agents.selectors.usage import zone_of
@@ -47,21 +48,22 @@ def open_budget(run: Run, spec: AgentSpec) -> Scope | None:
     Makes the allowance of a run whose agent limits it. The caller holds the run's clock.
     """
     scope = scope_of(run)
-    if spec.max_tokens is not None or spec.max_cost is not None:
-        _own_allowance(run, spec)
+    limits = spec.option(BudgetOptions)
+    if limits.max_tokens is not None or limits.max_cost is not None:
+        _own_allowance(run, limits)
         return scope
     if run.parent_id is not None and Allowance.objects.filter(run__in=scope.run_ids).exists():
         return scope
     return scope if budgets_of(scope).exists() else None
 
 
-def _own_allowance(run: Run, spec: AgentSpec) -> None:
-    cost = spec.max_cost
+def _own_allowance(run: Run, limits: BudgetOptions) -> None:
+    cost = limits.max_cost
     clock = RunClock.objects.get(run=run)
     Allowance.objects.get_or_create(
         run=run,
         defaults={
-            "max_tokens": spec.max_tokens,
+            "max_tokens": limits.max_tokens,
             "max_microusd": None if cost is None else round(cost * MICRO),
             # A run that started under an earlier release.
             "used_tokens": clock.total_tokens,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.kernel.lazy_modules import lazy_modules
-from agents.kernel.programs import ProgramOptions, ProgramPart
+from agents.kernel.programs import ProgramOptions
 
 with lazy_modules:
     # They need Django's settings.
@@ -26,9 +26,6 @@ class FallbackArguments(ProgramOptions):
             if not isinstance(item, Mapping) or set(item) != _PAIR or not all(item.values()):
                 raise ValueError(f'fallbacks: number {at + 1}: give {{"provider": …, "model": …}}.')
         return list(value)
-
-    def part(self, values: Mapping[str, Any]) -> ProgramPart:
-        return ProgramPart()
 
     def stored(self, values: Mapping[str, Any]) -> dict[str, Any]:
         for at, item in enumerate(values["fallbacks"]):

@@ -88,6 +88,9 @@ def child_spec(
     elif left is not None:
         tools = tuple(sorted(left))
     read_only = parent.read_only or subagent.read_only
+    limits = [name for name in ("max_tokens", "max_cost") if getattr(subagent, name) is not None]
+    # Its limits can be stricter than those of the parent.
+    needs = parent.needs | ({"budgets": limits[-1]} if limits else {})
     return parent.model_copy(
         update={
             "name": subagent.name,
@@ -99,6 +102,7 @@ def child_spec(
             "subagent_depth": depth,
             "background_subagents": options.background_subagents and depth > 0,
             "read_only": read_only,
+            "needs": needs,
             "output_schema": "",
             "max_turns": subagent.max_turns,
             "max_tokens": subagent.max_tokens,

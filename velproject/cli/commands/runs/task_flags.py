@@ -75,17 +75,13 @@ def save_command_line_agent(options: AgentOptions, owner: User) -> Agent:
     defaults = Agent()
     agent.provider = options["provider"] or ""
     agent.model = options["model"] or ""
-    if is_option("fallbacks"):
-        agent.fallbacks = [
-            {"provider": provider, "model": model} for provider, model in options["fallback"]
-        ]
-    elif options["fallback"]:
-        raise CliError("--fallback: the feature `fallbacks` is not installed here.")
+    fallbacks = [{"provider": provider, "model": model} for provider, model in options["fallback"]]
+    _set(agent, "fallbacks", fallbacks, "--fallback")
     agent.sandbox = not options["no_sandbox"]
     agent.toolbox = options["toolbox"] or ""
     agent.interrupt_on = dict.fromkeys(options["approve"], True)
     agent.max_turns = options["max_turns"] or defaults.max_turns
-    agent.max_cost = options["max_cost"]
+    _set(agent, "max_cost", options["max_cost"], "--max-cost")
     agent.max_seconds = options["timeout"]
     agent.everyone = False
     agent.is_active = True
@@ -98,6 +94,14 @@ def save_command_line_agent(options: AgentOptions, owner: User) -> Agent:
             relation.own_row(agent, name, url) for name, url in options["databases"]
         ]
     return save_agent(agent, by_id=owner.pk, related=related)
+
+
+def _set(agent: Agent, option: str, value: Any, flag: str) -> None:
+    """Set an option of a feature. Raises `CliError` without the feature."""
+    if is_option(option):
+        setattr(agent, option, value)
+    elif value:
+        raise CliError(f"{flag}: the feature that has this option is not installed here.")
 
 
 def _databases() -> AgentRelation:

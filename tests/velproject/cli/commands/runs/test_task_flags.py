@@ -83,5 +83,5 @@ def test_an_agent_that_somebody_else_put_there_is_not_used() -> None:
 def test_a_flag_of_a_feature_that_is_not_installed_is_refused() -> None:
     owner = User.objects.create(username="ada")
     start_run(request(owner), options(), owner)
-    with pytest.raises(CliError, match="the feature `fallbacks` is not installed"):
+    with pytest.raises(CliError, match="--fallback: the feature"):
         start_run(request(owner), options(fallback=(("openai", "gpt-6"),)), owner)
