@@ -178,29 +178,6 @@ class ToolOptions(AgentOptions):
         yield from ((("tools", at), name) for at, name in enumerate(self.tools or ()))
 
 
-class SkillOptions(AgentOptions):
-    title = "Skills"
-    listed = []
-
-    builtin_skills: bool = Field(
-        default=True, description="Whether it has the skills that come with Vel."
-    )
-    skill_mode: Annotated[
-        Literal["tool_result", "system_prompt"],
-        Labels(
-            {
-                "tool_result": "as the result of loading it",
-                "system_prompt": "in the system prompt: each change costs the prompt cache",
-            }
-        ),
-    ] = Field(
-        default="tool_result",
-        description="Where the instructions of a loaded skill stand. In the system prompt they "
-        "change the beginning of every request: each skill that is loaded or put away breaks the "
-        "prompt cache, and the whole conversation is paid for again.",
-    )
-
-
 class ApprovalOptions(AgentOptions):
     title = "Approval"
     permission = CONFIGURE_APPROVAL
@@ -315,7 +292,6 @@ OPTIONS = (
     PromptOptions,
     ModelOptions,
     ToolOptions,
-    SkillOptions,
     ApprovalOptions,
     SandboxOptions,
     IntegrationOptions,
@@ -332,7 +308,6 @@ class AgentSpec(
     IntegrationOptions,
     SandboxOptions,
     ApprovalOptions,
-    SkillOptions,
     ToolOptions,
     ModelOptions,
     PromptOptions,

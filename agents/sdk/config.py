@@ -79,7 +79,7 @@ class DeepAgentConfig:
     model: Model = field(default=None, repr=False)
     tools: list[Any] = field(default_factory=list)
     skill_dirs: list[str] | None = None
-    include_builtin_skills: bool = OF_EVERY_AGENT.builtin_skills
+    include_builtin_skills: bool = True
     auto_load_skills: bool = True
     sandbox_enabled: bool = True
     sandbox_working_dir: str | None = DEFAULT_WORKSPACE
@@ -109,7 +109,7 @@ class DeepAgentConfig:
     planning: bool = True
     memory: bool = False
     """Whether it has the memory tools (docs/memory.md)."""
-    skill_mode: str = OF_EVERY_AGENT.skill_mode
+    skill_mode: str = "tool_result"
     """The place of a loaded skill's instructions; or system_prompt."""
     background_subagents: bool = False
     toolbox: str = OF_EVERY_AGENT.toolbox

@@ -19,7 +19,7 @@ from agents.demo.task import (
     DemoTask,
     task_in,
 )
-from agents.kernel.options import is_option
+from agents.kernel.options import known_options
 from agents.kernel.relations import relations
 from agents.models import POOL, Agent, Message, Run
 from agents.services.agent_definitions.actions import save_agent
@@ -68,13 +68,12 @@ def _new_agent() -> Agent:
         "max_cost": 2,
         "max_seconds": 900,
     }
-    definition = {name: value for name, value in definition.items() if is_option(name)}
     return Agent(
         name="Demo: data analyst",
         slug=DEMO_SLUG,
         description="Analyses four years of weather and leaves a report and a chart.",
         everyone=True,
-        **definition,
+        **known_options(definition),
     )
 
 

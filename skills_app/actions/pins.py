@@ -15,6 +15,7 @@ from skills_app.events import SkillsSkipped, SkippedSkill
 from skills_app.library.pinned import PinnedSkill, by_name
 from skills_app.library.scopes import describe_scope
 from skills_app.models import ActiveSkill, RunSkillSet, SkillVersion
+from skills_app.options import SkillOptions
 from skills_app.queries.available import available_skills
 from skills_app.queries.pinned_search import suggested
 
@@ -31,7 +32,7 @@ def pin_skills(run: Run, spec: AgentSpec, reads: Sequence[SourceRead]) -> Beginn
     """
     available = available_skills(
         run.agent_version.agent_id,
-        built_in=spec.builtin_skills,
+        built_in=spec.option(SkillOptions).builtin_skills,
         directories=run.thread.skill_directories,
         there={read.scope: read.names for read in reads},
     )

@@ -21,6 +21,7 @@ from skills_app.library.pinned import MOUNT, PinnedSkill, with_requirements
 from skills_app.library.requirements import UnmetRequirement
 from skills_app.library.search.ranking import SHOWN
 from skills_app.middleware.catalogue import catalogue
+from skills_app.options import SkillOptions
 from skills_app.queries.pinned_search import find_pinned
 from skills_app.queries.text import in_quarantine, skill_text
 from skills_app.runs.session import RunSkills
@@ -88,7 +89,7 @@ async def load_skill(context: ToolContext, given: SkillInput) -> ToolResult:
     if bad := await context.in_database(in_quarantine, loaded):
         message = f"{skill.name} cannot be loaded: {', '.join(bad)} was put in quarantine."
         return error(message, "quarantined")
-    in_prompt = context.spec.skill_mode == "system_prompt"
+    in_prompt = context.spec.option(SkillOptions).skill_mode == "system_prompt"
     limit = SkillSettings.now().CONTEXT_BYTES
     text = await context.in_database(partial(skill_text, limit=limit, heads_only=in_prompt), loaded)
     if in_prompt:

@@ -29,6 +29,7 @@ from skills_app.library.pinned import PinnedSkill, by_name, with_requirements
 from skills_app.library.requirements import UnmetRequirement
 from skills_app.library.store.store import unpacked
 from skills_app.models import ActiveSkill, Trust
+from skills_app.options import SkillOptions
 from skills_app.queries.text import in_quarantine, skill_text, skill_texts
 from skills_app.runs.ledger import files_of, note_of
 from skills_app.runs.sync import synced_sources
@@ -49,7 +50,7 @@ class PromptSkills:
 
     pinned: Sequence[PinnedSkill] = ()
     active: Sequence[PromptSkill] = ()
-    """With `spec.skill_mode` system_prompt: those whose instructions belong in the prompt."""
+    """With `skill_mode` system_prompt: those whose instructions belong in the prompt."""
 
 
 class RunSkills(RunPart):
@@ -88,7 +89,8 @@ class RunSkills(RunPart):
         active = {
             name: pinned[name] for name in names.values_list("name", flat=True) if name in pinned
         }
-        return cls(set_id, pinned, active, in_prompt=spec.skill_mode == "system_prompt")
+        in_prompt = spec.option(SkillOptions).skill_mode == "system_prompt"
+        return cls(set_id, pinned, active, in_prompt=in_prompt)
 
     def activate(self, skills: Sequence[PinnedSkill]) -> None:
         for skill in skills:

@@ -27,6 +27,7 @@ from skills_app.actions.sync import (
 )
 from skills_app.library.errors import SkillChanged
 from skills_app.library.problems import error
+from skills_app.options import SkillOptions
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +38,8 @@ PASSES = 5
 async def synced_sources(worker: Any, run: Run, spec: AgentSpec) -> list[SourceRead]:
     """Return the contents of the directories of a run's skills, after updating the rows."""
     directories, refused = usable_directories(run)
-    reads = await worker.in_thread(partial(read_sources, directories, built_in=spec.builtin_skills))
+    built_in = spec.option(SkillOptions).builtin_skills
+    reads = await worker.in_thread(partial(read_sources, directories, built_in=built_in))
     found = [await _synced(worker, read) for read in reads]
     found += refused
     for read in found:

@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
 from agents.agent_templates.catalogue import AgentTemplate, agent_templates, builder_prompt
+from agents.kernel.options import known_options
 from agents.models import Agent
 from agents.services.agent_definitions.actions import save_agent
 from agents.services.agent_definitions.files import carry_out_import
@@ -79,7 +80,7 @@ def ensure_builder_agent() -> Agent:
                     slug=BUILDER_SLUG,
                     description="Builds an agent with you, by asking what it is for.",
                     everyone=True,
-                    **definition,
+                    **known_options(definition),
                 )
             )
     except IntegrityError:  # another process made it at the same moment

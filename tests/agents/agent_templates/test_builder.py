@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
-from django.test import Client
+from django.test import Client, modify_settings
 
 from agents.models import Agent, ApprovalRequest, Message, Run, ToolCall
 from agents.services.agent_definitions.actions import save_agent
@@ -156,3 +156,9 @@ def test_an_agent_that_is_there_is_left_as_it_is_also_for_who_may_change_it(tmp_
     assert "choose another slug" in refused
     agent = Agent.objects.get(slug="mine")
     assert (agent.system_prompt.strip(), agent.version) == ("You count.", 1)
+
+
+@modify_settings(INSTALLED_APPS={"remove": "agents.features.subagents"})
+def test_the_builder_has_no_options_of_features_that_are_not_installed() -> None:
+    agent = ensure_builder_agent()
+    assert "general_subagent" not in agent.versions.get().spec

@@ -1,0 +1,37 @@
+"""Options of an agent: its skills."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agents.kernel.options import AgentOptions, Labels
+
+
+class SkillOptions(AgentOptions):
+    """The skills of an agent, and the place of their instructions."""
+
+    title = "Skills"
+    listed = []
+
+    builtin_skills: bool = Field(
+        default=True, description="Whether it has the skills that come with Vel."
+    )
+    skill_mode: Annotated[
+        Literal["tool_result", "system_prompt"],
+        Labels(
+            {
+                "tool_result": "as the result of loading it",
+                "system_prompt": "in the system prompt: each change costs the prompt cache",
+            }
+        ),
+    ] = Field(
+        default="tool_result",
+        description="Where the instructions of a loaded skill stand. In the system prompt they "
+        "change the beginning of every request: each skill that is loaded or put away breaks the "
+        "prompt cache, and the whole conversation is paid for again.",
+    )
+
+
+OPTIONS = (SkillOptions,)
