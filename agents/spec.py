@@ -266,18 +266,6 @@ class OutputOptions(AgentOptions):
     )
 
 
-class RepairOptions(AgentOptions):
-    title = "Form of answers"
-    listed = []
-
-    output_repairs: int = Field(
-        default=2,
-        ge=0,
-        le=5,
-        description="How often it is asked again when a final answer does not fit its form.",
-    )
-
-
 class LimitOptions(AgentOptions):
     title = "Limits of a run"
     listed = ["max_turns", "max_seconds"]
@@ -296,7 +284,6 @@ OPTIONS = (
     SandboxOptions,
     IntegrationOptions,
     OutputOptions,
-    RepairOptions,
     LimitOptions,
 )
 """The options of every agent, in the order of the form and of the file."""
@@ -304,7 +291,6 @@ OPTIONS = (
 
 class AgentSpec(
     LimitOptions,
-    RepairOptions,
     IntegrationOptions,
     SandboxOptions,
     ApprovalOptions,

@@ -16,6 +16,7 @@ from agents.engine.prompt.history import BAD_ENDINGS
 from agents.events.append import dump
 from agents.events.catalogue.runs import RunFailed
 from agents.events.catalogue.structured_output import Mismatch, OutputInvalid
+from agents.features.structured_output.options import RepairOptions
 from agents.kernel.middleware import Ending, LoadContext, ReplyDecision, RunContext
 from agents.kernel.park import End
 from agents.middleware.base import Middleware
@@ -60,7 +61,9 @@ class StructuredOutputMiddleware(Middleware):
         failures = events.filter(type=RunFailed.type).order_by("-seq")
         failed = failures.values_list("seq", flat=True).first()
         invalid = events.filter(type=OutputInvalid.type, seq__gt=failed or 0).count()
-        return FinalOutput(check_schema(given), dump(given), spec.output_repairs, invalid)
+        return FinalOutput(
+            check_schema(given), dump(given), spec.option(RepairOptions).output_repairs, invalid
+        )
 
     async def after_model(self, run: RunContext, ending: Ending) -> ReplyDecision | None:
         """Check a reply that may be the last one. A refusal by the model is not checked."""
