@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from agents.engine.calls.delegation import wait_for_children
 from agents.engine.storage.finish import fail_run
 from agents.engine.storage.journal_rows import Waiting, Writer
+from agents.features.subagents.options import SubagentOptions
 from agents.features.subagents.types import GENERAL_TYPE, child_spec
 from agents.kernel.park import park
 from agents.models import Run, ToolCall
@@ -50,7 +51,8 @@ def spawn(writer: Writer, count: int, position: int = 0) -> list[Run]:
     child = child_spec(spec, GENERAL_TYPE).model_dump(mode="json")
     orders = [ChildOrder(index, child, f"Task {index}") for index in range(count)]
     row = ToolCall.objects.filter(run=parent, position=position).latest("turn")
-    return start_children(parent, row, orders, at_once=AT_ONCE)
+    at_once = spec.option(SubagentOptions).max_concurrent_subagents
+    return start_children(parent, row, orders, at_once=at_once)
 
 
 def park_for(writer: Writer, children: Sequence[Run], until: float | None = None) -> bool:
