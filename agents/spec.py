@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import PydanticKnownError
 
-from agents.kernel.integrations import integrations
+from agents.kernel.features import integrations
 from agents.kernel.options import AgentOptions, Labels, Location
 
 Options = TypeVar("Options", bound=AgentOptions)

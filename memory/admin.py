@@ -16,7 +16,7 @@ from agents.doors.admin.journal import JournalAdmin, person, tag
 from agents.doors.admin.text import shown
 from agents.hidden_text import visible
 from agents.models import ApprovalRequest
-from agents.review.marked_text import marked_text
+from agents.review.spans import marked_text
 from agents.selectors.visible import VIEW_ALL, agents_for, approvals_for, approved_agents
 from agents.services.approvals.request_review import review_of_request
 from agents.services.errors import ServiceError

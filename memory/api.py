@@ -18,8 +18,12 @@ from agents.services.errors import InvalidRequest, NotFound
 from memory.actions.changes import delete_file, restore_revision, write_file
 from memory.errors import NoSuchFile
 from memory.paths import InvalidPath, check_path
-from memory.queries.files import memory_file
-from memory.queries.tree import list_memory_entries, memory_revisions, revision_content
+from memory.queries.files import (
+    list_memory_entries,
+    memory_file,
+    memory_revisions,
+    revision_content,
+)
 from memory.serializers import (
     DeleteQuery,
     FileBody,

@@ -33,7 +33,7 @@ with late_imports:
     from memory.errors import NoSuchFile
     from memory.limits import size_of
     from memory.paths import InvalidPath
-    from memory.queries.tree import (
+    from memory.queries.files import (
         list_memory_entries,
         memory_revisions,
         memory_state,

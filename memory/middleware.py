@@ -14,7 +14,7 @@ from agents.spec import AgentSpec
 from memory.edits import MemoryEdit
 from memory.paths import DIRECTORIES, MOUNT, InvalidPath
 from memory.proposals import MEMORY_EDIT
-from memory.queries.tree import list_memory_entries, memory_state
+from memory.queries.files import list_memory_entries, memory_state
 
 
 class WriteMemoryInput(BaseModel):

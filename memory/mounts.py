@@ -13,7 +13,7 @@ from agents.kernel.proposals import Proposed
 from memory.edits import MemoryEdit
 from memory.paths import MOUNT, InvalidPath
 from memory.proposals import MEMORY_EDIT
-from memory.queries.tree import list_memory_entries, memory_state
+from memory.queries.files import list_memory_entries, memory_state
 from sandbox.backends import ReadOnly, StateFilesystemBackend
 from sandbox.backends.protocol import FileBackend
 from sandbox.backends.state import StoredFile

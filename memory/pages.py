@@ -21,7 +21,7 @@ from agents.doors.web.pages import PersonRequest, page
 from agents.hidden_text import escaped_text, unescaped_text, visible
 from agents.models import Agent
 from agents.review import Review
-from agents.review.marked_text import marked_text
+from agents.review.spans import marked_text
 from agents.selectors.visible import agents_for, approvals_for
 from agents.services.errors import Conflict, InvalidRequest, ServiceError
 from memory.actions.changes import delete_file, restore_revision, write_file
@@ -29,11 +29,16 @@ from memory.errors import NoSuchFile
 from memory.folders import RevisionEntry
 from memory.limits import TOTAL_BYTES, WARN_SHARE
 from memory.paths import READ_ONLY, InvalidPath
-from memory.queries.files import ShownFile, memory_file
+from memory.queries.files import (
+    ShownFile,
+    list_memory_entries,
+    memory_bytes,
+    memory_file,
+    memory_revisions,
+    revision_content,
+)
 from memory.queries.requests import pending_memory_requests
 from memory.queries.rights import may_change_memory
-from memory.queries.state import memory_bytes
-from memory.queries.tree import list_memory_entries, memory_revisions, revision_content
 from memory.review import memory_edit_review
 from text_scanner import scan
 

@@ -16,8 +16,14 @@ from agents.review import Review
 from agents.review.diff import diff_section
 from agents.review.parts import DiffSection
 from agents.services.errors import NotAllowed
-from memory.actions.decisions import carry_out_edit, edited_content
-from memory.actions.edits import asked_edit, is_current, propose_edit, record_proposal
+from memory.actions.edits import (
+    asked_edit,
+    carry_out_edit,
+    edited_content,
+    is_current,
+    propose_edit,
+    record_proposal,
+)
 from memory.edits import MemoryEdit
 from memory.limits import MAX_FILE_BYTES
 from memory.models import KIND, MemoryEditRequest

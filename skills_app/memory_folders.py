@@ -22,7 +22,7 @@ from memory.public import (
     size_of,
 )
 from skills_app.actions.versions import check_skill, skill_state, store_version
-from skills_app.library.errors import SkillChanged, SkillRefused
+from skills_app.library.problems import SkillChanged, SkillRefused
 from skills_app.models import Skill, SkillVersion, Trust
 
 

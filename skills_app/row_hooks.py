@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from agents.kernel.row_hooks import RowHooks
 from agents.models import Run, Thread, ToolCall
-from skills_app.actions.directories import check_skill_directories
+from skills_app.actions.sync import check_skill_directories
 from skills_app.models import ActiveSkill, RunSkillSet, SkillUse, UseKind
 
 

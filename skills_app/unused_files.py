@@ -1,7 +1,7 @@
 """Unpacked skills that no run needs."""
 
 from agents.kernel.retention import UnusedFiles
-from skills_app.actions.care import prune_unpacked_skills
+from skills_app.actions.sets import prune_unpacked_skills
 
 UNUSED_FILES = [
     UnusedFiles(

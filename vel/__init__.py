@@ -58,7 +58,7 @@ _NAMES = {
     "SubagentStatus": _SDK + "components.spawner",
     "tool": _CUSTOM + "tool_spec",
     "ToolSpec": _CUSTOM + "tool_spec",
-    "ToolContext": _CUSTOM + "context",
+    "ToolContext": _CUSTOM + "signature",
     "BaseMiddleware": _CUSTOM + "base_middleware",
     "Middleware": _CUSTOM + "base_middleware",
     "ModelAnswer": _CUSTOM + "hooks",

@@ -134,7 +134,9 @@ def run_workers(life: Life | None = None) -> None:
 
 def preload_workers(life: Life) -> Cluster:
     """Import what the workers of this installation need. Return their cluster, not started."""
-    for module in import_module("agents.services.agent_definitions.model_servers").modules_wanted():
+    for module in import_module(
+        "agents.services.agent_definitions.settings_places"
+    ).modules_wanted():
         import_module(module)
     for name in SHARED:
         import_module(name)

@@ -17,7 +17,7 @@ from typing import ClassVar
 from agents.database_away import is_away
 from agents.hidden_text import visible
 from agents.telemetry.log_context import log_context
-from agents.telemetry.secret_masks import mask_secrets
+from agents.telemetry.spans import mask_secrets
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")

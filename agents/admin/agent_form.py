@@ -2,21 +2,102 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 from django import forms
+from django.contrib.admin.widgets import FilteredSelectMultiple
 from django.core.exceptions import ValidationError
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from agents.admin.approval_fields import at_its_field
 from agents.admin.option_fields import take_options
-from agents.admin.relation_fields import RelationField
-from agents.kernel.relations import OwnRows, relations
+from agents.hidden_text import visible
+from agents.kernel.relations import AgentRelation, OwnRows, relations
 from agents.models import Agent
 from agents.services.agent_definitions.actions import build_spec, option_values
 from agents.services.agent_definitions.prompt_values import check_names
 from agents.services.agent_definitions.rights import RESERVED_SLUGS
 from agents.services.agent_definitions.script_files import check_script
 from agents.services.errors import InvalidRequest
+
+
+class RowSelector(FilteredSelectMultiple):
+    """The admin's two lists in their own element: their script puts them before the label."""
+
+    def render(self, *arguments: Any, **more: Any) -> SafeString:
+        return format_html(
+            '<div class="related-widget-wrapper">{}</div>', super().render(*arguments, **more)
+        )
+
+
+class RelationField(forms.ModelMultipleChoiceField):
+    """A choice of the rows that an agent can have. `checked` runs the check of the feature."""
+
+    def __init__(self, relation: AgentRelation) -> None:
+        super().__init__(
+            queryset=relation.choices(Agent()).none(),
+            required=False,
+            widget=RowSelector(relation.title.lower(), is_stacked=False),
+            help_text=relation.help_text,
+        )
+        self.relation = relation
+
+    def begin(self, agent: Agent) -> list[Any]:
+        """Set the choices for `agent`. Return the keys of its current rows."""
+        self.queryset = self.relation.choices(agent)
+        return [row.pk for row in self.relation.rows(agent)]
+
+    def checked(self, agent: Agent, rows: Any) -> list[Any]:
+        """Return the selected rows for `agent`. Raises `ValidationError`."""
+        chosen = list(rows)
+        try:
+            self.relation.check(agent, chosen)
+        except InvalidRequest as error:
+            raise ValidationError({self.relation.name: at_its_field(error.message)[1]}) from None
+        return chosen
+
+
+def relation_form_fields(may_change: Callable[[str], bool]) -> dict[str, forms.Field]:
+    """Return the form fields of the relations that the user can change, by name."""
+    return {
+        relation.name: RelationField(relation)
+        for relation in _chosen()
+        if may_change(relation.name)
+    }
+
+
+def relation_fieldsets(may_change: Callable[[str], bool]) -> list[tuple[str, dict[str, Any]]]:
+    """Return a fieldset for each relation. For relations that are read-only it shows the names."""
+    return [
+        (relation.title, {"fields": [relation.name if may_change(relation.name) else shown]})
+        for relation, shown in zip(_chosen(), relations_shown(), strict=True)
+    ]
+
+
+def relations_shown() -> list[Callable[[Agent], str]]:
+    """Return for each relation a function that shows an agent's rows in the admin."""
+    return [_shown(relation) for relation in _chosen()]
+
+
+def _chosen() -> list[AgentRelation]:
+    """Return the relations whose rows exist already. The others have inlines."""
+    return [relation for relation in relations() if not isinstance(relation, OwnRows)]
+
+
+@cache
+def _shown(relation: AgentRelation) -> Callable[[Agent], str]:
+    """Return the function for a relation. Cached, because the admin compares these functions."""
+    show: Any = partial(_names, relation)
+    show.__name__ = relation.name
+    show.short_description = relation.name.replace("_", " ")
+    return show
+
+
+def _names(relation: AgentRelation, agent: Agent) -> str:
+    return ", ".join(visible(str(row)) for row in relation.rows(agent)) or "-"
 
 
 class AgentForm(forms.ModelForm):

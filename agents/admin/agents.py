@@ -11,21 +11,19 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import path, reverse
 
-from agents.admin.agent_actions import AgentActions, not_to_change
-from agents.admin.agent_files import export_file, import_page
-from agents.admin.agent_form import AgentForm
-from agents.admin.option_fields import option_fieldsets, option_form_fields, options_shown
-from agents.admin.rehearsal import rehearsal_page
-from agents.admin.relation_fields import (
+from agents.admin.agent_actions import AgentActions, export_file, import_page, not_to_change
+from agents.admin.agent_form import (
+    AgentForm,
     relation_fieldsets,
     relation_form_fields,
     relations_shown,
 )
+from agents.admin.option_fields import option_fieldsets, option_form_fields, options_shown
+from agents.admin.rehearsal import rehearsal_page
 from agents.admin.try_agent import try_page
 from agents.doors.admin.agent_pages import agent_pages, with_links
 from agents.doors.admin.own_rows import OwnRowsFormSet
-from agents.doors.admin.text import shown_input
-from agents.doors.admin.version_diff import changes
+from agents.doors.admin.text import changes, shown_input
 from agents.hidden_text import visible
 from agents.kernel.features import collect
 from agents.kernel.options import option_fields

@@ -17,8 +17,7 @@ from agents.doors.admin.text import ShownText, decided_input, shown, typed
 from agents.hidden_text import escaped_json, escaped_text, visible
 from agents.kernel.proposals import proposal_kind, run_request_kind
 from agents.models import ApprovalRequest
-from agents.review.excerpts import is_editable
-from agents.review.json_text import size_of, text_of
+from agents.review.json_text import is_editable, size_of, text_of
 from agents.review.room import CHARACTERS
 from agents.selectors.queue import paths_of_runs
 from agents.services.agent_definitions.actions import SCRIPTED

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+from django import forms
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth import get_user_model
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import models
 from django.db.models import Case, QuerySet, When
 from django.db.models.functions import Left
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from agents.admin import approval_page
-from agents.admin.approval_filters import AgentFilter, ExpiryFilter
-from agents.admin.approval_form import DecisionForm
 from agents.admin.approval_several import DecideSeveral, with_rows
 from agents.doors.admin.journal import person, tag
-from agents.hidden_text import visible
+from agents.doors.admin.json_input import parse_json
+from agents.hidden_text import unescaped_text, visible
 from agents.kernel.proposals import proposal_kind, run_request_kind, run_request_kinds
 from agents.middleware.decisions import decide
-from agents.models import ApprovalRequest, Run
-from agents.review.excerpts import TOO_LONG_TO_EDIT
-from agents.review.json_text import one_line_of
+from agents.models import Agent, ApprovalRequest, Run
+from agents.review.json_text import TOO_LONG_TO_EDIT, one_line_of
 from agents.selectors.queue import INPUTS, take_inputs, with_short_inputs
 from agents.selectors.visible import (
     APPROVE,
@@ -37,6 +38,52 @@ from agents.services.approvals.decisions import DecisionRequest
 from agents.services.approvals.pending_responses import pending_responses
 from agents.services.errors import ServiceError
 from agents.states import ApprovalStatus, Decision, IllegalTransition
+
+
+class AgentFilter(admin.SimpleListFilter):
+    """A filter by agent. It lists only agents with requests that the user can see."""
+
+    title = "agent"
+    parameter_name = "agent"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        asking = model_admin.get_queryset(request).order_by().values("run__agent_version__agent")
+        agents = Agent.objects.filter(pk__in=asking).order_by("name", "id")
+        return [(agent.slug, visible(agent.name)) for agent in agents]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[ApprovalRequest]
+    ) -> QuerySet[ApprovalRequest]:
+        slug = self.value()
+        return queryset if slug is None else queryset.filter(run__agent_version__agent__slug=slug)
+
+
+class ExpiryFilter(admin.SimpleListFilter):
+    """A filter of pending requests by expiry."""
+
+    title = "expiring"
+    parameter_name = "expiring"
+    _WITHIN = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [
+            ("hour", "within an hour"),
+            ("day", "within a day"),
+            ("ever", "at some time"),
+            ("never", "never"),
+        ]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[ApprovalRequest]
+    ) -> QuerySet[ApprovalRequest]:
+        value = self.value()
+        if value is None:
+            return queryset
+        waiting = queryset.filter(status=ApprovalStatus.PENDING)
+        if value in self._WITHIN:
+            return waiting.filter(expires_at__lte=timezone.now() + self._WITHIN[value])
+        return waiting.filter(expires_at__isnull=value == "never")
+
 
 PREVIEW_CHARACTERS = 120
 SHORT_INPUT = 20_000
@@ -231,3 +278,45 @@ def _typed(request: HttpRequest, row: ApprovalRequest, errors: Any) -> dict[str,
         "open_decision": request.POST.get("decision", ""),
         "form_errors": errors,
     }
+
+
+class DecisionForm(forms.Form):
+    """A decision, with the digest of the displayed request.
+
+    `input` is JSON, or the text of a proposal.
+    """
+
+    decision = forms.ChoiceField(choices=Decision.choices)
+    digest = forms.CharField()
+    input = forms.CharField(required=False, strip=False)
+    reason = forms.CharField(required=False, max_length=10_000)
+
+    def __init__(self, data: QueryDict, asked: ApprovalRequest) -> None:
+        super().__init__(data)
+        self._is_text = proposal_kind(asked) is not None
+
+    def clean(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        edited = None
+        if data.get("decision") == Decision.EDIT:
+            typed = data.get("input", "")
+            edited = self._text(typed) if self._is_text else self._json(typed)
+        return {**data, "input": edited}
+
+    def _text(self, typed: str) -> dict[str, Any]:
+        # Browsers send all line breaks as CR LF.
+        return {"content": unescaped_text(typed.replace("\r\n", "\n"))}
+
+    def _json(self, typed: str) -> Any:
+        try:
+            edited = parse_json(typed)
+        except ValidationError as error:
+            self.add_error("input", error)
+            return None
+        if not isinstance(edited, dict):
+            self.add_error("input", 'The input must be a JSON object, as {"path": "notes.md"}.')
+        return edited
+
+    def answer(self) -> DecisionRequest:
+        data = self.cleaned_data
+        return DecisionRequest(data["decision"], data["digest"], data["input"], data["reason"])

@@ -13,7 +13,7 @@ from django.urls import path, reverse
 from django.utils.safestring import SafeString
 
 from agents.doors.admin.journal import SealedAdmin, tag
-from agents.doors.admin.version_diff import changes as shown_changes
+from agents.doors.admin.text import changes as shown_changes
 from agents.hidden_text import visible
 from agents.models import AuditEntry
 from agents.selectors.audit import csv_lines, search_entries

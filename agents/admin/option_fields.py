@@ -26,8 +26,7 @@ from agents.admin.approval_fields import (
 from agents.doors.admin.json_input import JsonText
 from agents.doors.admin.text import pretty
 from agents.hidden_text import visible
-from agents.kernel.features import feature_modules
-from agents.kernel.integrations import integrations
+from agents.kernel.features import feature_modules, integrations
 from agents.kernel.options import (
     definition_class,
     json_value,
@@ -40,7 +39,7 @@ from agents.kernel.options import (
 )
 from agents.models import Agent
 from agents.providers.registry import PROVIDERS
-from agents.services.agent_definitions.output_schemas import schema_text
+from agents.services.agent_definitions.actions import schema_text
 from agents.services.errors import InvalidRequest
 from agents.settings import DataSettings
 from sandbox.toolboxes.find import toolbox_names

@@ -11,7 +11,7 @@ from agents.doors.rest.streaming import Access, RightEnded, free_connection, las
 from agents.events.append import dump
 from agents.events.catalogue.runs import RunSuspended
 from agents.events.projections.ui import DIALECTS
-from agents.events.projections.ui_dialect import Chunk
+from agents.events.projections.ui_message import Chunk
 from agents.events.projections.ui_stream import DONE, UiStream
 from agents.events.read import RunNotFound
 from agents.events.tree import follow_tree

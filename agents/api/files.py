@@ -13,37 +13,37 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.serializers.file_shapes import (
+from agents.api.serializers.files import (
     ChangedFilesShape,
     ChangesPageQuery,
+    ChangesQuery,
+    ContentQuery,
     FileEntriesShape,
+    FilesQuery,
+    RestoreBody,
     RestoredShape,
     StepShape,
     UploadedShape,
     UploadsForm,
-)
-from agents.api.serializers.files import (
-    ChangesQuery,
-    ContentQuery,
-    FilesQuery,
-    RestoreBody,
     show_changed_file,
     show_step,
 )
+from agents.api.serializers.runs import StoredUploadsShape, show_uploads
 from agents.doors.downloads import attachment
 from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.forms import UploadsView, files_of
 from agents.doors.rest.idempotency import idempotent
 from agents.doors.rest.operations import IDEMPOTENCY_KEY, Content, OneOf, Page, operation
 from agents.doors.rest.pagination import page_of
 from agents.doors.rest.serializers import PageQuery, read_body, read_query
 from agents.doors.rest.streaming import take_slot
-from agents.models import Thread, TokenScope, WorkspaceSnapshot
+from agents.models import Thread, TokenScope, Upload, WorkspaceSnapshot
 from agents.selectors.visible import family_threads_for, threads_for
 from agents.services.errors import Conflict, NotFound
 from agents.services.files.changes import changes_between, shown_path, steps_of_turn
 from agents.services.files.restoring import restore_workspace
 from agents.services.files.thread_files import has_workspace, readable_files
-from agents.services.files.uploads import store_uploads
+from agents.services.files.uploads import delete_upload, store_uploads
 from agents.settings import UploadSettings
 from sandbox.backends.limits import FileLimits, WalkLimit
 from sandbox.errors import FileError, SandboxError
@@ -211,3 +211,52 @@ def states_of(thread: Thread, asked: dict[str, Any]) -> tuple[str, str]:
     if row is None:
         raise NotFound("This thread has no such step.", code="unknown_snapshot")
     return row.base, row.manifest
+
+
+class Uploads(UploadsView):
+    """The endpoints `GET /threads/{id}/uploads` and `POST /threads/{id}/uploads`.
+
+    POST is a multipart form with one or more fields `file`.
+    """
+
+    scopes: ClassVar = {"GET": TokenScope.READ, "POST": TokenScope.RUN}
+    parser_classes = (MultiPartParser,)  # type: ignore[assignment]  # a form, not JSON
+
+    @operation("list_uploads", "List the uploads of a thread", answer=StoredUploadsShape)
+    def get(self, request: Request, thread_id: str) -> Response:
+        thread = thread_of(person(request), thread_id)
+        rows = Upload.objects.filter(thread=thread)
+        return Response(show_uploads(rows))
+
+    @operation(
+        "add_uploads",
+        "Upload files, of which the next message tells",
+        form=UploadsForm,
+        answers={201: StoredUploadsShape},
+        errors=(409,),
+        headers=(IDEMPOTENCY_KEY,),
+    )
+    @idempotent
+    def post(self, request: Request, thread_id: str) -> Response:
+        thread = thread_of(person(request), thread_id)
+        files = files_of(request, needed=True)
+        try:
+            stored = store_uploads(thread, files)
+        except SandboxError as error:
+            raise Conflict(str(error), code="upload_failed") from error
+        return Response(show_uploads(stored), status=201)
+
+
+class OneUpload(ApiView):
+    """The endpoint `DELETE /threads/{id}/uploads/{upload}`."""
+
+    scopes: ClassVar = {"DELETE": TokenScope.RUN}
+
+    @operation("delete_upload", "Delete an upload", answers={204: None}, errors=(409,))
+    def delete(self, request: Request, thread_id: str, upload_id: str) -> Response:
+        thread = thread_of(person(request), thread_id)
+        try:
+            delete_upload(thread, upload_id)
+        except SandboxError as error:
+            raise Conflict(str(error), code="upload_failed") from error
+        return Response(status=204)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.serializers.grants import (
+from agents.api.serializers.approvals import (
     GRANT_ORDER,
     GrantListQuery,
     GrantShape,

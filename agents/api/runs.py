@@ -13,11 +13,12 @@ from agents.api.serializers.runs import (
     RUN_ORDER,
     CancelBody,
     RunBody,
+    RunForm,
     RunListQuery,
     RunShape,
+    run_body_of,
     with_run_columns,
 )
-from agents.api.serializers.uploads import RunForm, run_body_of
 from agents.doors.rest.base import ApiView, person
 from agents.doors.rest.forms import UploadsView, files_of, is_form
 from agents.doors.rest.idempotency import idempotent

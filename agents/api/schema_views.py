@@ -15,9 +15,8 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.doors.rest.base import ApiView
+from agents.doors.rest.base import SESSION_ONLY, ApiView
 from agents.doors.rest.operations import Content, operation
-from agents.doors.rest.permissions import SESSION_ONLY
 from agents.doors.rest.serializers import StrictSerializer, read_query
 from agents.models import TokenScope
 

@@ -8,10 +8,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.api.serializers.tokens import NewTokenShape, TokenBody, TokenShape
-from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.base import SESSION_ONLY, ApiView, person
 from agents.doors.rest.operations import Page, operation
 from agents.doors.rest.pagination import page_of
-from agents.doors.rest.permissions import SESSION_ONLY
 from agents.doors.rest.serializers import PageQuery, read_body, read_query
 from agents.selectors.visible import tokens_for
 from agents.services.tokens import create_own_token, revoke_own_token

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections import defaultdict
+from typing import Any, ClassVar
+from urllib.parse import urlencode
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db.models import QuerySet
+from django.urls import reverse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.api.files import thread_of
-from agents.api.runs import run_not_found
+from agents.api.runs import run_not_found, show_run
+from agents.api.serializers.resume import ResumeBody
+from agents.api.serializers.runs import (
+    ArtifactsShape,
+    RunShape,
+    SubagentShape,
+    SubagentsShape,
+    TodosShape,
+    with_run_columns,
+)
 from agents.api.serializers.transcript import (
     CALL_ORDER,
     MessageShape,
@@ -22,13 +34,18 @@ from agents.api.serializers.transcript import (
     show_turn,
 )
 from agents.doors.rest.base import ApiView, person
-from agents.doors.rest.operations import Page, operation
+from agents.doors.rest.idempotency import idempotent
+from agents.doors.rest.operations import IDEMPOTENCY_KEY, LOCATION, Page, operation
 from agents.doors.rest.pagination import ordered_page, read_cursor, write_cursor
-from agents.doors.rest.serializers import read_query
+from agents.doors.rest.serializers import StrictSerializer, read_body, read_query
 from agents.models import Run, TokenScope, ToolCall
 from agents.selectors.conversation import turns_after
+from agents.selectors.family import MAX_SHOWN, descendants_of
+from agents.selectors.todos import todos_after
 from agents.selectors.visible import runs_for
-from agents.services.errors import NotFound
+from agents.services.errors import NotAllowed, NotFound
+from agents.services.files.thread_files import artifacts_of
+from agents.services.runs.resume_ended import resume_as_new_run
 
 ORDER = "transcript"
 
@@ -124,3 +141,101 @@ def run_of(user: AbstractBaseUser, run_id: str) -> Run:
     if run is None:
         raise run_not_found(run_id)
     return run
+
+
+class ResumeRun(ApiView):
+    """The endpoint `POST /runs/{id}/resume`: creates a new run in the same thread."""
+
+    scopes: ClassVar = {"POST": TokenScope.RUN}
+
+    @operation(
+        "resume_run",
+        "Go on with a run that failed, was cancelled or came to a limit",
+        body=ResumeBody,
+        answers={201: RunShape},
+        errors=(409,),
+        headers=(IDEMPOTENCY_KEY, LOCATION),
+    )
+    @idempotent
+    def post(self, request: Request, run_id: str) -> Response:
+        user = person(request)
+        body = read_body(ResumeBody, request)
+        run = run_of(user, run_id)
+        made = resume_as_new_run(run.pk, by=user, message=body.get("message") or "")
+        return Response(
+            show_run(user, made.pk), status=201, headers={"Location": reverse_run(made.pk)}
+        )
+
+
+def reverse_run(run_id: str) -> str:
+    return reverse("api:run", kwargs={"run_id": run_id})
+
+
+class Todos(ApiView):
+    """The endpoint `GET /runs/{id}/todos`: the thread's list at the end of the run, or now."""
+
+    scopes: ClassVar = {"GET": TokenScope.READ}
+
+    @operation("list_todos", "Read a run's to-do list", errors=(400,), answer=TodosShape)
+    def get(self, request: Request, run_id: str) -> Response:
+        read_query(StrictSerializer, request)
+        return Response({"results": todos_after(run_of(person(request), run_id))})
+
+
+class Artifacts(ApiView):
+    """The endpoint `GET /runs/{id}/artifacts`, for the run's owner only."""
+
+    scopes: ClassVar = {"GET": TokenScope.READ}
+
+    @operation(
+        "list_artifacts",
+        "List the files that a run made or changed",
+        errors=(400,),
+        answer=ArtifactsShape,
+    )
+    def get(self, request: Request, run_id: str) -> Response:
+        read_query(StrictSerializer, request)
+        user = person(request)
+        run = run_of(user, run_id)
+        if run.owner_id != user.pk:
+            raise NotAllowed("The files of a run are its owner's alone.")
+        found = artifacts_of(run)
+        shown = [
+            {
+                "path": file.path,
+                "what": file.what,
+                "size": file.size,
+                "url": _url(run, file.path) if file.size is not None else None,
+            }
+            for file in found.files
+        ]
+        return Response({"results": shown, "truncated": found.is_cut})
+
+
+def _url(run: Run, path: str) -> str:
+    # A subagent writes to the directories of its own thread.
+    place = reverse("api:file-content", kwargs={"thread_id": run.thread_id})
+    return f"{place}?{urlencode({'path': path})}"
+
+
+class Subagents(ApiView):
+    """The endpoint `GET /runs/{id}/subagents`: the descendants as a tree."""
+
+    scopes: ClassVar = {"GET": TokenScope.READ}
+
+    @operation(
+        "list_subagents",
+        "Read the tree of a run's subagents",
+        errors=(400,),
+        answer=SubagentsShape,
+    )
+    def get(self, request: Request, run_id: str) -> Response:
+        read_query(StrictSerializer, request)
+        user = person(request)
+        run = run_of(user, run_id)
+        members = descendants_of(run.pk, with_run_columns(runs_for(user)), limit=MAX_SHOWN + 1)
+        below: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
+        for member in members[:MAX_SHOWN]:
+            shown = {**SubagentShape(member).data, "subagents": below[member.pk]}
+            below[member.parent_id].append(shown)
+        return Response({"results": below[run.pk], "truncated": len(members) > MAX_SHOWN})

@@ -5,24 +5,29 @@ from __future__ import annotations
 from django.urls import path, re_path
 
 from agents.api.agent_files import ExportAgent, ImportAgent
-from agents.api.agent_templates import AgentTemplates
-from agents.api.agents import Agents, OneAgent
+from agents.api.agents import Agents, AgentTemplates, OneAgent
 from agents.api.approvals import Approvals, DecideApproval, OneApproval
 from agents.api.audit import Audit
 from agents.api.chat import CancelChat, Chat, ChatHistory, ChatStream
 from agents.api.event_stream import RunEventStream
 from agents.api.events import RunEvents
-from agents.api.files import Changes, FileContent, Files, Restore
+from agents.api.files import Changes, FileContent, Files, OneUpload, Restore, Uploads
 from agents.api.grants import Grants, RehearsePolicy, RevokeGrant
-from agents.api.resume import ResumeRun
-from agents.api.run_parts import Artifacts, Subagents, Todos
 from agents.api.runs import CancelRun, OneRun, Runs
 from agents.api.schema_views import Docs, Schema
 from agents.api.threads import OneThread, Threads
 from agents.api.tokens import OneToken, Tokens
 from agents.api.toolboxes import Toolboxes
-from agents.api.transcript import OneToolCall, RunTranscript, ThreadTranscript, ToolCalls
-from agents.api.uploads import OneUpload, Uploads
+from agents.api.transcript import (
+    Artifacts,
+    OneToolCall,
+    ResumeRun,
+    RunTranscript,
+    Subagents,
+    ThreadTranscript,
+    Todos,
+    ToolCalls,
+)
 from agents.api.usage import Usage
 from agents.doors.rest.base import UnknownUrl
 from agents.kernel.features import collect

@@ -16,7 +16,7 @@ import re2  # type: ignore[import-untyped]
 
 from agents.call_patterns.steps import Steps, TooMuchToRead
 from sandbox.backends.normal_form import normal_form
-from sandbox.backends.regex import compile_linear
+from sandbox.backends.patterns import compile_linear
 from sandbox.errors import InvalidRequest as InvalidPattern
 
 _OPERATORS = frozenset(";&|<>`$(){}\\\n\r")

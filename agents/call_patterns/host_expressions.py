@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from agents.call_patterns.steps import FEW_WILDCARDS
-from sandbox.backends.regex import compile_linear
+from sandbox.backends.patterns import compile_linear
 
 BEFORE = r"""(?:[/\\]{2,}|(?:https?|wss?|ftp):[/\\]*|@)"""
 AFTER = r"""/\\?#\s"'<>@"""

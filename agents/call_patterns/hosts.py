@@ -22,7 +22,7 @@ from agents.call_patterns.host_expressions import (
 )
 from agents.call_patterns.host_views import lines_of, views_of
 from agents.call_patterns.steps import Steps, TooMuchToRead
-from sandbox.backends.regex import LatePattern, compile_linear
+from sandbox.backends.patterns import LatePattern, compile_linear
 from sandbox.errors import InvalidRequest as InvalidPattern
 from sandbox.linux.egress.hosts import HostRefused, parse_endpoint
 

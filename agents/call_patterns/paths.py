@@ -19,7 +19,7 @@ from agents.call_patterns.fields import any_values, holds_path, whole_values
 from agents.call_patterns.steps import FEW_WILDCARDS, Steps
 from agents.kernel.mounts import mount_of_tool
 from sandbox.backends.names import meant
-from sandbox.backends.regex import compile_linear
+from sandbox.backends.patterns import compile_linear
 from sandbox.errors import InvalidRequest as InvalidPattern
 from sandbox.errors import PathRefused
 from sandbox.paths import MAX_PATH_BYTES, WORKING_DIR, is_within, normalise, resolve_workspace_path

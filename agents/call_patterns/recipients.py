@@ -10,7 +10,7 @@ from typing import Any
 
 from agents.call_patterns.fields import any_values, holds_recipient, whole_values
 from agents.call_patterns.steps import FEW_WILDCARDS, Steps, TooMuchToRead
-from sandbox.backends.regex import LatePattern, compile_linear
+from sandbox.backends.patterns import LatePattern, compile_linear
 from sandbox.errors import InvalidRequest as InvalidPattern
 
 _PATTERN = re.compile(r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-z0-9*-]+(\.[a-z0-9*-]+)*")

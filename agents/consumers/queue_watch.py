@@ -17,8 +17,7 @@ from weakref import WeakKeyDictionary
 from channels.db import database_sync_to_async
 from django.db import Error
 
-from agents.doors.websockets.base import INTERNAL_ERROR, Refused, reader_of
-from agents.doors.websockets.credentials import Credentials
+from agents.doors.websockets.base import INTERNAL_ERROR, Credentials, Refused, reader_of
 from agents.selectors.queue import Waiting, waiting_for, waiting_for_all
 
 log = logging.getLogger(__name__)

@@ -8,16 +8,16 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Literal, cast, get_args
+from functools import lru_cache, partial
+from typing import Annotated, Any, ClassVar, Literal, Union, cast, get_args
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import DatabaseError
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from agents.client_address import client_address
-from agents.consumers.parse import parse_frame
 from agents.disk_space import full_disk
 from agents.doors.websockets.base import (
     BAD_REQUEST,
@@ -25,19 +25,32 @@ from agents.doors.websockets.base import (
     NOT_FOUND,
     UNAUTHENTICATED,
     Consumer,
+    Credentials,
     Refused,
+    person_of,
     reader_of,
 )
-from agents.doors.websockets.credentials import Credentials, person_of
-from agents.doors.websockets.frames import Frame, accepted, after_events, refused
+from agents.doors.websockets.frames import Frame, Json, Text, accepted, after_events, refused
 from agents.events.read import MAX_SEQ, RunNotFound, StoredEvent
 from agents.events.tail import tail
 from agents.events.tree import MAX_POSITIONS, follow_tree
-from agents.models import Door, TokenScope
-from agents.selectors.visible import Person, watchable_runs_for
+from agents.kernel.features import collect
+from agents.middleware.decisions import decide
+from agents.models import Door, Run, TokenScope
+from agents.selectors.visible import Person, approvals_for, watchable_runs_for
+from agents.services.approvals.decisions import DecisionRequest
 from agents.services.audit import Origin, acting
-from agents.services.errors import InvalidRequest, NoSpace, NotAllowed, NotFound, ServiceError
+from agents.services.errors import (
+    Conflict,
+    InvalidRequest,
+    NoSpace,
+    NotAllowed,
+    NotFound,
+    ServiceError,
+)
 from agents.services.request_limits import count_request
+from agents.services.runs.control import cancel_for
+from agents.services.runs.start import RunRequest, create_run
 
 log = logging.getLogger(__name__)
 
@@ -216,3 +229,102 @@ def _position(text: str) -> int | None:
         return None
     after = int(text)
     return after if after <= MAX_SEQ else None
+
+
+MAX_FRAME_BYTES = 512 * 1024
+"""Daphne closes the connection at one megabyte. Longer messages use the REST API."""
+MAX_PROBLEM_CHARACTERS = 300
+
+
+@lru_cache(maxsize=1)
+def _all_frames() -> TypeAdapter[Frame]:
+    """Return the adapter of all frames: Vel's, and those of features (`frames.FRAMES`)."""
+    kinds = (*FRAMES, *(kind for _, kind in collect("frames", "FRAMES", skip_broken=True)))
+    union: Any = Union[kinds]  # noqa: UP007  # known only now
+    return TypeAdapter(Annotated[union, Field(discriminator="type")])
+
+
+def parse_frame(text: str) -> Frame:
+    """Return the frame in `text`. Raises `InvalidRequest` with the problem."""
+    size = len(text.encode())
+    if size > MAX_FRAME_BYTES:
+        raise InvalidRequest(
+            f"The frame has {size:,} bytes and may have {MAX_FRAME_BYTES:,}: use the REST API.",
+            code="frame_too_large",
+        )
+    try:
+        return _all_frames().validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = ".".join(str(part) for part in first["loc"][1:])
+        problem = f"{place}: {first['msg']}" if place else first["msg"]
+        # The message may quote the frame.
+        raise InvalidRequest(
+            f"The frame does not fit. {problem[:MAX_PROBLEM_CHARACTERS]}", code="bad_frame"
+        ) from None
+
+
+class MessageFrame(Frame):
+    """A message to the run's thread. Messages with the same `key` count once."""
+
+    type: Literal["message"]
+    text: Text
+    key: Text | None = Field(None, min_length=1, max_length=200)
+
+    def carry_out(self, run: Run, user: AbstractBaseUser) -> dict[str, str]:
+        if run.owner_id != user.pk:
+            raise NotAllowed("Only its owner may go on with a thread.")
+        if run.parent_id is not None:
+            raise Conflict(
+                "A subagent answers to its agent: write to the run that started it.",
+                code="subagent",
+            )
+        request = RunRequest(
+            agent=run.thread.agent.slug,
+            message=self.text,
+            thread=run.thread_id,
+            queue=True,
+            source="web",
+        )
+        return {"run_id": create_run(request, owner=user, idempotency_key=self.key).run.id}
+
+
+class DecideFrame(Frame):
+    """A decision on an approval request, bound to the digest of the displayed request."""
+
+    type: Literal["decide"]
+    scope: ClassVar = TokenScope.APPROVE
+    approval_id: Text = Field(max_length=64)
+    digest: Text = Field(max_length=64)
+    decision: Text = Field(max_length=20)
+    input: Json | None = None
+    reason: Text = ""
+
+    @model_validator(mode="after")
+    def _runs_what_was_shown(self) -> DecideFrame:
+        if self.input is not None and self.decision != "edit":
+            raise ValueError("only the decision `edit` takes an input")
+        return self
+
+    def carry_out(self, run: Run, user: AbstractBaseUser) -> dict[str, str]:
+        if not approvals_for(user).filter(pk=self.approval_id, run=run).exists():
+            raise NotFound("This run has no such request that you may decide.")
+        answer = DecisionRequest(
+            decision=self.decision, digest=self.digest, input=self.input, reason=self.reason
+        )
+        decide(self.approval_id, answer, by=user)
+        return {"approval_id": self.approval_id}
+
+
+class CancelFrame(Frame):
+    """A request to cancel the run."""
+
+    type: Literal["cancel"]
+    reason: Text = Field("", max_length=1000)
+
+    def carry_out(self, run: Run, user: AbstractBaseUser) -> dict[str, str]:
+        cancel_for(user, run, reason=self.reason)
+        return {}
+
+
+FRAMES = (MessageFrame, DecideFrame, CancelFrame)

@@ -9,8 +9,7 @@ from typing import Any, Literal, overload
 
 from pydantic import BaseModel
 
-from agents.custom.docstrings import describe
-from agents.custom.signature import Signature, read_signature
+from agents.custom.signature import Signature, describe, read_signature
 from agents.kernel.lazy_modules import lazy_modules
 from sandbox.policy import MAX_TIMEOUT
 

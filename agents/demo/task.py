@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
 
 DATA_NAME = "seattle-weather.csv"
 DATA_PATH = f"/sandbox/user_uploads/{DATA_NAME}"
@@ -108,3 +111,29 @@ def task_in(message: str) -> DemoTask | None:
     """The task that a message asks for, however its lines are broken."""
     said = " ".join(message.split())
     return next((task for task in TASKS if " ".join(task.text.split()) in said), None)
+
+
+Program = Literal[
+    "analyse.py",
+    "analyse_pandas.py",
+    "chart.py",
+    "check.sh",
+    "figures.py",
+    "heatmap.py",
+    "report.py",
+]
+
+
+def data_bytes() -> bytes:
+    """The daily records as CSV; `data/README.md` names their source and licence."""
+    return files("agents.demo").joinpath("data", DATA_NAME).read_bytes()
+
+
+def database_path() -> Path:
+    """The same records as a SQLite file, which is only ever opened for reading."""
+    return Path(str(files("agents.demo").joinpath("data", DATABASE_FILE)))
+
+
+def program(name: Program) -> str:
+    """The text of a program that the offline script runs in the sandbox. It never runs here."""
+    return files("agents.demo").joinpath("programs", name).read_text(encoding="utf-8")

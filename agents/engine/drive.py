@@ -17,18 +17,16 @@ from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.errors import FenceLost, Stopped, StopReason
 from agents.engine.files.attachments import look_at_uploads
 from agents.engine.files.thread_transfer import FilesNotRestored, settle_files
-from agents.engine.limits import wall_seconds_left
 from agents.engine.loading import open_session
-from agents.engine.outside import report
-from agents.engine.process.handle import RunHandle
+from agents.engine.process.heartbeat import RunHandle
 from agents.engine.process.resources import Resources
 from agents.engine.process.watching import watched
 from agents.engine.run_context import Claimed, DrivenRun, claim_and_load
 from agents.engine.session import Session
 from agents.engine.storage.finish import cancel_driven_run, end_run, fail_run, stop_driving
-from agents.engine.storage.journal_rows import Writer
+from agents.engine.storage.journal import Writer
 from agents.engine.storage.lease import MAX_LOST_DRIVERS, Claim, last_fault
-from agents.engine.turns import run_turns
+from agents.engine.turns import report, run_turns, wall_seconds_left
 from agents.ids import run_marker
 from agents.kernel.park import End
 from agents.middleware.registry import ToolkitMissing

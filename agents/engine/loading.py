@@ -13,7 +13,7 @@ from typing import Any
 
 from agents.engine.files.workspaces import ThreadFiles
 from agents.engine.model_call import output_format_of
-from agents.engine.process.handle import RunHandle
+from agents.engine.process.heartbeat import RunHandle
 from agents.engine.process.resources import Resources
 from agents.engine.prompt.conversation import conversation_of
 from agents.engine.prompt.epoch import current_epoch, head_of
@@ -28,8 +28,7 @@ from agents.engine.prompt.token_count import Meter, measured
 from agents.engine.prompt.window import window_of
 from agents.engine.run_context import DrivenRun
 from agents.engine.session import Session
-from agents.engine.storage.journal import check_fence
-from agents.engine.storage.journal_rows import Call, Writer
+from agents.engine.storage.journal import Call, Writer, check_fence
 from agents.engine.storage.lease import Claim
 from agents.events.append import append_events, dump
 from agents.events.catalogue.messages import StepCompleted, StepReset, StepStarted
@@ -47,7 +46,7 @@ from agents.providers.absent import provider_or_absent
 from agents.providers.base import PromptHead, Provider, Role
 from agents.services.files.workspaces import WorkspaceLocation, assign_sandbox_uid, run_location
 from agents.spec import AgentSpec
-from agents.structured_output.wording import message_note
+from agents.structured_output.validation import message_note
 
 
 @dataclass(frozen=True, slots=True)

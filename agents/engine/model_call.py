@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from agents.engine.prompt.conversation import conversation_of
 from agents.engine.prompt.epoch import begin_epoch, head_of
 from agents.engine.prompt.history import latest_compaction, thread_history
-from agents.engine.prompt.reply_limits import ReplyLimits, check_reply
 from agents.engine.prompt.token_count import measured
-from agents.engine.prompt.window import window_of
+from agents.engine.prompt.window import ReplyLimits, check_reply, window_of
 from agents.engine.session import Session
 from agents.engine.side_calls import count_side_call
 from agents.engine.storage.journal import check_fence

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from django.db import DatabaseError
 
 from agents.engine.errors import Stopped, StopReason
-from agents.engine.process.handle import RunHandle
+from agents.engine.process.heartbeat import RunHandle
 from agents.engine.process.resources import Resources
 from agents.engine.prompt.window import note_overflow, window_of
 from agents.engine.side_calls import ask_aside
-from agents.engine.storage.journal import write_events
-from agents.engine.storage.journal_rows import Call, Writer
+from agents.engine.storage.journal import Call, Writer, write_events
 from agents.engine.storage.lease import Claim, claim_run
 from agents.events.append import EventDraft
 from agents.kernel.chain import Loaded, load

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from agents.engine.files.workspaces import ThreadFiles
 from agents.engine.process.deltas import DeltaStream
-from agents.engine.process.handle import RunHandle
+from agents.engine.process.heartbeat import RunHandle
 from agents.engine.prompt.token_count import Meter
 from agents.engine.storage.database import Database
-from agents.engine.storage.journal_rows import Call, Waiting, Writer
+from agents.engine.storage.journal import Call, Waiting, Writer
 from agents.events.append import EventDraft
 from agents.kernel.chain import Chain
 from agents.kernel.middleware import Leave, ModelHandler, RunContext, ToolHandler

@@ -1,7 +1,16 @@
-"""The turns of a run: finish open calls, call the model, store its reply, until the run ends."""
+"""The turns of a run: finish open calls, call the model, store its reply, until the run ends.
+
+The limits that end a run, with a clear reason: turns and wall time.
+
+Limits of tokens and cost are not here: a feature parks the run and asks a person for more.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from agents.disk_space import is_used_up
@@ -14,15 +23,13 @@ from agents.engine.calls.park import park_run, wait_for_people
 from agents.engine.calls.results import called_event
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.errors import Stopped, StopReason
-from agents.engine.limits import limit_reached
+from agents.engine.files.snapshots import to_its_end
 from agents.engine.model_call import StepRequest, attempt_call, call_model, part_id, renew_prompt
-from agents.engine.outside import report, report_drafts, reported
 from agents.engine.prompt.history import BAD_ENDINGS, calls_of_turn, results_json
 from agents.engine.review import review_reply
 from agents.engine.session import Session
 from agents.engine.storage.finish import complete_run, end_run, fail_run
-from agents.engine.storage.journal import write_reply
-from agents.engine.storage.journal_rows import Call, Totals
+from agents.engine.storage.journal import Call, Totals, write_events, write_reply
 from agents.engine.storage.notes import insert_note, note_json, write_note
 from agents.events.append import EventDraft, dump
 from agents.events.catalogue.messages import (
@@ -37,6 +44,7 @@ from agents.kernel.park import End, Park
 from agents.models import Effect
 from agents.providers.base import ProviderError, Reply
 from agents.providers.prices import cost_microusd
+from agents.services.files.outside_changes import forget_state_before, outside_changes
 from agents.services.runs.wake import lock_with_parent
 from agents.states import ToolCallStatus
 from agents.structured_output.levels import MOST_LEVELS
@@ -253,3 +261,56 @@ def _reply_events(turn: int, reply: Reply, calls: list[Call]) -> list[EventDraft
         if call.status == ToolCallStatus.STARTED:
             drafts.append(ToolStarted(call_id=call.call_id, attempt=1))
     return drafts
+
+
+logger = logging.getLogger(__name__)
+
+
+async def report_drafts(session: Session) -> list[EventDraft]:
+    """Return the event for the transaction that ends the run; none if there are no changes."""
+    location = session.files.location
+    if location.own_directory is None or session.run.parent_id is not None:
+        return []
+    found = await to_its_end(session.threads, partial(outside_changes, location))
+    return [found.event()] if found else []
+
+
+async def report(session: Session) -> None:
+    """Write the event before a run ends in another way than with its last reply."""
+    drafts = await report_drafts(session)
+    if drafts:
+        await session.database.run(write_events, session.writer, drafts)
+    await reported(session)
+
+
+async def reported(session: Session) -> None:
+    """Delete the state before the run, after the report is stored."""
+    if session.run.parent_id is None:
+        try:
+            await to_its_end(session.threads, partial(forget_state_before, session.files.location))
+        except OSError as error:
+            # The next run reports these changes again.
+            logger.warning("the state before the run stays: %s", error)
+
+
+def limit_reached(session: Session) -> tuple[str, str] | None:
+    """Return the (code, message) of a limit that forbids another model call, or None."""
+    spec = session.spec
+    if session.turn >= spec.max_turns:
+        return "limit_turns", f"The run reached its limit of {spec.max_turns} turns."
+    return None
+
+
+@contextmanager
+def wall_seconds_left(session: Session) -> Iterator[None]:
+    """Stop the driver at the end of the run's wall time, whatever it waits for."""
+    seconds = session.spec.max_seconds
+    if seconds is None:
+        yield
+        return
+    left = max(0.0, seconds - session.elapsed_seconds())
+    timer = asyncio.get_running_loop().call_later(left, session.handle.stop, StopReason.WALL_TIME)
+    try:
+        yield
+    finally:
+        timer.cancel()

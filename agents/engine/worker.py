@@ -18,14 +18,13 @@ from django.db import DatabaseError, connection
 from agents.engine.drive import drive
 from agents.engine.errors import StopReason
 from agents.engine.process.deltas import DeltaFlusher
-from agents.engine.process.handle import RunHandle
-from agents.engine.process.heartbeat import Heartbeat
+from agents.engine.process.heartbeat import Heartbeat, RunHandle
 from agents.engine.process.membership import Membership
 from agents.engine.process.resources import Resources
 from agents.engine.process.sweeper import Sweeper
 from agents.engine.process.watching import flush_spans
 from agents.engine.storage.database import Database
-from agents.engine.storage.journal_rows import Writer
+from agents.engine.storage.journal import Writer
 from agents.kernel.chain import check_settings
 from agents.middleware.custom.registered import registered_tools
 from agents.models import POOL

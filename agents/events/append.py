@@ -12,7 +12,6 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from agents.events.event import Event
-from agents.events.notify import notify_watchers
 from agents.events.registry import check_declared
 from agents.kernel.lazy_modules import lazy_modules
 from agents.models import RunClock, RunEvent
@@ -97,3 +96,17 @@ def _take_seqs(run_id: str, count: int) -> int:
     if row is None:
         raise RunClock.DoesNotExist(f"Run {run_id} has no clock.")
     return int(row[0])
+
+
+CHANNEL = "vel_events"
+"""The PostgreSQL notification channel; its payload is a run's id."""
+
+
+def notify_watchers(run_id: str) -> None:
+    """Notify PostgreSQL's listeners, on commit, that `run_id` has new events.
+
+    SQLite has no notifications: its watchers see the change of the file's data version.
+    """
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, run_id])

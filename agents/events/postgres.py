@@ -9,9 +9,9 @@ from typing import Any
 
 import psycopg
 
-from agents.events.notify import CHANNEL
+from agents.events.append import CHANNEL
 from agents.events.read import Page, stored_events
-from agents.events.source import PAGE_BYTES, PAGE_EVENTS
+from agents.events.sqlite import PAGE_BYTES, PAGE_EVENTS
 from agents.states import ENDED_RUNS
 
 SILENCE_SECONDS = 15.0
@@ -34,7 +34,7 @@ _PAGE = """
 
 
 class PostgresSource:
-    """A connection that listens on the channel of `agents.events.notify`.
+    """A connection that listens on the channel of `agents.events.append`.
 
     `parameters` are keyword arguments of `psycopg.connect`; a URL goes as `conninfo`.
     """

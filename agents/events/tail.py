@@ -20,8 +20,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 
 from agents.events.read import Page, RunNotFound, StoredEvent, check_position
-from agents.events.source import EventSource
-from agents.events.sqlite import SqliteSource
+from agents.events.sqlite import EventSource, SqliteSource
 from agents.kernel.lazy_modules import lazy_modules
 
 with lazy_modules:

@@ -3,6 +3,11 @@
 A feature is an app whose config is a `FeatureConfig`. Its extensions are lists in modules with
 fixed names, for example `middleware.MIDDLEWARE` or `api.urlpatterns`. The part of Vel that uses
 such a list reads it with `collect`. No other part of Vel knows the features.
+
+Work of features in workers.
+
+Features list periodic work in their `jobs.JOBS`, and parts of a worker with threads of their own in
+their `jobs.PARTS`.
 """
 
 from __future__ import annotations
@@ -154,3 +159,77 @@ class Preload:
     modules: tuple[str, ...]
     needed: Callable[[], bool] | None = None
     """Return whether this installation needs them. It may query the database. None: it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Periodic work of every worker, each `every` seconds.
+
+    `run` is called on a thread with a database connection and outside a transaction. It does one
+    piece of work and returns whether there may be more; at most `parts` pieces are done in one
+    pass. Several workers call it at the same time, so it must lock the rows that it changes. Work
+    that only one process may do starts with
+    `agents.services.background_jobs.take_background_job(name, seconds)`. After an error it is tried
+    again, with increasing pauses up to five minutes.
+
+    `name` is the kind of work for the log: "schedules".
+    """
+
+    name: str
+    run: Callable[[], object]
+    every: float = 1.0
+    parts: int = 1_000_000
+    workers_only: bool = True
+    """Whether a process that drives the run of one command leaves it to workers."""
+
+
+def feature_jobs() -> list[Job]:
+    """Return the jobs of the installed features."""
+    return [job for _, job in collect("jobs", "JOBS")]
+
+
+class WorkerPart:
+    """The base class of parts with threads of their own: each worker has one of each class.
+
+    Use it for work that blocks, for example for calls of other servers: a `Job` would block the
+    worker's runs.
+    """
+
+    finds: ClassVar[str]
+    """The kind of work for the log: "notifications"."""
+
+    def look(self) -> None:
+        """Start due work. Reads rows and does not block.
+
+        Called each second, in a transaction, except in the process of one command.
+        """
+
+    def close(self) -> None:
+        """Start no more work. Returns immediately."""
+
+    def join(self) -> None:
+        """Wait for running work, after `close`: some seconds at most."""
+
+
+def feature_parts() -> list[WorkerPart]:
+    """Create the parts of the installed features for one worker."""
+    return [part() for _, part in collect("jobs", "PARTS")]
+
+
+AGENTS = "agents"
+
+
+@dataclass(frozen=True, slots=True)
+class Integration:
+    """A service that an agent's definition may name. `label` is its name for people."""
+
+    name: str
+    label: str
+
+
+_BUILDER = Integration(AGENTS, "Vel: it builds agents, each approved first")
+
+
+def integrations() -> tuple[Integration, ...]:
+    """Return the services of the installed features (`options.INTEGRATIONS`), and Vel's own."""
+    return (*(entry for _, entry in collect("options", "INTEGRATIONS")), _BUILDER)

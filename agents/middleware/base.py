@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar, get_args
 from pydantic import BaseModel
 
 from agents.kernel import middleware
-from agents.kernel.integrations import AGENTS
+from agents.kernel.features import AGENTS
 from agents.kernel.proposals import Proposed
 from agents.kernel.tool_calls import ToolResult as ToolResult
 from agents.middleware.context import Preview, SubagentReport, ToolContext

@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from pydantic import BaseModel, Field
 
-from agents.kernel.integrations import AGENTS, integrations
+from agents.kernel.features import AGENTS, integrations
 from agents.kernel.lazy_modules import lazy_modules
 from agents.kernel.relations import OwnRows, relations
 from agents.middleware.base import Middleware, Tool, ToolResult, error

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AliasChoices, BaseModel, ValidationError
 
 from agents.middleware.base import Tool
-from agents.middleware.input_names import input_names, same_field
 from agents.middleware.registry import ToolkitMissing, Toolset, toolset_for, toolset_of
-from agents.middleware.unknown_fields import unknown_fields
 from agents.models import Run
 from agents.spec import AgentSpec
 
@@ -106,3 +105,111 @@ def _unknown(tool: Tool[Any], unknown: Sequence[str], edited: Mapping[str, Any])
             )
     known = input_names(tool.input_model) or tool.input_model.model_json_schema()["properties"]
     return f"{tool.name} has no field {name!r}. Its fields are: {', '.join(sorted(known))}."
+
+
+def input_names(model: type[BaseModel]) -> frozenset[str] | None:
+    """Return the names of the fields that `model` accepts, or None if it accepts any."""
+    return _names(model)
+
+
+@lru_cache(maxsize=512)
+def _names(model: Hashable) -> frozenset[str] | None:
+    assert isinstance(model, type)
+    assert issubclass(model, BaseModel)
+    if model.model_config.get("extra") == "allow":
+        return None
+    return frozenset().union(*_groups(model))
+
+
+def same_field(model: type[BaseModel]) -> tuple[frozenset[str], ...]:
+    """Return the names of each field of `model`; all names in a set are the same field."""
+    return _groups(model)
+
+
+@lru_cache(maxsize=512)
+def _groups(model: Hashable) -> tuple[frozenset[str], ...]:
+    assert isinstance(model, type)
+    assert issubclass(model, BaseModel)
+    by_name = bool(
+        model.model_config.get("populate_by_name") or model.model_config.get("validate_by_name")
+    )
+    groups: list[frozenset[str]] = []
+    for name, field in model.model_fields.items():
+        alias = field.validation_alias
+        choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
+        given = {choice for choice in choices if isinstance(choice, str)}
+        if by_name or not given:
+            given.add(name)
+        groups.append(frozenset(given))
+    return tuple(groups)
+
+
+_COMBINED = ("allOf", "anyOf", "oneOf")
+
+
+def unknown_fields(
+    model: type[BaseModel], given: Mapping[str, Any], before: Mapping[str, Any]
+) -> list[str]:
+    """Return the paths of the fields in `given` that `model` does not know, such as `items.0.nmae`.
+
+    A second name of a field that is already given is unknown too: the tool would use only one of
+    them. A field with the same value in `before`, the input of the model, is left out: the person
+    has not changed it. An input that fails other checks of the model has no unknown fields.
+    """
+    if model.model_config.get("extra") == "allow":
+        found = list(_undeclared(model.model_json_schema(), given, ()))
+    else:
+        found = _forbidden(model, given)
+    unchanged = {name for name in given if name in before and given[name] == before[name]}
+    return [".".join(map(str, path)) for path in found if path[0] not in unchanged]
+
+
+def _forbidden(model: type[BaseModel], given: Mapping[str, Any]) -> list[tuple[str | int, ...]]:
+    try:
+        model.model_validate(given, extra="forbid")
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_context=False, include_input=False)
+        return [item["loc"] for item in problems if item["type"] == "extra_forbidden"]
+    return []
+
+
+def _undeclared(
+    schema: Mapping[str, Any], value: Any, path: tuple[str | int, ...]
+) -> Iterator[tuple[str | int, ...]]:
+    """Find properties that a JSON schema neither declares nor explicitly allows."""
+    if isinstance(value, list):
+        items = schema.get("items")
+        if isinstance(items, Mapping):
+            for number, item in enumerate(value):
+                yield from _undeclared(items, item, (*path, number))
+    elif isinstance(value, dict):
+        declared = _declared(schema)
+        is_closed = bool(declared) and not _allows_others(schema)
+        for name, inner in value.items():
+            if name in declared:
+                yield from _undeclared(declared[name], inner, (*path, name))
+            elif is_closed:
+                yield (*path, name)
+
+
+def _alternatives(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield schema
+    for word in _COMBINED:
+        for part in schema.get(word, ()):
+            if isinstance(part, Mapping):
+                yield from _alternatives(part)
+
+
+def _declared(schema: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    found: dict[str, Mapping[str, Any]] = {}
+    for part in _alternatives(schema):
+        for name, inner in part.get("properties", {}).items():
+            found.setdefault(name, inner if isinstance(inner, Mapping) else {})
+    return found
+
+
+def _allows_others(schema: Mapping[str, Any]) -> bool:
+    return any(
+        part.get("additionalProperties", False) is not False or "patternProperties" in part
+        for part in _alternatives(schema)
+    )

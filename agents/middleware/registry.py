@@ -23,9 +23,9 @@ from agents.middleware.wire_schema import wire_schema
 from agents.models import Run
 from agents.prompt_variables import Value, expand, names_in
 from agents.providers.base import Block
-from agents.services.runs.toolkits import toolkit_of
+from agents.services.runs.control import toolkit_of
 from agents.spec import ALL_TOOLS, AgentSpec
-from agents.structured_output.wording import prompt_segment
+from agents.structured_output.validation import prompt_segment
 
 _BUILT_IN: tuple[tuple[int, Middleware], ...] = (
     (100, PlanningMiddleware()),

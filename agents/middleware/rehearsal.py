@@ -14,13 +14,11 @@ from django.utils import timezone
 
 from agents.events.append import dump
 from agents.kernel.proposals import proposal_kinds
-from agents.middleware.input_names import input_names
-from agents.middleware.inputs import checked_input
+from agents.middleware.inputs import checked_input, input_names
 from agents.middleware.registry import Toolset, toolset_for
 from agents.models import Agent, Run, ToolCall
 from agents.policy import Verdict, judge
-from agents.services.agent_definitions.actions import build_spec
-from agents.services.agent_definitions.policy_rules import check_policy
+from agents.services.agent_definitions.actions import build_spec, check_policy
 from agents.services.errors import InvalidRequest
 from agents.spec import Action, AgentSpec
 

@@ -7,24 +7,20 @@ changes rows is in `agents.services` and, for the hot path of a driver, in
 
 from agents.models.agent import Agent, AgentVersion
 from agents.models.api_request import IdempotencyKey, RequestCount
-from agents.models.approval import ApprovalKind, ApprovalRequest
+from agents.models.approval import ApprovalGrant, ApprovalKind, ApprovalRequest
 from agents.models.audit import AuditEntry, Door
 from agents.models.background_job import BackgroundJob
 from agents.models.compaction import Compaction, CompactionAuthor
-from agents.models.event import RunEvent
 from agents.models.files.erased_files import ErasedFiles
 from agents.models.files.seen_file import SeenFile
 from agents.models.files.snapshot import SnapshotCause, WorkspaceSnapshot
 from agents.models.files.state_file import StateFile
 from agents.models.files.upload import MessageImage, Upload, UploadContent
-from agents.models.grant import ApprovalGrant
 from agents.models.machine import Machine
 from agents.models.message import Message, MessageRole
-from agents.models.middleware_state import MiddlewareState
-from agents.models.run import POOL, EndedRun, RemoteTrace, Run, RunClock
+from agents.models.run import POOL, EndedRun, RemoteTrace, Run, RunClock, RunEvent
 from agents.models.server_process import ProcessKind, ServerProcess
-from agents.models.thread import Epoch, Thread
-from agents.models.todo import Todo, TodoStatus
+from agents.models.thread import Epoch, MiddlewareState, Thread, Todo, TodoStatus
 from agents.models.token import ApiToken, TokenScope
 from agents.models.tool_call import Effect, ToolCall
 from agents.models.trigger import ThreadPolicy, Trigger, forget_trigger

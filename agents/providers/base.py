@@ -3,12 +3,20 @@
 A provider turns a `PromptHead` and an append-only list of messages into one streamed reply.
 Canonical content blocks are the Messages API's blocks (text, thinking, redacted_thinking, tool_use,
 tool_result, image); a provider with another wire format derives its own from them. Data that such a
-provider must get back unchanged is in thinking and redacted_thinking blocks with its `origin`: see
-`agents.providers.thoughts`.
+provider must get back unchanged is in thinking and redacted_thinking blocks with its `origin`.
+
+Thoughts in messages to the model: only for the API that they came from.
+
+Thinking and redacted_thinking blocks of the Messages API are the canonical ones. Those of another
+API have an `origin` with its name and host, and additional data for it. An epoch has one model, and
+the history omits the thoughts of earlier epochs; this module handles other cases, such as another
+base URL for the same agent.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -177,3 +185,54 @@ class Provider(Protocol):
 
     async def close(self) -> None:
         """Release the connections of the running event loop."""
+
+
+MAX_IMAGE_TOKENS = 5_000
+"""More tokens than any picture has. They do not depend on its bytes."""
+PIXELS_PER_TOKEN = 750
+
+_BASE64 = '"type":"base64"'
+_DATA = re.compile(r'"data":"([A-Za-z0-9+/=]*)"')
+
+
+def image_tokens(block: Block) -> int:
+    """Return a picture's approximate tokens, by its pixels; `MAX_IMAGE_TOKENS` if unknown."""
+    source = block.get("source", {})
+    width, height = source.get("width"), source.get("height")
+    if not isinstance(width, int) or not isinstance(height, int):
+        return MAX_IMAGE_TOKENS
+    return min(width * height // PIXELS_PER_TOKEN + 50, MAX_IMAGE_TOKENS)
+
+
+def excess_bytes(blocks_json: str) -> int:
+    """Return how many bytes of pictures in `blocks_json` exceed their tokens.
+
+    The remaining bytes are still at least as many as the tokens.
+    """
+    if _BASE64 not in blocks_json:
+        return 0
+    return sum(max(0, len(found[1]) - MAX_IMAGE_TOKENS) for found in _DATA.finditer(blocks_json))
+
+
+ORIGIN = "origin"
+_MARK = f'"{ORIGIN}":'
+_THOUGHTS = ("thinking", "redacted_thinking")
+
+
+def is_foreign(block: Block, origin: str | None) -> bool:
+    """Return whether a block is a thought of another API than `origin` (None: the Messages API)."""
+    return block.get("type") in _THOUGHTS and block.get(ORIGIN) != origin
+
+
+def without_foreign(blocks_json: str) -> str:
+    """Return an assistant's blocks for the Messages API, as JSON text; possibly `[]`.
+
+    The text is parsed only if it may contain foreign thoughts.
+    """
+    if _MARK not in blocks_json:
+        return blocks_json
+    blocks = json.loads(blocks_json)
+    if not any(is_foreign(block, None) for block in blocks):
+        return blocks_json
+    kept = [block for block in blocks if not is_foreign(block, None)]
+    return json.dumps(kept, ensure_ascii=False, separators=(",", ":"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Any, cast
 
 from django.core.signals import setting_changed
@@ -17,13 +18,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from agents.kernel.features import collect
 from agents.review.diff import diff_section
-from agents.review.fields import fields_section
-from agents.review.imports import imports_notes, imports_sections
-from agents.review.json_text import text_of
+from agents.review.json_text import compact, text_of
 from agents.review.parts import (
     NOT_LOOKED_UP,
+    WHOLE_INPUT,
     CommandSection,
     Fact,
+    Field,
+    FieldsSection,
     Note,
     Review,
     Section,
@@ -32,12 +34,12 @@ from agents.review.parts import (
     name_in,
     one_line,
 )
-from agents.review.room import Room
+from agents.review.room import CHARACTERS, LINES, Room, end_share
 from agents.review.spans import lines_of
 from sandbox.backends.editing import replace_text
 from sandbox.backends.limits import FileLimits
 from sandbox.errors import InvalidRequest
-from sandbox.importable import Importable
+from sandbox.importable import Importable, ImportableFile
 from sandbox.paths import WORKING_DIR
 
 TITLE_PATH = 160
@@ -284,3 +286,90 @@ def with_preview(review: Review, tool: str, preview: Mapping[str, Any]) -> Revie
         return known.with_preview(review, preview)
     shown = fields_section("What it would do, as it was tried", preview)
     return Review(review.title, (*review.sections, shown), review.notes)
+
+
+_TITLE = "Files of the workspace that this code can import"
+_WHOLE_FILES = "The code can import all of it. Look at the files in the workspace."
+_CHANGES_PATH = (
+    "The code may change where Python looks for modules (sys.path). Modules of the working "
+    "directory are shown here, those of other directories are not."
+)
+
+
+def imports_notes(imports: Importable | Unreadable) -> tuple[Note, ...]:
+    """Return warnings about files that are not shown."""
+    if isinstance(imports, Unreadable):
+        return (Note(f"Files that the code imports are not shown. {imports.reason}", "warning"),)
+    notes = []
+    if imports.missing:
+        problem = one_line(imports.missing)
+        notes.append(
+            Note(f"Not every file that the code can import is shown. {problem}", "warning")
+        )
+    if imports.changes_path:
+        notes.append(Note(_CHANGES_PATH, "warning"))
+    return tuple(notes)
+
+
+def imports_sections(imports: Importable | Unreadable) -> tuple[FieldsSection, ...]:
+    if isinstance(imports, Unreadable) or not imports.files:
+        return ()
+    room = Room()
+    fields = fields_of([(file.path, _text(file)) for file in imports.files], room)
+    return (FieldsSection(_TITLE, tuple(fields), cut_notes(room, _WHOLE_FILES)),)
+
+
+def _text(file: ImportableFile) -> str:
+    return f"[{file.reason}]" if file.text is None else file.text.removesuffix("\n")
+
+
+FIELDS = 1_000
+"""Of more fields, only the first and the last ones are shown."""
+_LINE_COST = CHARACTERS // LINES
+
+
+def fields_section(
+    title: str, fields: Mapping[str, Any], *notes: Note, where: str = WHOLE_INPUT
+) -> FieldsSection:
+    """Return a section of `fields`, a reversible mapping. `where` is about omitted parts."""
+    room = Room()
+    missing = max(len(fields) - FIELDS, 0)
+    last = end_share(FIELDS) if missing else 0
+    head = list(islice(fields, FIELDS - last))
+    tail = list(islice(reversed(cast("dict[str, Any]", fields)), last))[::-1]
+    shown = fields_of([(name, fields[name]) for name in (*head, *tail)], room)
+    if missing:
+        words = f"⋯ {missing:,} more {'input is' if missing == 1 else 'inputs are'} not shown ⋯"
+        shown.insert(len(head), Field(words, ()))
+        text = f"{missing:,} inputs between the first and the last ones are not shown. {where}"
+        notes = (*notes, Note(text, "warning"))
+    return FieldsSection(title, tuple(shown), (*notes, *cut_notes(room, where)))
+
+
+def fields_of(pairs: list[tuple[str, Any]], room: Room) -> list[Field]:
+    """Return a field for each pair. Small values get room first, so long ones cannot hide them."""
+    names = [name_in(room, str(name)) for name, _ in pairs]
+    texts = _texts([value for _, value in pairs])
+    sizes = [len(text) + _LINE_COST * text.count("\n") for text in texts]
+    shown: dict[int, Field] = {}
+    for left, number in zip(
+        range(len(pairs), 0, -1),
+        sorted(range(len(pairs)), key=sizes.__getitem__),
+        strict=True,
+    ):
+        share = room.part(left)
+        shown[number] = Field(names[number], lines_of(texts[number], share))
+        room.give_back(share)
+    return [shown[number] for number in range(len(pairs))]
+
+
+def _texts(values: list[Any]) -> list[str]:
+    """Return the values as text. Indented JSON shares the room of one section, smallest first."""
+    texts = [value if isinstance(value, str) else compact(value) for value in values]
+    left = CHARACTERS
+    for number in sorted(range(len(values)), key=lambda number: len(texts[number])):
+        if isinstance(values[number], str) or len(texts[number]) > left:
+            continue
+        texts[number] = text_of(values[number], left)
+        left -= len(texts[number])
+    return texts

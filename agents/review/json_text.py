@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from agents.review.room import CHARACTERS
+from agents.review.parts import Line
+from agents.review.room import CHARACTERS, Room
+from agents.review.spans import lines_of
 
 _END = object()
 
@@ -97,3 +99,20 @@ def _pieces(value: object) -> Iterator[str]:
         yield from json.JSONEncoder(ensure_ascii=False).iterencode(value)
     except RecursionError:
         yield "…"
+
+
+TOO_LONG_TO_EDIT = "This is too long to be edited here. Use `vel approvals edit`."
+
+
+def shown_text(value: object) -> str:
+    """Return a string, or another value as JSON, in visible form. Long texts keep start and end."""
+    return joined(lines_of(text_of(value), Room()))
+
+
+def joined(lines: Iterable[Line]) -> str:
+    return "\n".join("".join(span.text for span in line) for line in lines)
+
+
+def is_editable(text: str) -> bool:
+    """Return whether the text is short enough for an editor on a page."""
+    return Room().take(len(text), text.count("\n"))

@@ -12,7 +12,6 @@ from agents.kernel.lazy_modules import lazy_modules
 from agents.sdk.config import DEFAULT_WORKSPACE, DeepAgentConfig, SubagentConfig
 from agents.sdk.environment.process import engine
 from agents.sdk.environment.threads import in_thread
-from agents.sdk.parts import settled
 from agents.sdk.runner import Runner
 from agents.sdk.streaming.agent_file import AgentFile
 from agents.sdk.streaming.stream import StreamEvent, StreamMode
@@ -229,3 +228,15 @@ def create_deep_agent(
             **options,
         )
     )
+
+
+def settled(config: DeepAgentConfig) -> DeepAgentConfig:
+    """Return the config after changes by such components; the others stay middleware."""
+    own = []
+    for item in config.middleware:
+        configure = getattr(item, "configure", None)
+        if configure is None:
+            own.append(item)
+        else:
+            config = configure(config)
+    return replace(config, middleware=own) if own != config.middleware else config

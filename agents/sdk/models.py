@@ -14,7 +14,7 @@ with lazy_modules:
     from agents import settings as vel_settings
     from agents.providers import base, registry
     from agents.services.agent_definitions import actions as agents
-    from agents.services.agent_definitions import model_servers
+    from agents.services.agent_definitions import settings_places
 
 
 _NO_KEY = (
@@ -62,12 +62,12 @@ def checked(choice: ModelChoice) -> ModelChoice:
     settings = vel_settings.ModelSettings.now()
     provider = choice.provider or settings.PROVIDER or registry.DEFAULT_PROVIDER
     try:
-        registry.get_provider(provider, model_servers.settings_of(provider))
+        registry.get_provider(provider, settings_places.settings_of(provider))
     except base.ProviderError as error:
         message = f"{error.message}."
         if error.code == "missing_key":
             message = _NO_KEY.format(
-                provider=provider, key=model_servers.setting_names(provider)[0]
+                provider=provider, key=settings_places.setting_names(provider)[0]
             )
         raise SetupError(message) from None
     name = choice.model or agents.default_model(provider)

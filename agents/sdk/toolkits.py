@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from agents import toolkits
 from agents.middleware.custom.toolkit import Member, Toolkit, as_tools
-from agents.sdk.config import DeepAgentConfig, SubagentConfig, functions
+from agents.sdk.config import DeepAgentConfig, SubagentConfig, functions, parts_of
 from agents.sdk.environment.process import engine
 from agents.sdk.errors import SetupError
-from agents.sdk.feature_options import parts_of
 
 
 def toolkit_of(

@@ -27,8 +27,7 @@ from agents.models import (
 )
 from agents.models.database_clock import DatabaseNow
 from agents.states import ApprovalStatus, RunStatus
-from agents.telemetry.counters import Values, added
-from agents.telemetry.exposition import Gauge
+from agents.telemetry.counters import Gauge, Values, added
 
 ALIVE_SECONDS = 35.0
 """A process seen within this time is alive: three heartbeats and a slow one."""

@@ -11,7 +11,7 @@ from agents.ids import first_id_at
 from agents.kernel.features import collect
 from agents.models import Run
 from agents.states import RunStatus
-from agents.telemetry.content import short
+from agents.telemetry.spans import short
 
 LOOKED_BACK = timedelta(days=7)
 """Runs that were created earlier are ignored."""

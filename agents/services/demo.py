@@ -5,7 +5,6 @@ from __future__ import annotations
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import IntegrityError, transaction
 
-from agents.demo.resources import data_bytes
 from agents.demo.task import (
     DATA_NAME,
     DATABASE_NAME,
@@ -17,6 +16,7 @@ from agents.demo.task import (
     TOOLBOX_PACKAGES,
     WITH_TOOLBOX,
     DemoTask,
+    data_bytes,
     task_in,
 )
 from agents.kernel.options import known_options

@@ -10,8 +10,7 @@ from itertools import islice
 from typing import Any
 
 from agents.kernel.lazy_modules import lazy_modules
-from agents.structured_output.formats import FORMATS
-from agents.structured_output.schema import compile_pattern
+from agents.structured_output.schema import FORMATS, compile_pattern
 
 with lazy_modules:
     from jsonschema import exceptions, validators  # takes 70 ms, needed only for runs with a schema
@@ -201,3 +200,42 @@ def _shown(value: Any, limit: int = PREVIEW) -> str:
         return f"a list of {len(value)}" if isinstance(value, list) else "a large object"
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+CUT_OFF = "The answer was cut off at the limit of output tokens: give a shorter one."
+
+
+def prompt_segment(schema_text: str) -> str:
+    """Return a part of the system prompt, for all answers of an agent."""
+    return (
+        "## Form of the answer\n"
+        "Your final answer to each message is one JSON value that fits this JSON Schema, and "
+        f"nothing else: no words before or after it.\n\n{compact(schema_text)}"
+    )
+
+
+def message_note(schema_text: str) -> str:
+    """Return a note for one message, about the answer to it."""
+    return (
+        "[Vel: the final answer to this message must be one JSON value that fits this JSON Schema, "
+        f"and nothing else, no words before or after it: {compact(schema_text)}]"
+    )
+
+
+def repair_text(problems: Sequence[Problem], schema_text: str = "") -> str:
+    """Return the message after an invalid answer. Add the schema if the system prompt lacks it.
+
+    In a long run, the note of the message may have been summarized.
+    """
+    listed = "\n".join(f"- {problem}" for problem in problems)
+    return (
+        "Your answer does not fit the form that was asked for:\n"
+        f"{listed}\n"
+        "Answer again with the whole JSON value and nothing else."
+        f"{' It must fit this JSON Schema: ' + compact(schema_text) if schema_text else ''}"
+    )
+
+
+def compact(schema_text: str) -> str:
+    """Return JSON text without spaces."""
+    return json.dumps(json.loads(schema_text), ensure_ascii=False, separators=(",", ":"))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from agents.providers.base import ProviderError, Reply
 from agents.providers.prices import cost_microusd
-from agents.telemetry import content
+from agents.telemetry import spans
 from agents.telemetry.spans import provider_name
 from agents.telemetry.watch import ClaimWatch, current_watch, quietly
 
@@ -90,11 +90,9 @@ def _tell_model_call(
             "gen_ai.usage.cache_creation.input_tokens": usage.cache_write,
         }
     # The message of a server may repeat the content of the request.
-    told = content.short(message) if watch.tools.content else ""
+    told = spans.short(message) if watch.tools.content else ""
     if watch.tools.content and reply is not None:
-        attributes["gen_ai.output.messages"] = content.reply_message(
-            reply.blocks, reply.stop_reason
-        )
+        attributes["gen_ai.output.messages"] = spans.reply_message(reply.blocks, reply.stop_reason)
     watch.put(
         f"chat {model}", watch.unique_id("chat"), start, attributes,
         is_client=True, error=code, message=told,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from dataclasses import dataclass
 
 from django.core.signals import setting_changed
 
 from agents.kernel.lazy_modules import lazy_modules
+from agents.settings import MetricsSettings
 from agents.telemetry.counters import Counters
-from agents.telemetry.wanted import content_wanted, metrics_wanted, traces_wanted
 
 with lazy_modules:
     from agents.telemetry import otlp  # takes 0.3 s, and requires an extra
@@ -86,3 +87,27 @@ def _settings_changed(*, setting: str, **kwargs: object) -> None:
 
 
 setting_changed.connect(_settings_changed, dispatch_uid="agents.telemetry.process")
+
+
+_TRUE = frozenset({"1", "true", "yes", "on", "span_only", "span_and_event"})
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+
+
+def traces_wanted() -> bool:
+    """Return whether an endpoint for traces is set, and neither traces nor the SDK are disabled."""
+    if not any(os.environ.get(name, "").strip() for name in _ENDPOINTS):
+        return False
+    if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() in _TRUE:
+        return False
+    return os.environ.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower() in ("", "otlp")
+
+
+def content_wanted() -> bool:
+    """Return whether traces can contain messages, inputs and results."""
+    name = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+    return os.environ.get(name, "").strip().lower() in _TRUE
+
+
+def metrics_wanted() -> bool:
+    """Return whether metrics are enabled."""
+    return bool(MetricsSettings.now().METRICS_TOKEN)

@@ -20,7 +20,7 @@ from agents.models import (
     ToolCall,
 )
 from agents.states import ApprovalStatus, RunStatus, ToolCallStatus
-from agents.telemetry import content
+from agents.telemetry import spans
 from agents.telemetry.ids import RemoteParent, parse_traceparent, span_id_of, trace_id_of
 from agents.telemetry.spans import AttributeValue, Span, Trace, nanoseconds, provider_name
 from agents.telemetry.tool_watch import tool_span_id
@@ -111,7 +111,7 @@ def _run_span(run: Run, trace: Trace, *, with_content: bool) -> Span:
     error = message = ""
     if run.status == RunStatus.FAILED:
         error = run.error_code or "failed"
-        message = content.short(run.error_message) if with_content else ""
+        message = spans.short(run.error_message) if with_content else ""
     if with_content:
         attributes |= _said(run)
     ended = nanoseconds(run.ended_at) if run.ended_at is not None else time.time_ns()
@@ -126,9 +126,9 @@ def _said(run: Run) -> dict[str, AttributeValue]:
     first = Message.objects.filter(run=run, turn=0, role=MessageRole.USER).first()
     last = Message.objects.filter(run=run, role=MessageRole.ASSISTANT).order_by("-turn").first()
     if first is not None:
-        found["gen_ai.input.messages"] = content.user_message(first.blocks)
+        found["gen_ai.input.messages"] = spans.user_message(first.blocks)
     if last is not None:
-        found["gen_ai.output.messages"] = content.reply_message(last.blocks, last.stop_reason)
+        found["gen_ai.output.messages"] = spans.reply_message(last.blocks, last.stop_reason)
     return found
 
 
@@ -182,7 +182,7 @@ def _calls(run: Run, trace: Trace, outliving: Collection[str], *, with_content: 
             "vel.tool.status": call.status,
         }
         if with_content:
-            attributes |= content.of_tool_call(call.edited_input or call.input, call.result_content)
+            attributes |= spans.of_tool_call(call.edited_input or call.input, call.result_content)
         assert call.started_at is not None
         end = call.finished_at or run.ended_at or call.started_at
         error = (call.code or call.status) if call.is_error else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from agents.telemetry import content
+from agents.telemetry import spans
 from agents.telemetry.ids import span_id_of
 from agents.telemetry.spans import AttributeValue
 from agents.telemetry.watch import ClaimWatch, current_watch, quietly
@@ -76,7 +76,7 @@ def _tell_tool_call(
         "vel.attempt": attempt,
     }
     if watch.tools.content:
-        attributes |= content.of_tool_call(given, call.result)
+        attributes |= spans.of_tool_call(given, call.result)
     watch.put(f"execute_tool {tool}", own, start, attributes, error=call.error)
 
 
@@ -133,7 +133,7 @@ def _tell_command(
     if result is not None:
         attributes["process.exit.code"] = result.exit_code
     if watch.tools.content:
-        attributes["process.command_line"] = content.harmless(source)
+        attributes["process.command_line"] = spans.harmless(source)
     watch.put(
         "vel.sandbox.command", watch.unique_id("command"), start, attributes,
         parent_id=_tool_span.get(), error=error or ("" if outcome in ("ok", "failed") else outcome),

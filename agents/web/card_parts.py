@@ -14,8 +14,7 @@ from django.utils.timesince import timesince
 from agents.hidden_text import escaped_json, escaped_text, visible
 from agents.kernel.proposals import proposal_kind, run_request_kind
 from agents.models import ApprovalRequest
-from agents.review.excerpts import is_editable, shown_text
-from agents.review.json_text import compact, size_of, text_of
+from agents.review.json_text import compact, is_editable, shown_text, size_of, text_of
 from agents.review.room import CHARACTERS
 from agents.states import ApprovalStatus, Decision
 

@@ -25,9 +25,8 @@ from agents.services.errors import (
     ServiceError,
 )
 from agents.states import ApprovalStatus, Decision
-from agents.web.cards import cards_of
-from agents.web.grant_options import terms_of
-from agents.web.queue_query import back_to, card_rows
+from agents.web.approvals import back_to, card_rows
+from agents.web.cards import cards_of, terms_of
 
 SEVERAL = 100
 """Maximum number of requests in one form."""

@@ -1,4 +1,9 @@
-"""The deliverables of a run: a list, and downloads as attachments."""
+"""The deliverables of a run: a list, and downloads as attachments.
+
+Pictures of a run, displayed in its page after their pixels are encoded again.
+
+Vel encodes PNG itself, other formats in a sandbox: see `agents.services.files.shown_pictures`.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +19,15 @@ from django.views.decorators.http import require_safe
 from agents.doors.downloads import attachment
 from agents.doors.web.pages import PersonRequest, page
 from agents.models import Run
-from agents.png import MAX_BYTES
+from agents.png import MAX_BYTES, NotAPicture
 from agents.selectors.visible import runs_for
-from agents.services.files.shown_pictures import is_picture, is_shown, why_not_shown
+from agents.services.files.shown_pictures import (
+    TooManyPictures,
+    is_picture,
+    is_shown,
+    shown_picture,
+    why_not_shown,
+)
 from agents.services.files.thread_files import readable_files
 from agents.services.open_connections import NoRoom, TooManyConnections, take_place
 from sandbox.backends import FileBackend
@@ -105,3 +116,29 @@ def _url(run: Run, path: str, name: str = "web:run-file") -> str | None:
     if "\n" in path:
         return None
     return reverse(name, args=[run.pk, "-"]).removesuffix("-") + quote(path)
+
+
+HEADERS = {
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+LATER = {"Retry-After": "10"}
+
+
+@page
+@require_safe
+def picture(request: PersonRequest, run_id: str, path: str) -> HttpResponse:
+    """Return one deliverable as a picture. Returns 404 if it is not a picture or not visible."""
+    run = get_object_or_404(runs_for(request.user).select_related("thread"), pk=run_id)
+    opened = deliverable(run, path)
+    with opened.stream as stream:
+        data = stream.read(MAX_BYTES + 1)
+    try:
+        result = shown_picture(run.thread, data)
+    except NotAPicture as error:
+        raise Http404(str(error)) from None
+    except TooManyPictures as error:
+        return HttpResponse(str(error), status=503, content_type="text/plain", headers=LATER)
+    return HttpResponse(result, content_type="image/png", headers=HEADERS)

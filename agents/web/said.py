@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import posixpath
 from typing import Any
+from urllib.parse import quote, unquote, urlsplit
 
 from django.http import Http404, JsonResponse
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from agents.doors.web.pages import PersonRequest, page
@@ -17,8 +20,9 @@ from agents.review import as_json, call_review
 from agents.review.call import readable_tools
 from agents.review.parts import NOT_LOOKED_UP
 from agents.selectors.visible import runs_for, watchable_runs_for
+from agents.services.files.shown_pictures import is_shown
+from agents.web.files import OUTPUTS
 from agents.web.markdown import markdown_tree
-from agents.web.own_files import OwnFiles
 
 TEXTS_AT_ONCE = 50
 BYTES_AT_ONCE = 256_000
@@ -101,3 +105,34 @@ def _text_of(content: str | list[dict[str, Any]] | None) -> str:
     if content is None or isinstance(content, str):
         return content or ""
     return "\n".join(str(block.get("text", f"[{block.get('type')}]")) for block in content)
+
+
+class OwnFiles:
+    """The deliverables of one run. Does not check that a file exists; the download does."""
+
+    def __init__(self, run: Run) -> None:
+        self._top = OUTPUTS if run.spec["sandbox"] else "/"
+        self._file = reverse("web:run-file", args=[run.pk, "-"]).removesuffix("-")
+        self._picture = reverse("web:run-picture", args=[run.pk, "-"]).removesuffix("-")
+
+    def download(self, named: str) -> str | None:
+        path = self._path(named)
+        return self._file + quote(path) if path else None
+
+    def picture(self, named: str) -> str | None:
+        path = self._path(named)
+        return self._picture + quote(path) if path and is_shown(path) else None
+
+    def _path(self, named: str) -> str | None:
+        """Return the path below the deliverables. `named` is relative or absolute."""
+        try:
+            parts = urlsplit(named.removeprefix("sandbox:"))
+        except ValueError:
+            return None
+        path = unquote(parts.path)
+        if parts.scheme or parts.netloc or not path or path.endswith("/") or not path.isprintable():
+            return None
+        base = self._top if not path.startswith(("outputs/", "./outputs/")) else "/sandbox"
+        full = posixpath.normpath(posixpath.join(base, path))
+        inside = full.removeprefix(self._top.rstrip("/") + "/")
+        return inside if inside != full and inside else None

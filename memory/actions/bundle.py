@@ -21,8 +21,7 @@ from memory.folders import Change
 from memory.limits import size_of
 from memory.models import Operation
 from memory.paths import READ_ONLY
-from memory.queries.state import memory_bytes
-from memory.queries.tree import list_memory_entries, memory_state
+from memory.queries.files import list_memory_entries, memory_bytes, memory_state
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from memory.errors import MemoryRefused, NoSuchFile
 from memory.folders import Change, FileState
 from memory.models import Operation
 from memory.paths import InvalidPath, check_writable
+from memory.queries.files import memory_state, revision_content
 from memory.queries.rights import may_change_memory
-from memory.queries.tree import memory_state, revision_content
 
 
 @transaction.atomic
@@ -35,7 +35,7 @@ def write_file(
     """Create or replace the file at `path`, and return its revision.
 
     Unchanged content makes no new revision. `base_revision` is the revision that `by` has seen (0:
-    no file); None accepts any. `source` names the door, as in `memory.actions.files.Change`. Raises
+    no file); None accepts any. `source` names the door, as in `memory.actions.edits.Change`. Raises
     `NotAllowed`, `InvalidRequest`, and `Conflict` (code `stale`) if the file has changed.
     """
     state = _current(agent, path, by, base_revision)

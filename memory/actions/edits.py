@@ -1,26 +1,40 @@
-"""Edits of an agent's memory: previews of their results, and their execution."""
+"""Edits of an agent's memory: previews of their results, and their execution.
+
+A decision on a memory edit makes the edit itself. Therefore, no time passes between the two in
+which the file could change, the worker could die, or somebody could cancel the run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
+from django.utils import timezone
 
-from agents.models import Agent, ApprovalRequest
+from agents.events.append import EventDraft, dump
+from agents.events.catalogue.tool_calls import ToolCompleted
+from agents.events.preview import preview
+from agents.models import Agent, ApprovalRequest, ToolCall
 from agents.services.audit import record
 from agents.services.errors import Conflict, InvalidRequest, NotFound, ServiceError
-from memory.actions.files import check_content, check_places, store_change
+from agents.states import (
+    TOOL_CALL_TRANSITIONS,
+    Decision,
+    ToolCallStatus,
+    check_transition,
+)
 from memory.edits import EditOperation, MemoryEdit, content_after, size_warnings
-from memory.errors import Changed, MemoryRefused, NoSuchFile
+from memory.errors import Changed, InvalidEdit, MemoryRefused, NoSuchFile
+from memory.events import MemoryChanged
 from memory.folders import Change, MemoryFolder, folder_of
-from memory.limits import size_of
-from memory.models import MemoryEditRequest, Operation
-from memory.paths import InvalidPath, check_writable
+from memory.limits import MAX_FILE_BYTES, MAX_FILES, size_of
+from memory.models import MemoryEditRequest, MemoryFile, MemoryRevision, Operation
+from memory.paths import InvalidPath, check_writable, content_type_of
+from memory.queries.files import file_state, memory_bytes, memory_state
 from memory.queries.provenance import untrusted_sources
-from memory.queries.state import memory_bytes
-from memory.queries.tree import memory_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,3 +199,152 @@ def _as_service_error(problem: Exception) -> ServiceError:
     if isinstance(problem, NoSuchFile):
         return NotFound(str(problem))
     return InvalidRequest(str(problem))
+
+
+def carry_out_edit(request: ApprovalRequest, call: ToolCall, by_id: int) -> list[EventDraft]:
+    """Make an approved edit, and end its call. The run and the request are locked."""
+    edit = request.memory_edit
+    content = edit.proposed_content
+    changed = request.decision == Decision.EDIT
+    if changed:
+        content = edited_content(edit, request.edited_input)
+    revision = apply_edit(edit, content, by_id=by_id)
+    check_transition(TOOL_CALL_TRANSITIONS, call.status, ToolCallStatus.SUCCEEDED)
+    call.status = ToolCallStatus.SUCCEEDED
+    call.is_error = False
+    call.code = ""
+    text = _told(edit, revision, content if changed else None)
+    call.result = dump(text)
+    call.started_at = call.finished_at = timezone.now()
+    call.save()
+    return [
+        MemoryChanged(
+            path=edit.path,
+            operation=edit.operation,
+            revision=revision,
+            approval_id=request.id,
+        ),
+        ToolCompleted(call_id=call.call_id, output=preview(text)),
+    ]
+
+
+def edited_content(edit: MemoryEditRequest, arguments: Any) -> str:
+    """Return the content of an edited file. Raises `InvalidRequest` for any other input."""
+    content = (
+        arguments.get("content") if isinstance(arguments, dict) and len(arguments) == 1 else None
+    )
+    if not isinstance(content, str):
+        raise InvalidRequest('An edit of the memory needs the input {"content": "the whole file"}.')
+    check_edited_content(edit.agent_id, edit.path, content)
+    return content
+
+
+def _told(edit: MemoryEditRequest, revision: int, edited: str | None) -> str:
+    """Return the result of the call for the model."""
+    if edit.operation == "delete":
+        return f"A person approved it: {edit.path} is deleted."
+    if edited is None:
+        return f"A person approved it: {edit.path} is saved (revision {revision})."
+    return (
+        f"A person changed the content and saved {edit.path} (revision {revision}). "
+        f"It is now:\n\n{preview(edited)}"
+    )
+
+
+def check_content(content: str) -> None:
+    """Raise `InvalidEdit` for content that no file may have."""
+    if "\x00" in content:
+        raise InvalidEdit("The content holds a NUL character, which no file may.")
+    try:
+        size = size_of(content)
+    except UnicodeEncodeError:
+        raise InvalidEdit("The content holds half a character (a lone surrogate).") from None
+    if size > MAX_FILE_BYTES:
+        raise InvalidEdit(
+            f"The content has {size:,} bytes and a file of the memory may have "
+            f"{MAX_FILE_BYTES:,}: keep what matters, or split it into several files."
+        )
+
+
+def check_places(agent_id: str, paths: Iterable[str]) -> None:
+    """Raise `InvalidEdit` for new files that an exported folder could not contain together."""
+    taken = dict.fromkeys(
+        MemoryFile.objects.filter(agent_id=agent_id).values_list("path", flat=True)
+    )
+    for path in paths:
+        _check_place(path, taken)
+        taken[path] = None
+
+
+def _check_place(path: str, taken: Collection[str]) -> None:
+    if path in taken:
+        return
+    if len(taken) >= MAX_FILES:
+        raise InvalidEdit(
+            f"The memory has no room for {path}, since it may have {MAX_FILES:,} files: add to one "
+            "of them."
+        )
+    folded = path.lower()
+    for other in taken:
+        lower = other.lower()
+        if lower == folded:
+            raise InvalidEdit(f"There is {other} already: names differ in more than their case.")
+        if lower.startswith(f"{folded}/"):
+            raise InvalidEdit(f"{path} is a directory: it holds {other}.")
+        if folded.startswith(f"{lower}/"):
+            raise InvalidEdit(f"{other} is a file, not a directory.")
+
+
+@transaction.atomic
+def store_change(agent_id: str, change: Change) -> int:
+    """Make `change` the file's next revision and return its number.
+
+    Raises `InvalidEdit` (size, place, no file to delete), and `Changed` if the file is not at
+    `base_revision`, also when another change commits at the same moment. The caller has checked the
+    path. An error leaves no partial change.
+    """
+    if change.content is not None:
+        check_content(change.content)
+        check_places(agent_id, [change.path])
+    state = file_state(agent_id, change.path)
+    if state.revision != change.base_revision:
+        raise Changed(f"{change.path} has changed since: look at it again.")
+    if change.content is None and state.content is None:
+        raise InvalidEdit(f"There is no {change.path} to delete.")
+    size = size_of(change.content) if change.content is not None else 0
+    number = state.revision + 1
+    try:
+        with transaction.atomic():
+            MemoryRevision.objects.create(
+                agent_id=agent_id,
+                path=change.path,
+                number=number,
+                operation=change.operation,
+                content=change.content,
+                sha256=sha256_of(change.content) if change.content is not None else "",
+                size_bytes=size,
+                reason=change.reason,
+                source=change.source,
+                edit_request=change.edit_request,
+                created_by_id=change.by_id,
+            )
+    except IntegrityError:
+        raise Changed(f"{change.path} has changed at this moment: look at it again.") from None
+    if change.content is None:
+        MemoryFile.objects.filter(agent_id=agent_id, path=change.path).delete()
+    else:
+        MemoryFile.objects.update_or_create(
+            agent_id=agent_id,
+            path=change.path,
+            defaults={
+                "content": change.content,
+                "content_type": content_type_of(change.path),
+                "size_bytes": size,
+                "revision": number,
+            },
+        )
+    return number
+
+
+def sha256_of(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from agents.models import Agent, AgentVersion
-from memory.folders import folder_of
+from django.db.models import Sum
+
+from agents.models import Agent, AgentVersion, ApprovalRequest
+from agents.states import ApprovalStatus, Decision
+from memory.errors import NoSuchFile
+from memory.folders import FileState, MemoryEntry, RevisionEntry, folder_of, folders
 from memory.limits import size_of
-from memory.models import MemoryFile
-from memory.paths import READ_ONLY, check_path, content_type_of
-from memory.queries.tree import memory_state
+from memory.models import MemoryFile, MemoryRevision
+from memory.paths import PROMPT, READ_ONLY, TOOLS, check_path, content_type_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +61,128 @@ def _updated_at(agent_id: str, path: str) -> datetime | None:
         return folder.updated_at(agent_id, path)
     files = MemoryFile.objects.filter(agent_id=agent_id, path=path)
     return files.values_list("updated_at", flat=True).first()
+
+
+def memory_state(agent_id: str, path: str) -> FileState:
+    """Return the current file at `path`. Raises `memory.paths.InvalidPath` for an invalid path.
+
+    The two read-only files have no revision.
+    """
+    check_path(path)
+    if path == PROMPT:
+        return FileState(Agent.objects.get(pk=agent_id).system_prompt, 0)
+    if path == TOOLS:
+        return FileState(_tools_json(agent_id), 0)
+    if (folder := folder_of(path)) is not None:
+        return folder.state(agent_id, path)
+    return file_state(agent_id, path)
+
+
+def _tools_json(agent_id: str) -> str:
+    """Return the tools that the agent is configured with; null means all of its profile."""
+    agent = Agent.objects.get(pk=agent_id)
+    return json.dumps({"profile": agent.profile, "tools": agent.tools}, indent=2) + "\n"
+
+
+def list_memory_entries(agent_id: str, directory: str = "") -> list[MemoryEntry]:
+    """Return the files below `directory` (all files if it is empty), sorted by path."""
+    prefix = f"{directory.strip('/')}/" if directory.strip("/") else ""
+    entries: list[MemoryEntry] = []
+    if not prefix:
+        version = AgentVersion.objects.filter(agent_id=agent_id).order_by("-number").first()
+        agent = Agent.objects.get(pk=agent_id)
+        changed = version.created_at if version else agent.updated_at
+        for path in (PROMPT, TOOLS):
+            size = size_of(memory_state(agent_id, path).content or "")
+            entries.append(
+                MemoryEntry(path, content_type_of(path), size, agent.created_at, changed)
+            )
+    if not prefix or prefix.startswith("knowledge/"):
+        files = MemoryFile.objects.filter(agent_id=agent_id, path__startswith=prefix)
+        entries += [
+            MemoryEntry(
+                file.path, file.content_type, file.size_bytes, file.created_at, file.updated_at
+            )
+            for file in files.defer("content").order_by("path")
+            if file.path.startswith(prefix)  # SQLite's LIKE folds case
+        ]
+    for folder in folders():
+        if not prefix or prefix == folder.prefix:
+            entries += folder.entries(agent_id)
+    return entries
+
+
+def memory_revisions(agent_id: str, path: str) -> list[RevisionEntry]:
+    """Return every state of the file at `path`, the latest first.
+
+    The two read-only files have none. Raises `memory.paths.InvalidPath`.
+    """
+    check_path(path)
+    approvals = _approvals_by_revision(agent_id, path)
+    if (folder := folder_of(path)) is not None:
+        return [
+            replace(entry, approval_id=approvals.get(entry.number))
+            for entry in folder.revisions(agent_id, path)
+        ]
+    revisions = MemoryRevision.objects.filter(agent_id=agent_id, path=path)
+    return [
+        RevisionEntry(
+            number=revision.number,
+            operation=revision.operation,
+            size_bytes=revision.size_bytes,
+            reason=revision.reason,
+            source=revision.source,
+            by=revision.created_by.get_username() if revision.created_by else "",
+            created_at=revision.created_at,
+            is_deleted=not revision.sha256,
+            approval_id=approvals.get(revision.number),
+        )
+        for revision in revisions.select_related("created_by").defer("content").order_by("-number")
+    ]
+
+
+def _approvals_by_revision(agent_id: str, path: str) -> dict[int, str]:
+    """Return the decided requests by the revision that each has made.
+
+    An approved edit either makes the revision after its base revision, or is refused.
+    """
+    requests = ApprovalRequest.objects.filter(
+        memory_edit__agent_id=agent_id,
+        memory_edit__path=path,
+        status=ApprovalStatus.DECIDED,
+        decision__in=(Decision.APPROVE, Decision.EDIT),
+    )
+    return {base + 1: key for base, key in requests.values_list("memory_edit__base_revision", "id")}
+
+
+def revision_content(agent_id: str, path: str, number: int) -> str | None:
+    """Return the file at a revision, None if that revision deleted it.
+
+    Raises `memory.paths.InvalidPath` and `memory.errors.NoSuchFile`.
+    """
+    check_path(path)
+    if (folder := folder_of(path)) is not None:
+        found = folder.content(agent_id, path, number)
+    else:
+        revisions = MemoryRevision.objects.filter(agent_id=agent_id, path=path, number=number)
+        found = revisions.values_list("content").first()
+    if found is None:
+        raise NoSuchFile(f"{path} has no revision {number}.")
+    return found[0]
+
+
+def file_state(agent_id: str, path: str) -> FileState:
+    """Return the current file. `path` is a checked path."""
+    latest = (
+        MemoryRevision.objects.filter(agent_id=agent_id, path=path)
+        .order_by("-number")
+        .values_list("content", "number")
+        .first()
+    )
+    return FileState(*latest) if latest else FileState(None, 0)
+
+
+def memory_bytes(agent_id: str, *, without: str = "") -> int:
+    """Return the size of an agent's files in bytes, without the file at `without`."""
+    files = MemoryFile.objects.filter(agent_id=agent_id).exclude(path=without)
+    return files.aggregate(total=Sum("size_bytes"))["total"] or 0

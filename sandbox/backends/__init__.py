@@ -2,7 +2,6 @@
 
 from sandbox.backends.composite import CompositeBackend
 from sandbox.backends.protocol import Entry, ExecutingBackend, FileBackend, FileStat
-from sandbox.backends.readonly import ReadOnly
 from sandbox.backends.remembering import RememberingBackend, SeenFiles
 from sandbox.backends.state import (
     FileStore,
@@ -11,7 +10,7 @@ from sandbox.backends.state import (
     StoredFile,
 )
 from sandbox.backends.tree import TreeBackend
-from sandbox.backends.workspace import WorkspaceBackend
+from sandbox.backends.workspace import ReadOnly, WorkspaceBackend
 
 __all__ = [
     "CompositeBackend",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Literal
 
-from sandbox.backends.regex import LatePattern
+from sandbox.backends.patterns import LatePattern
 
 MOST_MARKS = 30
 

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedIOBase
 
-from sandbox.backends.globbing import GlobPattern
 from sandbox.backends.limits import FileLimits, WalkLimit
 from sandbox.backends.names import meant, shown
+from sandbox.backends.patterns import GlobPattern, LinePattern
 from sandbox.backends.protocol import Entry, FileBackend, FileType, OpenedFile
-from sandbox.backends.regex import LinePattern
 from sandbox.backends.window import is_binary, require_not_binary
 from sandbox.errors import FileError, FileMissing, InvalidRequest, NotDirectory
 

@@ -12,8 +12,8 @@ from sandbox import paths
 from sandbox.backends.editing import replace_text
 from sandbox.backends.limits import MAX_DEPTH, FileLimits, WalkLimit
 from sandbox.backends.names import meant, shown
+from sandbox.backends.patterns import LinePattern
 from sandbox.backends.protocol import ABSENT, Entry, FileStat, Listing, OpenedFile, Result
-from sandbox.backends.regex import LinePattern
 from sandbox.backends.results import (
     changed,
     encoded,

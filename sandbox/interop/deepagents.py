@@ -1,18 +1,35 @@
-"""Vel's sandbox as a sandbox backend of deepagents."""
+"""Vel's sandbox as a sandbox backend of deepagents.
+
+Transfer files to and from an agent's directories, with the error codes of frameworks.
+
+All access uses descriptors beneath the directory; see `sandbox.directories.beneath`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
+import stat
 from dataclasses import replace
 from pathlib import Path
 
 from sandbox.cancellation import Cancellation
 from sandbox.create import create_sandbox
-from sandbox.errors import FileError, SandboxSetupError
-from sandbox.interop.output import combined_output, in_one_stream
+from sandbox.errors import (
+    FileAccessFailed,
+    FileError,
+    FileMissing,
+    FileTooLarge,
+    IsDirectory,
+    NotDirectory,
+    NotRegularFile,
+    PathRefused,
+    ReadOnlyPath,
+    SandboxSetupError,
+)
 from sandbox.interop.places import Places
-from sandbox.interop.transfers import read_file, transfer_error, write_file
+from sandbox.result import ExecutionResult
 
 try:
     from deepagents.backends.protocol import (
@@ -260,3 +277,67 @@ class LocalExecutionBackend(BaseSandbox):
         except FileError as error:
             return FileDownloadResponse(path=path, error=transfer_error(error))
         return FileDownloadResponse(path=path, content=content)
+
+
+_NOTE = "\n[... output cut here: {limit:,} characters are kept ...]\n"
+
+
+def in_one_stream(command: str) -> str:
+    """Return a shell command that writes its standard error to standard output, in order.
+
+    The redirection is on a separate line, so that syntax errors appear in the same stream.
+    """
+    return f"exec 2>&1\n{command}"
+
+
+def combined_output(result: ExecutionResult, limit: int) -> tuple[str, bool]:
+    """Return the output and a note about the end, at most `limit` characters, and whether it was
+    cut. The start and the end are kept.
+    """
+    text = result.stdout + result.stderr
+    if len(text) <= limit:
+        return text, result.truncated
+    note = _NOTE.format(limit=limit)
+    room = limit - len(note)
+    if room < 2:
+        return text[:limit], True
+    head = room // 2
+    return text[:head] + note + text[head - room :], True
+
+
+MAX_TRANSFER_BYTES = 64 * 1024**2
+"""The limit for one file, because transfers are kept in this process's memory."""
+
+_CODES: tuple[tuple[type[FileError], str], ...] = (
+    (FileMissing, "file_not_found"),
+    (IsDirectory, "is_directory"),
+    (NotDirectory, "invalid_path"),
+    (PathRefused, "invalid_path"),
+    (NotRegularFile, "permission_denied"),
+    (ReadOnlyPath, "permission_denied"),
+    (FileAccessFailed, "permission_denied"),
+)
+
+
+def transfer_error(error: FileError) -> str:
+    """The code for `error`, or its text if there is no code, as for a full disk."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), str(error))
+
+
+def read_file(places: Places, path: str) -> bytes:
+    """Return the bytes of a regular file that its owner may read. Raises `FileError`."""
+    backend, inner = places.locate(path)
+    with backend.open_file(inner) as opened:
+        # A root worker could read every file; respect the permissions that commands have set.
+        if not os.fstat(opened.stream.fileno()).st_mode & (stat.S_IRUSR | stat.S_IROTH):
+            raise FileAccessFailed("not readable. Change its permissions with chmod.", path)
+        content = opened.stream.read(MAX_TRANSFER_BYTES + 1)
+    if len(content) > MAX_TRANSFER_BYTES:
+        raise FileTooLarge(f"larger than {MAX_TRANSFER_BYTES:,} bytes. Split it.", path)
+    return content
+
+
+def write_file(places: Places, path: str, content: bytes) -> None:
+    """Create or replace a file in one step, with its parents. Raises `FileError`."""
+    backend, inner = places.locate(path)
+    backend.write_bytes(inner, content)

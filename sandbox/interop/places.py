@@ -16,8 +16,8 @@ from pathlib import Path, PurePosixPath
 from sandbox import paths
 from sandbox.account import Account, account_for
 from sandbox.backends.protocol import FileBackend, WriteGuard
-from sandbox.backends.readonly import ReadOnly
 from sandbox.backends.tree import TreeBackend
+from sandbox.backends.workspace import ReadOnly
 from sandbox.directories.removal import remove_tree
 from sandbox.errors import PathRefused, SandboxSetupError
 from sandbox.host_paths import readable_path

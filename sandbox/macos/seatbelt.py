@@ -2,16 +2,22 @@
 
 Limits without a mechanism on macOS are not enforced: see docs/sandbox.md. Before its first command,
 each process tests the sandbox with a real command, and refuses to use a sandbox that leaks.
+
+The command line that enters a Seatbelt profile, sets limits and then executes the command.
 """
 
 from __future__ import annotations
 
 import os
 import platform
+import resource
+import shlex
 import shutil
+import socket
+import subprocess
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -19,21 +25,12 @@ from sandbox.account import account_for
 from sandbox.base import BaseSandbox, Execution
 from sandbox.cancellation import Cancellation
 from sandbox.errors import SandboxSetupError, SandboxUnavailable
-from sandbox.macos.command import (
-    SANDBOX_EXEC,
-    count_own_processes,
-    limit_options,
-    seatbelt_argv,
-    with_report,
-)
 from sandbox.macos.execution import GroupExecution
-from sandbox.macos.paths import shown_paths
-from sandbox.macos.profile import render_profile
-from sandbox.macos.trial import leaks
+from sandbox.macos.profile import Profile, render_profile, shown_paths
 from sandbox.markers import marked_argument
 from sandbox.own_directory.guard import DirectoryGuard
 from sandbox.own_modules import OPTIONS, start_files
-from sandbox.policy import Mount, Network, SandboxPolicy
+from sandbox.policy import Limits, Mount, Network, SandboxPolicy
 
 ENVIRONMENT = {
     "LANG": "en_US.UTF-8",
@@ -236,3 +233,129 @@ def _require_no_leak() -> None:
                 "No command was run. Please report this with the version of macOS."
             )
         _trial_passed = True
+
+
+SANDBOX_EXEC = "/usr/bin/sandbox-exec"
+"""An absolute path, so PATH is not searched."""
+
+_SHELL = "/bin/bash"
+_BLOCK = 1024
+"""Bytes in one unit of bash's `ulimit -f`."""
+
+
+def seatbelt_argv(
+    profile: Profile, environment: Mapping[str, str], limits: Sequence[str], command: Sequence[str]
+) -> list[str]:
+    """Return `command` with exactly `environment`, after `limits` (options of bash's `ulimit`).
+
+    The result still lacks the descriptor that the shell reports to; `with_report` adds it.
+    """
+    for name, value in (*profile.parameters, *environment.items()):
+        if "\0" in value or not name or "=" in name or "\0" in name:
+            raise SandboxSetupError(
+                f"{name!r}={value!r} cannot be passed to a program: it contains NUL, or the name "
+                "is empty or contains '='."
+            )
+    argv = [SANDBOX_EXEC, "-p", profile.text]
+    for name, value in profile.parameters:
+        argv += ["-D", f"{name}={value}"]
+    argv += ["/usr/bin/env", "-i", *(f"{name}={value}" for name, value in environment.items())]
+    return [*argv, *limited_argv(limits, command)]
+
+
+def limited_argv(limits: Sequence[str], command: Sequence[str]) -> list[str]:
+    """bash that sets `limits`, writes a byte to the descriptor FD and then executes `command`.
+
+    `with_report` replaces FD by a number. The shell exits if it cannot set a limit.
+    """
+    steps = [f"ulimit {limit}" for limit in limits]
+    prelude = " && ".join([*steps, "printf r >&FD", "exec FD>&-", 'exec "$@"'])
+    return [_SHELL, "--noprofile", "--norc", "-c", prelude, "sandbox", *command]
+
+
+def with_report(argv: Sequence[str], descriptor: int) -> list[str]:
+    """Insert the number of the report descriptor into an `argv` of this module."""
+    at = list(argv).index("--norc") + 2
+    return [*argv[:at], argv[at].replace("FD", str(descriptor)), *argv[at + 1 :]]
+
+
+def limit_options(limits: Limits, processes_now: int) -> list[str]:
+    """The part of `limits` that macOS enforces, as options of `ulimit`, at most the hard limits.
+
+    Memory is not included, because macOS does not enforce RLIMIT_AS. macOS counts processes for the
+    whole account, so the limit is added to the account's `processes_now`.
+    """
+    processes = None if limits.processes is None else limits.processes + processes_now
+    wanted = (
+        ("-c", resource.RLIMIT_CORE, 0, 1),
+        ("-t", resource.RLIMIT_CPU, limits.cpu_seconds, 1),
+        ("-f", resource.RLIMIT_FSIZE, limits.file_size, _BLOCK),
+        ("-n", resource.RLIMIT_NOFILE, limits.open_files, 1),
+        ("-u", resource.RLIMIT_NPROC, processes, 1),
+    )
+    options = []
+    for option, kind, value, unit in wanted:
+        if value is None:
+            continue
+        _, hard = resource.getrlimit(kind)
+        ceiling = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        options.append(f"{option} {ceiling // unit}")
+    return options
+
+
+def count_own_processes() -> int:
+    """Return the number of processes of this account. Raises `SandboxSetupError`."""
+    command = ["/bin/ps", "-U", str(os.geteuid()), "-o", "pid="]
+    try:
+        listed = subprocess.run(command, capture_output=True, check=True, timeout=10, env={})
+    except (OSError, subprocess.SubprocessError) as error:
+        raise SandboxSetupError(f"The processes could not be counted: {error}.") from error
+    return len(listed.stdout.split())
+
+
+_SECRET = "not for commands"  # noqa: S105 - the trial must not be able to read it
+
+
+def leaks(sandbox: BaseSandbox, inside: Path, outside: Path) -> list[str]:
+    """Return how a command in `sandbox` could do too much or too little; [] is good.
+
+    `inside` is the directory that it may write, `outside` one that it must not even read. Both
+    are empty directories of the caller.
+    """
+    (outside / "secret").write_text(_SECRET)
+    (outside / "target").touch()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        result = sandbox.execute(_script(inside, outside, port), timeout=30)
+        server.setblocking(False)
+        reached = _was_reached(server)
+    found = []
+    if result.exit_code != 0 or result.stdout.split()[:1] != ["begin"]:
+        found.append(f"a plain command fails ({result.stderr.strip()[:200]})")
+    if not (inside / "written").exists():
+        found.append("its own directory cannot be written")
+    if _SECRET in result.stdout:
+        found.append("a file outside can be read")
+    if (outside / "made").exists() or (outside / "target").stat().st_size:
+        found.append("files outside can be written")
+    if reached:
+        found.append("this machine's network can be reached")
+    return found
+
+
+def _script(inside: Path, outside: Path, port: int) -> str:
+    mine, theirs = shlex.quote(str(inside)), shlex.quote(str(outside))
+    return (
+        f"echo begin; echo x > {mine}/written; cat {theirs}/secret; ln -s {theirs} {mine}/link;"
+        f" cat {mine}/link/secret; echo x > {theirs}/made; echo x > {mine}/link/target;"
+        f" (exec 3<>/dev/tcp/127.0.0.1/{port}); curl -s -m 1 http://127.0.0.1:{port}/; exit 0"
+    )
+
+
+def _was_reached(server: socket.socket) -> bool:
+    try:
+        connection, _ = server.accept()
+    except BlockingIOError:
+        return False
+    connection.close()
+    return True

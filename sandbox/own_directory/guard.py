@@ -1,9 +1,17 @@
-"""The guard of one user's own directory, for its commands, its file tools and the report."""
+"""The guard of one user's own directory, for its commands, its file tools and the report.
+
+The mounts that protect files from changes, as arguments of bubblewrap.
+
+A mount point cannot be renamed or removed, but a directory above it can. So each directory between
+the top and a protected file is bound to itself, which makes it a mount point, too.
+"""
 
 from __future__ import annotations
 
+import os
+import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from sandbox.account import Account
@@ -11,7 +19,6 @@ from sandbox.errors import SandboxSetupError
 from sandbox.own_directory.blocking import NewFileWatch
 from sandbox.own_directory.git_directory import NEVER_NEW
 from sandbox.own_directory.inventory import Change, Inventory, changes_since, is_below
-from sandbox.own_directory.mounts import StaleInventory, protecting_mounts
 from sandbox.own_directory.names import PROTECTED
 from sandbox.own_directory.rules import FileRules
 from sandbox.own_directory.scan import take_inventory
@@ -146,3 +153,73 @@ def _refusal(path: str, why: str) -> str:
         f"protected: {path} is {why}, and programs outside the sandbox use it. Ask the user to "
         "make this change, or to allow it with --allow-write."
     )
+
+
+MOST = 256
+"""The maximum number of mounts of one command. Each mount costs bubblewrap more than the last."""
+
+
+class StaleInventory(Exception):
+    """The directory has changed since it was scanned."""
+
+
+def protecting_mounts(root: Path, target: str, found: Inventory, account: Account) -> list[str]:
+    """Return bubblewrap's arguments that follow the mount of `root` at `target`.
+
+    Raises `StaleInventory`, and `SandboxSetupError` for more mounts than a command may have.
+    """
+    writable: dict[str, bool] = {}
+    for path in sorted(found.repositories | found.read_only):
+        for above in _ancestors(path):
+            writable.setdefault(above, True)
+        if path:
+            writable[path] = path not in found.read_only
+    arguments: list[str] = []
+    read_only: list[str] = []
+    for path in sorted(writable, key=lambda path: path.split("/")):
+        if is_below(path, read_only):
+            continue
+        is_writable = writable[path] and _may_enter(root / path, account)
+        if not is_writable:
+            read_only.append(path)
+        how = "--bind" if is_writable else "--ro-bind"
+        arguments += [how, f"{root}/{path}", f"{target}/{path}"]
+    count = len(arguments) // 3
+    if count > MOST:
+        raise SandboxSetupError(
+            f"{root} contains {count} files that other programs run, in too many directories "
+            f"to protect each ({MOST} mounts). Use a smaller directory, or allow changes of some "
+            "with --allow-write."
+        )
+    _require_no_links(root, writable)
+    return arguments
+
+
+def _ancestors(path: str) -> Iterator[str]:
+    parts = path.split("/")
+    for end in range(1, len(parts)):
+        yield "/".join(parts[:end])
+
+
+def _require_no_links(root: Path, paths: dict[str, bool]) -> None:
+    """bubblewrap would follow a link while it still sees the host."""
+    for path in paths:
+        try:
+            mode = os.stat(root / path, follow_symlinks=False).st_mode
+        except OSError as error:
+            raise StaleInventory(path) from error
+        if stat.S_ISLNK(mode):
+            raise StaleInventory(path)
+
+
+def _may_enter(path: Path, account: Account) -> bool:
+    """Whether bubblewrap, as `account`, can reach the contents of the directory."""
+    try:
+        status = os.stat(path, follow_symlinks=False)
+    except OSError as error:
+        raise StaleInventory(str(path)) from error
+    if status.st_uid == account.uid:
+        return bool(status.st_mode & stat.S_IXUSR)
+    if status.st_gid == account.gid:
+        return bool(status.st_mode & stat.S_IXGRP)
+    return bool(status.st_mode & stat.S_IXOTH)

@@ -5,11 +5,17 @@ directory descriptors, follows no link, opens only regular files, and has limits
 and time. Files beyond a limit are listed as not kept.
 """
 
-from sandbox.snapshots.changes import Change, ChangeCounts, compare, count_changes
-from sandbox.snapshots.limits import SnapshotLimits
-from sandbox.snapshots.manifest import Manifest, Node
+from sandbox.snapshots.manifest import Manifest, Node, SnapshotLimits
 from sandbox.snapshots.restore import Restored, restore
-from sandbox.snapshots.store import SnapshotLost, SnapshotStore, Taken
+from sandbox.snapshots.store import (
+    Change,
+    ChangeCounts,
+    SnapshotLost,
+    SnapshotStore,
+    Taken,
+    compare,
+    count_changes,
+)
 
 __all__ = [
     "Change",

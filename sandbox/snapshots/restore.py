@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sandbox.directories.reopening import CHANGE, open_below, open_directory
-from sandbox.snapshots.changes import Change, compare
 from sandbox.snapshots.manifest import Manifest, Node, is_kept_file
-from sandbox.snapshots.store import SnapshotStore
+from sandbox.snapshots.store import Change, SnapshotStore, compare
 
 Owner = tuple[int, int]
 

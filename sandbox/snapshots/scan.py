@@ -10,8 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from sandbox.directories.reopening import open_directory, open_file
-from sandbox.snapshots.limits import LEFT_OUT, SnapshotLimits
-from sandbox.snapshots.manifest import Manifest, Node, is_kept_file
+from sandbox.snapshots.manifest import LEFT_OUT, Manifest, Node, SnapshotLimits, is_kept_file
 
 Stamp = tuple[int, int, int, int]
 """Inode, size, mtime and ctime in nanoseconds."""

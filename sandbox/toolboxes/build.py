@@ -1,4 +1,7 @@
-"""Build a toolbox: pip fills an environment, and a sandbox tests its packages."""
+"""Build a toolbox: pip fills an environment, and a sandbox tests its packages.
+
+The test imports all packages once, in a sandbox: their code never runs outside a sandbox.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,34 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
+from sandbox.errors import SandboxUnavailable
+from sandbox.linux.bubblewrap import BubblewrapSandbox
+from sandbox.policy import Limits, Mount, SandboxPolicy
 from sandbox.toolboxes.contents import measure, settle
 from sandbox.toolboxes.environment import Environment
 from sandbox.toolboxes.find import find_toolbox, toolbox_names
-from sandbox.toolboxes.python import PythonFacts, python_facts
-from sandbox.toolboxes.requirements import check_requirement, normalised, read_requirements
 from sandbox.toolboxes.store import open_store
 from sandbox.toolboxes.toolbox import (
     ENVIRONMENT,
+    FONT_CACHE,
     MANIFEST,
+    PYTHON_IN_IT,
+    TARGET,
+    VARIABLES,
+    PythonFacts,
     Toolbox,
     ToolboxError,
     check_name,
     mismatch,
+    python_facts,
 )
-from sandbox.toolboxes.trial import try_in_sandbox
+from sandbox.uids import uid_for
 
 _NAMES_SHOWN = 8
 _DISTRIBUTION = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?")
@@ -194,3 +204,142 @@ def _shown(requirements: list[str]) -> str:
     names = [os.path.basename(each.split()[0]) for each in requirements]
     more = [f"{len(names) - _NAMES_SHOWN} more"] if len(names) > _NAMES_SHOWN else []
     return ", ".join([*names[:_NAMES_SHOWN], *more])
+
+
+_VERSION = r"(?:===|==|~=|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+"
+_NAMED = re.compile(
+    r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)"
+    r"\s*(?:\[[A-Za-z0-9._, -]*\])?"
+    rf"\s*(?:\(?\s*{_VERSION}(?:\s*,\s*{_VERSION})*\s*\)?)?"
+    r"\s*(?:;[A-Za-z0-9_.'\"=<>!~(), -]+)?"
+)
+_HASH = re.compile(r"\s--hash=(?:sha256|sha384|sha512):[0-9a-f]+")
+_FILE_BYTES = 1_000_000
+
+
+def check_requirement(text: str, *, allow_source: bool = False) -> str:
+    """Check one requirement for pip: a name with versions, or a wheel on this host.
+
+    With `allow_source`, also a URL or a path of a package that is built here. Raises
+    `ToolboxError`.
+    """
+    wanted = text.strip()
+    if not wanted or not wanted.isprintable():
+        raise ToolboxError(f"{text!r} is not a requirement. Use a form like 'pandas>=2'.")
+    if wanted.startswith("-"):
+        raise ToolboxError(
+            f"{wanted!r} is an option, not a requirement. Pass options to vel, which accepts "
+            "--index-url, --requirement and --allow-source."
+        )
+    if _NAMED.fullmatch(wanted) and not wanted.endswith(".whl"):
+        return wanted
+    path = Path(wanted)
+    if wanted.endswith(".whl") and path.is_file():
+        return str(path.resolve())
+    if allow_source:
+        return str(path.resolve()) if path.exists() else wanted
+    raise ToolboxError(
+        f"{wanted!r} is neither a package name with versions, like 'pandas>=2', nor a wheel on "
+        "this host. A package that is built from source runs its own code with your rights. To "
+        "allow this, use --allow-source."
+    )
+
+
+def read_requirements(path: Path, *, allow_source: bool = False) -> list[str]:
+    """Return the requirements of a file without comments. Hashes are kept, options are refused."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(_FILE_BYTES + 1).decode()
+    except OSError as error:
+        raise ToolboxError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError:
+        raise ToolboxError(
+            f"{path} is not UTF-8 text. Write one requirement on each line."
+        ) from None
+    if len(text) > _FILE_BYTES:
+        raise ToolboxError(f"{path} is longer than {_FILE_BYTES:,} bytes. Use a shorter file.")
+    found = []
+    for line in re.sub(r"\\\r?\n", " ", text).splitlines():
+        wanted = re.sub(r"(^|\s)#.*$", "", line).strip()
+        if not wanted:
+            continue
+        hashes = [each.group().strip() for each in _HASH.finditer(wanted)]
+        try:
+            bare = check_requirement(_HASH.sub("", wanted), allow_source=allow_source)
+        except ToolboxError as error:
+            raise ToolboxError(f"{path}: {error}") from None
+        found.append(" ".join([bare, *hashes]))
+    return found
+
+
+def normalised(name: str) -> str:
+    """The canonical spelling of a distribution's name, as in the package index."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+_SECONDS = 120.0
+_FONT_CACHE_BYTES = 4_000_000
+_PROGRAM = """
+import importlib, json, os, pathlib, sys
+failed, fonts = {}, {}
+for name in json.loads(sys.stdin.read()):
+    try:
+        importlib.import_module(name)
+        if name == "matplotlib":
+            importlib.import_module("matplotlib.font_manager")
+            for file in pathlib.Path(os.environ["MPLCONFIGDIR"]).glob("fontlist-*.json"):
+                fonts[file.name] = file.read_text()
+    except BaseException as error:
+        failed[name] = f"{type(error).__name__}: {error}"[:200]
+print("\\n" + json.dumps([failed, fonts]))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """`notes` are lines for the operator. `font_caches` are matplotlib's files, by name."""
+
+    notes: list[str] = field(default_factory=list)
+    font_caches: dict[str, str] = field(default_factory=dict)
+
+    def keep_font_caches(self, environment: Path) -> None:
+        """Copy them to the directory that `Toolbox.mounts` uses."""
+        if self.font_caches:
+            directory = environment / FONT_CACHE
+            directory.mkdir(parents=True)
+            for name, content in self.font_caches.items():
+                (directory / name).write_text(content)
+
+
+def try_in_sandbox(environment: Path, modules: list[str]) -> Trial:
+    """Import `modules` under the default limits. Failed imports only become notes.
+
+    Raises `SandboxSetupError` if commands could not reach the environment.
+    """
+    policy = SandboxPolicy(
+        mounts=(Mount(environment, TARGET),),
+        working_dir="/tmp",  # noqa: S108 - the sandbox's own
+        timeout=_SECONDS,
+        limits=Limits(output=_FONT_CACHE_BYTES),
+        environment=VARIABLES,
+        uid=uid_for(0) if os.geteuid() == 0 else None,
+        python=PYTHON_IN_IT,
+    )
+    try:
+        sandbox = BubblewrapSandbox(policy)
+    except SandboxUnavailable:
+        return Trial(["Not tested: this host cannot run a sandbox (vel doctor shows the reason)."])
+    result = sandbox.start_python(_PROGRAM, stdin=json.dumps(modules).encode()).wait()
+    try:
+        failed, fonts = json.loads(result.stdout.splitlines()[-1])
+        notes = [f"In the sandbox {name} cannot be imported: {why}" for name, why in failed.items()]
+        caches = {name: text for name, text in fonts.items() if _is_font_cache(name, text)}
+    except (ValueError, LookupError, TypeError, AttributeError):
+        end = " ".join(result.stderr.split())[-300:]
+        return Trial([f"The trial in the sandbox ended with {result.exit_code}: {end}"])
+    return Trial(notes, caches)
+
+
+def _is_font_cache(name: str, text: str) -> bool:
+    plain = os.path.basename(name) == name and name.startswith("fontlist-")
+    return plain and isinstance(json.loads(text), dict)

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sandbox.linux.namespace import PYTHON
-from sandbox.toolboxes.python import PythonFacts
-from sandbox.toolboxes.toolbox import TARGET, ToolboxError
+from sandbox.toolboxes.toolbox import TARGET, PythonFacts, ToolboxError
 
 _IMPATIENT = {"PIP_RETRIES": "1", "PIP_TIMEOUT": "10"}
 _NOT_FOR_PIP = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PIP_PYTHON", "PIP_EDITABLE")

@@ -12,8 +12,7 @@ from django.db import IntegrityError, transaction
 from agents.models import Agent
 from agents.services.audit import record
 from agents.services.errors import Conflict, InvalidRequest, NotFound
-from skills_app.actions.library import as_service_error, record_enabled
-from skills_app.actions.names import check_name, shared_sources
+from skills_app.actions.library import as_service_error, check_name, record_enabled, shared_sources
 from skills_app.actions.rights import check_may_change
 from skills_app.actions.versions import (
     VersionDetails,
@@ -22,10 +21,10 @@ from skills_app.actions.versions import (
     store_package,
     version_files,
 )
-from skills_app.library.compose import compose_skill, recompose_skill
-from skills_app.library.errors import SkillRefused
+from skills_app.library.frontmatter import compose_skill, recompose_skill
 from skills_app.library.normalise import normalise_name
 from skills_app.library.package import SKILL_FILE, Package, PackageFile
+from skills_app.library.problems import SkillRefused
 from skills_app.library.read import read_package, require_package
 from skills_app.library.scan import findings_json, scan_package
 from skills_app.library.scopes import agent_scope

@@ -1,23 +1,28 @@
-"""The skills of a run: fixed at its start, with a message to the model if they have changed."""
+"""The skills of a run: fixed at its start, with a message to the model if they have changed.
+
+The message to the model about changes of its skills since the last run.
+
+It is in the conversation as Vel's own text, but contains text by the authors of packages: their
+descriptions are cut, quoted, and stripped of the marks that start or end such a message.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from agents.middleware.run_parts import Beginning
 from agents.models import Message, Run
 from agents.spec import AgentSpec
-from skills_app.actions.note import change_note
 from skills_app.actions.sets import skills_in, store_set
 from skills_app.actions.sync import SourceRead
-from skills_app.actions.use import note_loaded
 from skills_app.events import SkillsSkipped, SkippedSkill
+from skills_app.library.package import SKILL_FILE
 from skills_app.library.pinned import PinnedSkill, by_name
 from skills_app.library.scopes import describe_scope
-from skills_app.models import ActiveSkill, RunSkillSet, SkillVersion
+from skills_app.models import ActiveSkill, RunSkillSet, SkillFile, SkillUse, SkillVersion, UseKind
 from skills_app.options import SkillOptions
 from skills_app.queries.available import available_skills
-from skills_app.queries.pinned_search import suggested
+from skills_app.queries.index import suggested
 
 MAX_TOLD = 50
 """Omitted packages that the event names; its count includes all."""
@@ -101,3 +106,100 @@ def _suggestion(run: Run, now: dict[str, PinnedSkill]) -> str:
         return ""
     names = suggested(message.text, list(now.values()))
     return f"[Vel: skills that may fit this message: {', '.join(names)}.]" if names else ""
+
+
+MAX_NAMED = 30
+"""Skills of one kind (new, changed, gone) that are named."""
+DESCRIPTION_CHARACTERS = 200
+_REPLACED = str.maketrans({"[": "(", "]": ")", "“": "'", "”": "'", '"': "'", "<": "‹", ">": "›"})
+
+
+def change_note(before: Mapping[str, PinnedSkill], now: Mapping[str, PinnedSkill]) -> str:
+    """Return the new, changed and removed skills in one line; empty without changes."""
+    new = [f"{name} (“{_quoted(now[name].description)}”)" for name in now if name not in before]
+    changed = [
+        name
+        for name, skill in now.items()
+        if name in before and before[name].content_hash != skill.content_hash
+    ]
+    gone = [name for name in before if name not in now]
+    parts = [
+        *_part("new", new, "; "),
+        *_part("changed, to be read again before use", changed, ", "),
+        *_part("gone", gone, ", "),
+    ]
+    return f"[Vel: the skills have changed. {'. '.join(parts)}.]" if parts else ""
+
+
+def _part(what: str, items: Sequence[str], separator: str) -> Iterable[str]:
+    if items:
+        more = f"{separator}and {len(items) - MAX_NAMED} more" if len(items) > MAX_NAMED else ""
+        yield f"{what}: {separator.join(items[:MAX_NAMED])}{more}"
+
+
+def _quoted(text: str) -> str:
+    plain = "".join(character if character.isprintable() else " " for character in text)
+    line = " ".join(plain.translate(_REPLACED).split())
+    if len(line) > DESCRIPTION_CHARACTERS:
+        line = f"{line[: DESCRIPTION_CHARACTERS - 1].rstrip()}…"
+    return line
+
+
+def note_loaded(run_id: str, thread_id: str, call_id: str, skills: Sequence[PinnedSkill]) -> None:
+    """Record that the skills are active in the thread from now on."""
+    for skill in skills:
+        _activate(thread_id, skill)
+    _note(run_id, call_id, UseKind.LOADED, skills)
+
+
+def note_deactivated(run_id: str, thread_id: str, call_id: str, skill: PinnedSkill) -> None:
+    ActiveSkill.objects.filter(thread_id=thread_id, name=skill.name).delete()
+    _note(run_id, call_id, UseKind.DEACTIVATED, [skill])
+
+
+def note_files(
+    run_id: str,
+    thread_id: str,
+    call_id: str,
+    files: Sequence[tuple[PinnedSkill, str]],
+    activates: Sequence[PinnedSkill],
+) -> None:
+    """Record that files of skills were read or run, and that `activates` are active now.
+
+    Only files that the versions contain are recorded: `files` come from the text of a command.
+    """
+    for skill in activates:
+        _activate(thread_id, skill)
+    named = SkillFile.objects.filter(
+        version_id__in={skill.version_id for skill, _ in files},
+        path__in={path for _, path in files},
+    )
+    there = set(named.order_by().values_list("version_id", "path"))
+    SkillUse.objects.bulk_create(
+        [
+            SkillUse(
+                run_id=run_id,
+                version_id=skill.version_id,
+                kind=UseKind.MOUNTED if path == SKILL_FILE else UseKind.FILE,
+                path=path,
+                call_id=call_id,
+            )
+            for skill, path in files
+            if (skill.version_id, path) in there
+        ]
+    )
+
+
+def _activate(thread_id: str, skill: PinnedSkill) -> None:
+    ActiveSkill.objects.update_or_create(
+        thread_id=thread_id, name=skill.name, defaults={"version_id": skill.version_id}
+    )
+
+
+def _note(run_id: str, call_id: str, kind: UseKind, skills: Sequence[PinnedSkill]) -> None:
+    SkillUse.objects.bulk_create(
+        [
+            SkillUse(run_id=run_id, version_id=skill.version_id, kind=kind, call_id=call_id)
+            for skill in skills
+        ]
+    )

@@ -8,9 +8,8 @@ from typing import Any
 from django.core.files.uploadedfile import UploadedFile
 
 from agents.services.errors import InvalidRequest
-from skills_app.library.errors import InvalidSkill
 from skills_app.library.package import Package
-from skills_app.library.problems import Problem
+from skills_app.library.problems import InvalidSkill, Problem
 from skills_app.library.sources.archive import read_archive
 from skills_app.settings import SkillSettings
 

@@ -8,8 +8,10 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from skills_app.library.errors import InvalidSkill, SkillChanged
+from agents.services.errors import Conflict
+from skills_app.library.export import export_files, write_archive
 from skills_app.library.package import SKILL_FILE, Package, PackageFile
+from skills_app.library.problems import InvalidSkill, SkillChanged
 from skills_app.library.read import read_package, read_text
 from skills_app.library.scan import findings_json, scan_package
 from skills_app.library.scopes import agent_scope
@@ -277,3 +279,29 @@ def _create_version(
         ]
     )
     return version
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedSkill:
+    """A zip and its file name."""
+
+    name: str
+    data: bytes
+
+
+def export_version(version: SkillVersion) -> ExportedSkill:
+    """Return `version` as a zip; its head follows the specification strictly.
+
+    Raises `Conflict` for a version in quarantine, and for a head that is too long.
+    """
+    head = version.fields
+    if version.trust == Trust.QUARANTINED:
+        raise Conflict(
+            f"Version {version.number} of {head.name} is in quarantine: read its files one by one.",
+            code="quarantined",
+        )
+    try:
+        files = export_files(version_files(version.pk), head)
+        return ExportedSkill(f"{head.name}.zip", write_archive(head.name, files))
+    except InvalidSkill as problem:
+        raise Conflict(f"{head.name} cannot be exported. {problem}", code="no_export") from None

@@ -3,7 +3,7 @@
 from agents.doors.admin.agent_pages import AgentPage
 from skills_app.admin import skills
 from skills_app.admin.agent_skills import skills_of_agent, skills_page
-from skills_app.admin.quarantine import QUARANTINE_BOX
+from skills_app.admin.filters import QUARANTINE_BOX
 
 __all__ = ["skills"]
 

@@ -23,6 +23,8 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 
+from agents.doors.admin.dashboard_boxes import DashboardBox
+from agents.hidden_text import visible
 from agents.selectors.visible import VIEW_ALL, Person
 from skills_app.library.scopes import BUILT_IN, LIBRARY, directory_scope
 from skills_app.models import AgentSkill, Skill, SkillUse, SkillVersion, Trust
@@ -112,3 +114,22 @@ class WaitingFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         return queryset if self.value() is None else queryset.filter(waits=self.value() == "yes")
+
+
+SHOWN = 5
+
+
+def quarantine(user: Person) -> dict[str, Any]:
+    found = (
+        skills_to_look_at(user)
+        .filter(is_deleted=False, versions__trust=Trust.QUARANTINED)
+        .distinct()
+        .order_by("name")
+    )
+    return {
+        "count": found.count(),
+        "skills": [{"pk": skill.pk, "name": visible(skill.name)} for skill in found[:SHOWN]],
+    }
+
+
+QUARANTINE_BOX = DashboardBox(Skill, "skills_app/admin/quarantine.html", quarantine)

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from agents.doors.admin.journal import JournalAdmin, person
-from agents.doors.admin.version_diff import changes
+from agents.doors.admin.text import changes
 from agents.hidden_text import visible
 from agents.services.errors import Conflict, ServiceError
 from skills_app.actions.library import quarantine_version, review_version

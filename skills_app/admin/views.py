@@ -10,11 +10,11 @@ from django.template.response import TemplateResponse
 
 from agents.doors.admin.journal import JournalAdmin
 from agents.doors.admin.strict_pages import STYLES, strict
-from agents.doors.admin.version_diff import changes
+from agents.doors.admin.text import changes
 from agents.doors.downloads import attached_bytes
 from agents.hidden_text import visible
 from agents.services.errors import ServiceError
-from skills_app.actions.export import export_version
+from skills_app.actions.versions import export_version
 from skills_app.admin.code import shown_code
 from skills_app.admin.page import findings_by_severity
 from skills_app.models import Skill, SkillVersion

@@ -19,6 +19,7 @@ from agents.services.errors import Conflict, NotFound
 from skills_app.actions.library import import_skill, set_enabled, sync_shared_skills
 from skills_app.actions.own_skills import create_own_skill, remove_skill, update_own_skill
 from skills_app.actions.uploads import origin_of
+from skills_app.api.library import UploadView, is_form, read_form
 from skills_app.api.serializers import (
     AgentSkillsQuery,
     AgentUploadForm,
@@ -28,7 +29,6 @@ from skills_app.api.serializers import (
     show_agent_skill,
 )
 from skills_app.api.shapes import AgentSkillsShape, OneAgentSkillShape
-from skills_app.api.uploads import UploadView, is_form, read_form
 from skills_app.queries.packages import instructions_of, waiting_trusts
 from skills_app.queries.skills import AgentSkillRow, agent_skills
 

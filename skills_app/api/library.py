@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.core.exceptions import RequestDataTooBig
 from django.db.models import QuerySet
+from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.doors.rest.base import ApiView, person
 from agents.doors.rest.idempotency import idempotent
 from agents.doors.rest.operations import IDEMPOTENCY_KEY, Page, operation
-from agents.doors.rest.serializers import read_query
+from agents.doors.rest.serializers import StrictSerializer, read_body, read_query
+from agents.doors.rest.wire import StrictJSONParser
 from agents.models import TokenScope
 from agents.services.errors import NotFound
 from skills_app.actions.library import (
@@ -19,11 +22,12 @@ from skills_app.actions.library import (
     import_skill,
     sync_shared_skills,
 )
-from skills_app.actions.uploads import origin_of
+from skills_app.actions.uploads import InvalidPackage, PackageTooLarge, origin_of, read_upload
 from skills_app.api.serializers import (
     DeleteSkillQuery,
     LibraryQuery,
     UploadForm,
+    problems_of,
     show_head,
     show_skill,
     show_usage,
@@ -34,7 +38,7 @@ from skills_app.api.shapes import (
     ImportedSkillShape,
     WholeSkillShape,
 )
-from skills_app.api.uploads import UploadView, read_form
+from skills_app.library.package import Package
 from skills_app.library.read import body_of
 from skills_app.models import Skill
 from skills_app.queries.packages import (
@@ -45,6 +49,40 @@ from skills_app.queries.packages import (
 )
 from skills_app.queries.search import SkillFilter, filter_skills, search_skills
 from skills_app.queries.skills import library_for, skill_usage
+from skills_app.settings import SkillSettings
+
+FORM_BYTES = 100_000
+"""The limit for the parts of a form that are not the file."""
+
+
+class UploadView(ApiView):
+    """Accepts JSON, and multipart forms whose `file` is a package."""
+
+    parser_classes = (StrictJSONParser, MultiPartParser)  # type: ignore[assignment]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        # Before authentication, which looks for a CSRF token in the form and so reads all of it.
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if not length.isdecimal() or int(length) > SkillSettings.now().ARCHIVE_BYTES + FORM_BYTES:
+            raise RequestDataTooBig("The upload is larger than a package may be.")
+        super().initial(request, *args, **kwargs)
+
+
+def is_form(request: Request) -> bool:
+    """Return whether the body is a multipart form, not JSON."""
+    return str(request.content_type).lower().startswith("multipart/form-data")
+
+
+def read_form(kind: type[StrictSerializer], request: Request) -> tuple[Package, dict[str, Any]]:
+    """Return (the package in `file`, the other fields). Raises `ValidationError`."""
+    form = read_body(kind, request)
+    try:
+        return read_upload(form.pop("file")), form
+    except PackageTooLarge as error:
+        raise RequestDataTooBig(error.message) from None
+    except InvalidPackage as error:
+        raise problems_of(error) from None
+
 
 SOURCE = "api"
 SHOWN_VERSIONS = 100

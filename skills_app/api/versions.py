@@ -15,8 +15,8 @@ from agents.doors.rest.operations import Content, operation
 from agents.doors.rest.serializers import read_body, read_query
 from agents.models import TokenScope
 from agents.services.errors import NotFound
-from skills_app.actions.export import export_version
 from skills_app.actions.library import quarantine_version, review_version
+from skills_app.actions.versions import export_version
 from skills_app.api.library import show_skills, skill_of
 from skills_app.api.serializers import (
     QuarantineBody,

@@ -31,15 +31,14 @@ with late_imports:
     from agents.doors.cli.local_user import local_user
     from agents.models import Agent
     from agents.services.errors import NotAllowed, ServiceError
-    from skills_app.actions.export import ExportedSkill, export_version
     from skills_app.actions.library import Imported, import_skill
     from skills_app.actions.rights import check_may_change, check_may_manage, check_may_review
+    from skills_app.actions.versions import ExportedSkill, export_version
     from skills_app.cli.find import skill_named, version_named
     from skills_app.cli.listing import print_findings
-    from skills_app.library.errors import InvalidSkill
     from skills_app.library.export import write_folder
     from skills_app.library.package import Package, PackageFile, errors_of
-    from skills_app.library.problems import Problem
+    from skills_app.library.problems import InvalidSkill, Problem
     from skills_app.library.scan import findings_json, has_danger, scan_package
     from skills_app.library.sources.archive import archive_package
     from skills_app.library.sources.discover import find_packages

@@ -20,11 +20,11 @@ from pathlib import Path
 import yaml
 
 from skills_app.library.carried import carried_metadata
-from skills_app.library.errors import InvalidSkill
 from skills_app.library.frontmatter import read_skill
 from skills_app.library.head import read_head
 from skills_app.library.package import SKILL_FILE, Head, Package, PackageFile, errors_of
 from skills_app.library.paths import path_problems
+from skills_app.library.problems import InvalidSkill
 from skills_app.library.read import refused
 from skills_app.library.strict import strict_problems
 from skills_app.settings import SkillSettings

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import yaml
 from frontmatter.default_handlers import YAMLHandler
 
-from skills_app.library.errors import InvalidSkill
+from skills_app.library.problems import InvalidSkill
 from skills_app.settings import SkillSettings
 
 Value: TypeAlias = "str | list[Value] | dict[str, Value]"
@@ -153,3 +153,33 @@ def _require_plain(event: yaml.NodeEvent) -> None:
     tag = getattr(event, "tag", None)
     if tag:
         raise InvalidSkill(f"The head uses the YAML tag {tag[:80]}: write plain values.")
+
+
+def compose_skill(fields: dict[str, Value], body: str) -> str:
+    """Return a SKILL.md with this head and body. `read_skill` gives the same fields back."""
+    head = yaml.safe_dump(fields, allow_unicode=True, sort_keys=False, width=10_000)
+    return f"---\n{head}---\n\n{body.strip()}\n"
+
+
+def recompose_skill(
+    text: str,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    instructions: str | None = None,
+) -> str:
+    """Return `text` with the given values replaced; its other fields stay.
+
+    Raises `InvalidSkill` if `text` has no head.
+    """
+    fields, body = read_skill(text)
+    given: dict[str, Value] = {}
+    if name is not None:
+        given["name"] = name
+    if description is not None:
+        given["description"] = description
+    if given.items() <= fields.items():
+        if instructions is None or instructions.strip() == body.strip():
+            return text
+        return f"{text[: len(text) - len(body)]}\n{instructions.strip()}\n"
+    return compose_skill(fields | given, body if instructions is None else instructions)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 
 from skills_app.library.carried import CARRIED, EXTRA, as_text, carried_extra, from_json
 from skills_app.library.frontmatter import Value
-from skills_app.library.listed import split_commas, split_tools, split_words
 from skills_app.library.normalise import normalise_name, read_name
 from skills_app.library.package import SKILL_FILE, Head, errors_of
 from skills_app.library.problems import Problem, error, warning
@@ -243,3 +242,37 @@ def _texts(value: object) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _texts(item)
+
+
+_SEPARATORS = re.compile(r"[,\s]")
+
+
+def split_commas(text: str) -> list[str]:
+    """Split phrases at commas and line ends."""
+    return [part.strip() for part in re.split(r"[,\n]", text) if part.strip()]
+
+
+def split_words(text: str) -> list[str]:
+    """Split names at commas and white space."""
+    return [part for part in re.split(r"[,\s]+", text) if part]
+
+
+def split_tools(text: str) -> list[str] | None:
+    """Split patterns of tools such as `Read, Bash(git add:*)`.
+
+    Splits at commas and white space outside of parentheses. Returns None for an unmatched
+    parenthesis.
+    """
+    items: list[str] = []
+    begin = depth = 0
+    for at, character in enumerate(text + " "):
+        if character == "(":
+            depth += 1
+        elif character == ")":
+            depth -= 1
+            if depth < 0:
+                return None
+        elif depth == 0 and _SEPARATORS.match(character):
+            items.append(text[begin:at])
+            begin = at + 1
+    return None if depth else [item for item in items if item]

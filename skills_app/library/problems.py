@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -37,3 +38,25 @@ def error(code: str, message: str, path: str = "") -> Problem:
 def warning(code: str, message: str, path: str = "") -> Problem:
     """Return a problem that is accepted, and repaired on export."""
     return Problem(Severity.WARNING, code, message, path)
+
+
+class SkillRefused(Exception):
+    """The base class. Users may see the message; `code` is a stable word for programs."""
+
+    code = "refused"
+
+
+class InvalidSkill(SkillRefused):
+    """It is not a valid skill. `problems` are all its problems."""
+
+    code = "invalid"
+
+    def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
+
+
+class SkillChanged(SkillRefused):
+    """The skill is not at the version that the change builds on."""
+
+    code = "stale"

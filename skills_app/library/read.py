@@ -1,18 +1,28 @@
-"""Reading of a package from its files, with all problems together."""
+"""Reading of a package from its files, with all problems together.
+
+Size limits of a package. Sources check them while they read, to read no more than necessary.
+
+SKILL.md files inside of a package: plain files of it, never separate skills.
+
+Public packages have them as templates, examples and chapters (17 of 4,136). Other programs find
+every SKILL.md in a directory, and there such a file could replace another skill of its name: a file
+with the name of a known skill is refused.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import cache
+from pathlib import Path, PurePosixPath
 
 from sandbox.backends.normal_form import normal_form
-from skills_app.library.errors import InvalidSkill
 from skills_app.library.frontmatter import read_skill, split_skill
 from skills_app.library.head import read_head
-from skills_app.library.limits import limit_problems
-from skills_app.library.nested import nested_problems
+from skills_app.library.normalise import normalise_name
 from skills_app.library.package import SKILL_FILE, Head, Package, PackageFile, errors_of
 from skills_app.library.paths import path_problems
-from skills_app.library.problems import Problem, error, warning
+from skills_app.library.problems import InvalidSkill, Problem, error, warning
+from skills_app.settings import SkillSettings
 
 _MAX_TOLD = 10
 
@@ -126,3 +136,99 @@ def _directory_problems(head: Head, directory: str | None) -> list[Problem]:
         "the two."
     )
     return [warning("directory", message)]
+
+
+def is_skill_file(name: str) -> bool:
+    """Return whether `name` (no path) is the file that makes a directory a package."""
+    return name in (SKILL_FILE, SKILL_FILE.lower())
+
+
+def file_limit(path: str) -> int:
+    """Return the most bytes that the file `path` of a package may have."""
+    limits = SkillSettings.now()
+    return limits.BODY_BYTES if is_skill_file(path) else limits.FILE_BYTES
+
+
+def limit_problems(files: Sequence[PackageFile]) -> list[Problem]:
+    """Return the limits that `files` exceed."""
+    limits = SkillSettings.now()
+    problems = [
+        file_too_large(file.path) for file in files if len(file.data) > file_limit(file.path)
+    ]
+    if len(files) > limits.FILES:
+        problems.append(too_many_files())
+    if sum(len(file.data) for file in files) > limits.PACKAGE_BYTES:
+        problems.append(package_too_large())
+    return problems
+
+
+def too_many_files() -> Problem:
+    limit = SkillSettings.now().FILES
+    return error(
+        "too_many", f"The package has more than {limit:,} files: leave out what is not needed."
+    )
+
+
+def package_too_large() -> Problem:
+    limit = SkillSettings.now().PACKAGE_BYTES
+    return error(
+        "too_large",
+        f"The package exceeds the limit of {limit:,} bytes: leave out what is not needed.",
+    )
+
+
+def file_too_large(path: str) -> Problem:
+    limit = file_limit(path)
+    return error("too_large", f"The file exceeds the limit of {limit:,} bytes: shorten it.", path)
+
+
+_BUILT_IN = Path(__file__).parents[1] / "builtin"
+
+
+def nested_problems(
+    files: Sequence[PackageFile], name: str, taken: Collection[str] = ()
+) -> list[Problem]:
+    """Return problems of the files called SKILL.md in subdirectories of the package `name`.
+
+    `taken` are names of other skills; the built-in ones always count.
+    """
+    known = (set(taken) | built_in_names()) - {name}
+    problems, harmless = [], []
+    for file in files:
+        if "/" not in file.path or PurePosixPath(file.path).name.lower() != SKILL_FILE.lower():
+            continue
+        replaced = sorted(_names(file) & known)
+        if replaced:
+            problems.append(
+                error(
+                    "nested",
+                    f"It would replace the skill {replaced[0]}, which there is already: rename "
+                    "its directory and its head, or leave it out.",
+                    file.path,
+                )
+            )
+        else:
+            harmless.append(file.path)
+    if harmless:
+        shown = ", ".join(harmless[:5]) + (" …" if len(harmless) > 5 else "")
+        problems.append(
+            warning("nested", f"A SKILL.md inside a package is no skill of its own: {shown}.")
+        )
+    return problems
+
+
+@cache
+def built_in_names() -> frozenset[str]:
+    """Return the names of the skills of this release."""
+    return frozenset(path.parent.name for path in _BUILT_IN.glob(f"*/{SKILL_FILE}"))
+
+
+def _names(file: PackageFile) -> set[str]:
+    """Return the names that other programs may give it: from its head, from its directory."""
+    names = {normalise_name(PurePosixPath(file.path).parent.name)}
+    try:
+        fields, _ = read_skill(file.data[:100_000].decode(errors="replace"))
+    except InvalidSkill:
+        return names
+    said = fields.get("name")
+    return names | ({normalise_name(said)} if isinstance(said, str) else set())

@@ -13,10 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict
 
-from skills_app.library.errors import InvalidSkill
 from skills_app.library.normalise import normalise_name
-from skills_app.library.problems import Problem, error
-from skills_app.library.requirements import UnmetRequirement, in_order
+from skills_app.library.pinned import UnmetRequirement, in_order
+from skills_app.library.problems import InvalidSkill, Problem, error
 from skills_app.library.search.document import SkillDocument
 from skills_app.library.search.ranking import FIRST, SHOWN, Match, rank
 from skills_app.library.search.tokens import fold

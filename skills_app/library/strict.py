@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import yaml
 
-from skills_app.library.errors import InvalidSkill
 from skills_app.library.frontmatter import events_of, split_skill
 from skills_app.library.package import SKILL_FILE
-from skills_app.library.problems import Problem, warning
+from skills_app.library.problems import InvalidSkill, Problem, warning
 
 
 def strict_problems(text: str) -> list[Problem]:

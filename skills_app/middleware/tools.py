@@ -14,15 +14,13 @@ from agents.middleware.context import ToolContext
 from agents.middleware.execution import COMMAND_TOOLS
 from agents.models import Effect
 from agents.spec import AgentSpec
-from skills_app.actions.use import note_deactivated, note_loaded
+from skills_app.actions.pins import note_deactivated, note_loaded
 from skills_app.events import SkillDeactivated, SkillLoaded
 from skills_app.library.normalise import normalise_name
-from skills_app.library.pinned import MOUNT, PinnedSkill, with_requirements
-from skills_app.library.requirements import UnmetRequirement
+from skills_app.library.pinned import MOUNT, PinnedSkill, UnmetRequirement, with_requirements
 from skills_app.library.search.ranking import SHOWN
-from skills_app.middleware.catalogue import catalogue
 from skills_app.options import SkillOptions
-from skills_app.queries.pinned_search import find_pinned
+from skills_app.queries.index import find_pinned
 from skills_app.queries.text import in_quarantine, skill_text
 from skills_app.runs.session import RunSkills
 from skills_app.settings import SkillSettings
@@ -187,3 +185,39 @@ class SkillsMiddleware(Middleware):
         for active in skills.active:
             text += f"\n\n{active.text}"
         return text
+
+
+_LENGTHS = (1024, 400, 200, 100, 50, 0)
+"""Characters of a description, tried one after another until all fit."""
+
+
+def catalogue(skills: Sequence[PinnedSkill], budget: int, more: str) -> str:
+    """Return one line a skill, by priority, then name. `more` is how to find the others.
+
+    If the budget is too small, first all descriptions become shorter, then names are omitted and
+    counted.
+    """
+    ordered = sorted(skills, key=lambda skill: (-skill.head.priority, skill.name))
+    for length in _LENGTHS:
+        lines = [_line(skill, length) for skill in ordered]
+        if _size(lines) <= budget:
+            return "\n".join(lines)
+    names: list[str] = []
+    room = budget - 60
+    for skill in ordered:
+        room -= len(skill.name.encode()) + 3
+        if room < 0:
+            break
+        names.append(f"- {skill.name}")
+    return "\n".join([*names, f"- and {len(ordered) - len(names)} more: {more} shows them"])
+
+
+def _line(skill: PinnedSkill, length: int) -> str:
+    description = " ".join(skill.description.split())
+    if len(description) > length:
+        description = f"{description[: max(length - 1, 0)].rstrip()}…" if length else ""
+    return f"- {skill.name}: {description}" if description else f"- {skill.name}"
+
+
+def _size(lines: Sequence[str]) -> int:
+    return sum(len(line.encode()) + 1 for line in lines)

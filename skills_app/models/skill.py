@@ -112,3 +112,149 @@ class SkillVersion(models.Model):
     @property
     def fields(self) -> Head:
         return Head.from_json(self.head)
+
+
+class AgentSkill(models.Model):
+    """A choice for one agent. Without one, library skills are off and others on."""
+
+    agent = models.ForeignKey(
+        "agents.Agent", on_delete=models.CASCADE, related_name="skill_choices"
+    )
+    skill = models.ForeignKey(Skill, on_delete=models.CASCADE, related_name="choices")
+    enabled = models.BooleanField()
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["agent", "skill"], name="agent_skill_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.skill_id} {'on' if self.enabled else 'off'} for {self.agent_id}"
+
+
+class SkillBlob(models.Model):
+    sha256 = models.CharField(primary_key=True, max_length=64)
+    data = models.BinaryField()
+    size_bytes = models.PositiveBigIntegerField()
+
+    def __str__(self) -> str:
+        return self.sha256
+
+
+class SkillFile(models.Model):
+    """One file of a version; SKILL.md is among them."""
+
+    version = models.ForeignKey(SkillVersion, on_delete=models.CASCADE, related_name="files")
+    path = models.CharField(max_length=500)
+    blob = models.ForeignKey(SkillBlob, on_delete=models.PROTECT, related_name="+")
+    executable = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ["version", "path"]
+        constraints = [
+            models.UniqueConstraint(fields=["version", "path"], name="skill_file_path"),
+        ]
+
+    def __str__(self) -> str:
+        return self.path
+
+
+class SkillSet(models.Model):
+    """Skills by version, never changed. `id` is the SHA-256 of its entries."""
+
+    id = models.CharField(primary_key=True, max_length=64)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.id[:12]
+
+
+class SkillSetEntry(models.Model):
+    skill_set = models.ForeignKey(SkillSet, on_delete=models.CASCADE, related_name="entries")
+    position = models.PositiveIntegerField()
+    name = models.CharField(max_length=64)
+    version = models.ForeignKey(SkillVersion, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        ordering = ["skill_set", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["skill_set", "name"], name="skill_set_name"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RunSkillSet(models.Model):
+    """The skills of a run at its start, by version."""
+
+    run = models.OneToOneField(
+        "agents.Run", on_delete=models.CASCADE, primary_key=True, related_name="pinned"
+    )
+    skill_set = models.ForeignKey(SkillSet, on_delete=models.CASCADE, related_name="runs")
+
+    def __str__(self) -> str:
+        return f"{self.skill_set_id} of {self.run_id}"
+
+
+class SkillIndexEntry(models.Model):
+    """The words of a skill's current version; `skills_app.queries.index` writes and reads it.
+
+    The migration gives it a full-text index: in SQLite an FTS5 table that triggers on this table
+    keep in step, in PostgreSQL a generated `tsvector` with a GIN index.
+    """
+
+    skill = models.OneToOneField(
+        Skill, on_delete=models.CASCADE, primary_key=True, related_name="index_entry"
+    )
+    version = models.ForeignKey(SkillVersion, on_delete=models.CASCADE, related_name="+")
+    analysis = models.CharField(max_length=16, help_text="Which analysis made the tokens.")
+    tokens = models.TextField(help_text="Stems in a-z, 0-9 and _, with blanks between.")
+    names = models.TextField(help_text="Name, description and tags, folded.")
+
+    def __str__(self) -> str:
+        return f"Words of {self.skill}"
+
+
+class UseKind(models.TextChoices):
+    LOADED = "loaded", _("loaded")
+    MOUNTED = "mounted", _("SKILL.md read as a file")
+    FILE = "file", _("file read or run")
+    DEACTIVATED = "deactivated", _("deactivated")
+
+
+class SkillUse(models.Model):
+    """One use of a version of a skill by a call."""
+
+    run = models.ForeignKey("agents.Run", on_delete=models.CASCADE, related_name="skill_uses")
+    version = models.ForeignKey(SkillVersion, on_delete=models.CASCADE, related_name="uses")
+    kind = models.CharField(max_length=20, choices=UseKind.choices)
+    path = models.CharField(max_length=500, blank=True)
+    call_id = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+        indexes = [models.Index(fields=["version", "kind"], name="skill_use_version")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.version_id}"
+
+
+class ActiveSkill(models.Model):
+    """A skill that a thread's agent has loaded and not deactivated."""
+
+    thread = models.ForeignKey("agents.Thread", on_delete=models.CASCADE, related_name="+")
+    name = models.CharField(max_length=64)
+    version = models.ForeignKey(SkillVersion, on_delete=models.CASCADE, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["thread", "name"], name="active_skill_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods
 
 from agents.doors.web.pages import PersonRequest, page
+from agents.doors.web.upload_limit import View, limited_form
 from agents.hidden_text import escaped_text, unescaped_text, visible
 from agents.models import Agent
 from agents.selectors.visible import agents_for
@@ -25,9 +26,15 @@ from skills_app.actions.own_skills import create_own_skill, remove_skill, update
 from skills_app.actions.rights import may_change_skills
 from skills_app.actions.uploads import InvalidPackage, origin_of, read_upload
 from skills_app.library.scopes import BUILT_IN, LIBRARY, directory_of
-from skills_app.pages.package_limit import limited_package
 from skills_app.queries.packages import instructions_of, waiting_trusts
 from skills_app.queries.skills import AgentSkillRow, agent_skills
+from skills_app.settings import SkillSettings
+
+
+def limited_package(view: View) -> View:
+    """Answer 413 for a body that is larger than a skill package, or of unknown length."""
+    return limited_form(view, lambda: SkillSettings.now().ARCHIVE_BYTES)
+
 
 SOURCE = "web"
 NEW = "new"

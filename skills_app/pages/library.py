@@ -18,8 +18,7 @@ from skills_app.actions.library import import_skill, sync_shared_skills
 from skills_app.actions.rights import may_manage_library, may_review
 from skills_app.actions.uploads import origin_of, read_upload
 from skills_app.models import Trust
-from skills_app.pages.agent_skills import SOURCE, reason_of
-from skills_app.pages.package_limit import limited_package
+from skills_app.pages.agent_skills import SOURCE, limited_package, reason_of
 from skills_app.queries.packages import waiting_trusts
 from skills_app.queries.search import SkillFilter, filter_skills, search_skills
 from skills_app.queries.skills import library_for

@@ -1,9 +1,18 @@
-"""The skills of one run while it is driven: those pinned, and those active."""
+"""The skills of one run while it is driven: those pinned, and those active.
+
+At the start of a run, the rows of skills in directories are updated. Each package is a separate
+transaction: the first reading of a thousand packages takes seconds, and other runs of this process
+write their rows in between.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import json
+import logging
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,18 +30,29 @@ from agents.models import Run
 from agents.policy import Verdict
 from agents.spec import AgentSpec, SubagentSpec
 from sandbox.errors import SandboxSetupError
-from skills_app.actions.pins import pin_for_child, pin_skills
+from skills_app.actions.pins import note_files, pin_for_child, pin_skills
 from skills_app.actions.sets import set_of, skills_in
+from skills_app.actions.sync import (
+    Changes,
+    SourceRead,
+    changes_of,
+    package_of,
+    quarantine_problems,
+    read_source,
+    read_sources,
+    remove_gone,
+    store_found,
+    usable_directories,
+)
 from skills_app.actions.versions import version_files
 from skills_app.library.allowed_tools import narrows_to
-from skills_app.library.pinned import PinnedSkill, by_name, with_requirements
-from skills_app.library.requirements import UnmetRequirement
+from skills_app.library.package import SKILL_FILE
+from skills_app.library.pinned import PinnedSkill, UnmetRequirement, by_name, with_requirements
+from skills_app.library.problems import SkillChanged, error
 from skills_app.library.store.store import unpacked
 from skills_app.models import ActiveSkill, Trust
 from skills_app.options import SkillOptions
 from skills_app.queries.text import in_quarantine, skill_text, skill_texts
-from skills_app.runs.ledger import files_of, note_of
-from skills_app.runs.sync import synced_sources
 from skills_app.settings import SkillSettings
 
 
@@ -193,3 +213,109 @@ class RunSkills(RunPart):
             return ""
         names = ", ".join(self.active)
         return f"## Loaded skills\n{names}: load one again when you need its instructions."
+
+
+_PATH = re.compile(
+    r"(?:^|[\s'\"`;|&<>()=,:\[{])(?:/sandbox)?/skills/([^\s'\"`;|&<>(){}\[\],\x00-\x1f\x7f]+)"
+)
+_TOOLS = frozenset({"read_file", "execute", "execute_python", "execute_in_sandbox"})
+_MAX_PATHS = 20
+MAX_PATH = 500
+
+
+Found = Sequence[tuple[PinnedSkill, str]]
+
+
+def files_of(skills: dict[str, PinnedSkill], call: FinishedCall) -> Found:
+    """Return the files of the run's skills that the call has read or run, each with its skill."""
+    if call.is_error or call.tool not in _TOOLS or not skills:
+        return ()
+    return list(dict.fromkeys(_files(skills, call.raw_input)))
+
+
+def note_of(found: Found, call: FinishedCall) -> tuple[Callable[[], None], Sequence[PinnedSkill]]:
+    """Return the function that records the files in the call's commit, and the activated skills."""
+    opened = [skill for skill, path in found if path == SKILL_FILE]
+    activates = opened if "load_skill" not in call.tools else []
+    return (
+        partial(
+            note_files, call.run_id, call.thread_id, call.call_id, found[:_MAX_PATHS], activates
+        ),
+        activates,
+    )
+
+
+def _files(skills: dict[str, PinnedSkill], raw_input: str) -> Iterator[tuple[PinnedSkill, str]]:
+    """Yield each (skill, path in it) that the input names, in time linear in the input."""
+    for value in json.loads(raw_input).values():
+        if not isinstance(value, str):
+            continue
+        for found in _PATH.findall(value):
+            name, _, path = posixpath.normpath(found).partition("/")
+            path = path.rstrip(".:")
+            if name in skills and path and path.isprintable() and len(path) <= MAX_PATH:
+                yield skills[name], path
+
+
+logger = logging.getLogger(__name__)
+
+PASSES = 5
+"""How often a directory is read again that others store, or change, at the same moment."""
+
+
+async def synced_sources(worker: Any, run: Run, spec: AgentSpec) -> list[SourceRead]:
+    """Return the contents of the directories of a run's skills, after updating the rows."""
+    directories, refused = usable_directories(run)
+    built_in = spec.option(SkillOptions).builtin_skills
+    reads = await worker.in_thread(partial(read_sources, directories, built_in=built_in))
+    found = [await _synced(worker, read) for read in reads]
+    found += refused
+    for read in found:
+        for path, problems in read.problems.items():
+            logger.warning(
+                "skills left out: %s %s: %s",
+                read.scope,
+                path,
+                " ".join(str(problem) for problem in problems)[:1000],
+                extra={"run_id": run.pk},
+            )
+    return found
+
+
+async def _synced(worker: Any, read: SourceRead) -> SourceRead:
+    for _ in range(PASSES):
+        changes: Changes = await worker.database.run(changes_of, read)
+        if not changes:
+            if not changes.quarantined:
+                return read
+            return replace(read, problems={**read.problems, **quarantine_problems(changes)})
+        if not await _store(worker, read.scope, changes):
+            read = await worker.in_thread(read_source, read.scope)
+    changes = await worker.database.run(changes_of, read)
+    late = {
+        found.path or ".": [error("changing", "It changes all the time: the next run reads it.")]
+        for found in changes.packages
+    }
+    kept = tuple(found for found in read.packages if found not in changes.packages)
+    problems = {**read.problems, **late, **quarantine_problems(changes)}
+    return SourceRead(read.scope, kept, problems)
+
+
+async def _store(worker: Any, scope: str, changes: Changes) -> bool:
+    """Store changes. Return False if a package has changed since it was read: read again."""
+    as_read = True
+    for found in changes.packages:
+        package = await worker.in_thread(package_of, scope, found)
+        if package is None:
+            as_read = False
+            continue
+        try:
+            await worker.database.run(store_found, scope, package)
+        except SkillChanged:
+            continue  # another process stored it at this moment: the next reading shows it
+    if changes.gone:
+        try:
+            await worker.database.run(remove_gone, scope, changes.gone)
+        except SkillChanged:
+            pass  # see above
+    return as_read

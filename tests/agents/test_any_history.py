@@ -24,8 +24,7 @@ from agents.engine.calls.admission import start_call
 from agents.engine.errors import FenceLost
 from agents.engine.prompt.history import call_from_row, open_turn
 from agents.engine.storage.finish import cancel_driven_run, complete_run, fail_run
-from agents.engine.storage.journal import write_results
-from agents.engine.storage.journal_rows import Call, Outcome, Writer
+from agents.engine.storage.journal import Call, Outcome, Writer, write_results
 from agents.engine.storage.lease import hand_back
 from agents.events.catalogue.tool_calls import ToolCompleted
 from agents.models import ApprovalRequest, Run, RunClock, ToolCall

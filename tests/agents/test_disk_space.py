@@ -17,7 +17,7 @@ from agents import disk_space
 from agents.admin.runs import run_tag
 from agents.disk_space import forget_room, full_disk, is_short, is_used_up, room
 from agents.engine.worker import Worker
-from agents.features.mcp_server.answers import answer_of
+from agents.features.mcp_server.waiting import answer_of
 from agents.models import Run
 from agents.services.tokens import authenticate_token, create_token
 from agents.states import RunStatus

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agents.engine.files.mounts import with_mounts
+from agents.engine.files.workspaces import with_mounts
 from agents.middleware.filesystem import mounted
 from memory.models import MemoryFile, MemoryRevision
 from memory.mounts import MemoryFiles

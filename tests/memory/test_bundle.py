@@ -18,7 +18,7 @@ from memory.actions.bundle import carry_out_import, export_memory, plan_import
 from memory.actions.changes import write_file
 from memory.limits import MAX_FILES
 from memory.models import MemoryFile, MemoryRevision
-from memory.queries.tree import list_memory_entries, memory_revisions, memory_state
+from memory.queries.files import list_memory_entries, memory_revisions, memory_state
 from skills_app.models import SkillVersion
 from tests.support.memory import remembered, skilled
 from tests.support.runs import make_agent, make_user

@@ -20,7 +20,7 @@ from memory.errors import NoSuchFile
 from memory.limits import MAX_FILE_BYTES
 from memory.models import MemoryRevision
 from memory.paths import InvalidPath
-from memory.queries.tree import memory_revisions, memory_state, revision_content
+from memory.queries.files import memory_revisions, memory_state, revision_content
 from skills_app.models import SkillVersion, Trust
 from tests.support.memory import skilled
 from tests.support.runs import make_agent, make_user

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from agents.models import ApprovalRequest, Run, ToolCall
 from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.services.errors import Conflict, InvalidRequest
-from memory.actions.files import store_change
+from memory.actions.edits import store_change
 from memory.folders import Change
 from memory.limits import MAX_FILE_BYTES
 from memory.models import MemoryFile, MemoryRevision, Operation

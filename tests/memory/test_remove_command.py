@@ -17,7 +17,7 @@ from django.contrib.auth.models import Permission, User
 from django.db import connection
 from agents.models import ApprovalRequest, Run, Thread
 from agents.services.approvals.decisions import DecisionRequest, decide_approval
-from agents.services.erasure.rows import erase_rows
+from agents.services.erasure.actions import erase_rows
 request = ApprovalRequest.objects.get()
 ann = User.objects.get(username="ann")
 print(decide_approval(request.pk, DecisionRequest("reject"), by=ann).status)

@@ -13,8 +13,7 @@ from sandbox.linux import probe
 from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.linux.cgroups import MEMORY, PIDS, Cgroups
 from sandbox.linux.cgroups_search import find_cgroups
-from sandbox.linux.enforced_limits import enforced_limits
-from sandbox.linux.probe import check_host
+from sandbox.linux.probe import check_host, enforced_limits
 from sandbox.policy import Limits
 from tests.sandbox.limited import limited, own_groups
 from tests.sandbox.places import until, workspace_in

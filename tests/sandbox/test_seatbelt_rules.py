@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.macos.paths import ShownPath
-from sandbox.macos.profile import Profile, render_profile
+from sandbox.macos.profile import Profile, ShownPath, render_profile
 
 WORK = Path("/Users/me/work")
 DATA = Path("/Users/me/data")

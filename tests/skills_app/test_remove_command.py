@@ -28,7 +28,7 @@ import django; django.setup()
 from django.contrib.auth.models import Permission, User
 from django.db import connection
 from agents.models import Run, Thread
-from agents.services.erasure.rows import erase_rows
+from agents.services.erasure.actions import erase_rows
 Run.objects.update(status="completed")
 erase_rows([Thread.objects.get().pk])
 User.objects.get(username="ann").delete()

@@ -224,7 +224,7 @@ def _parent(kind: str) -> str:
 
 def search_words() -> None:
     """Load the words for the search of each first message: a third of the time of a short run."""
-    import_module("skills_app.library.search.vocabulary").vocabulary()
+    import_module("skills_app.library.search.tokens").vocabulary()
     tokens = import_module("skills_app.library.search.tokens")
     for skill in sorted((ROOT / "skills_app/builtin").glob("*/SKILL.md")):
         tokens.stems(skill.read_text(encoding="utf-8"))

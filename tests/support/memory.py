@@ -6,7 +6,7 @@ from agents.models import Agent
 from memory.actions.edits import change_memory
 from memory.folders import Change
 from memory.models import Operation
-from memory.queries.state import file_state
+from memory.queries.files import file_state
 
 
 def remembered(agent: Agent, **files: str) -> None:

@@ -11,8 +11,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from agents.events.append import _take_seqs, dump
-from agents.events.notify import notify_watchers
+from agents.events.append import _take_seqs, dump, notify_watchers
 from agents.events.registry import event_types
 from agents.models import RunEvent
 

@@ -16,9 +16,8 @@ from agents.demo.task import TOOLBOX, TOOLBOX_PACKAGES
 from sandbox.toolboxes.build import ToolboxRequest, create_toolbox
 from sandbox.toolboxes.contents import measure
 from sandbox.toolboxes.environment import PipFailed
-from sandbox.toolboxes.python import python_facts
 from sandbox.toolboxes.store import open_store
-from sandbox.toolboxes.toolbox import ENVIRONMENT, MANIFEST
+from sandbox.toolboxes.toolbox import ENVIRONMENT, MANIFEST, python_facts
 from tests.support.shared import alone, shared_directory
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "vel-tests" / "toolboxes"

@@ -9,7 +9,7 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.settings import MetricsSettings
-from agents.telemetry.wanted import traces_wanted
+from agents.telemetry.process import traces_wanted
 
 SHORTEST_TOKEN = 20
 

@@ -1,13 +1,24 @@
-"""A group of commands whose files are imported when they are called."""
+"""A group of commands whose files are imported when they are called.
+
+It contains the commands of the installed features, as their `apps.py` declares them. The configs of
+features are read as text: importing them imports Django, for which `vel --help` would wait.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import ast
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
+
+from agents.features import FEATURES
 
 Table = Mapping[str, Mapping[str, str]]
 """By the name of a module: names of commands with their help in one line. The module has these
@@ -79,3 +90,45 @@ class LazyGroup(click.Group):
             ),
             *click.Command.shell_complete(self, ctx, incomplete),
         ]
+
+
+def table() -> Table:
+    """Return the commands. A feature that cannot be read is named on standard error."""
+    found: dict[str, dict[str, str]] = {}
+    for path in _installed():
+        try:
+            found |= {f"{path}.cli": commands for commands in _commands_of(path)}
+        except (ImportError, OSError, SyntaxError, ValueError) as error:
+            print(f"vel: the commands of {path} are left out: {error}.", file=sys.stderr)
+    return found
+
+
+def _installed() -> list[str]:
+    """Return the features as `agents.features.installed` does, which reports wrong names."""
+    disabled = _names("VEL_DISABLED_FEATURES")
+    own = [path for path in FEATURES if path.rpartition(".")[2] not in disabled]
+    return [*own, *_names("VEL_APPS")]
+
+
+def _names(variable: str) -> list[str]:
+    return [name.strip() for name in os.environ.get(variable, "").split(",") if name.strip()]
+
+
+def _commands_of(path: str) -> Iterator[dict[str, str]]:
+    """Yield the value of `commands` in each class of the feature's `apps.py`."""
+    spec = find_spec(f"{path}.apps")
+    if spec is None or spec.origin is None:
+        raise ImportError(f"{path}.apps does not exist")
+    for node in ast.walk(ast.parse(Path(spec.origin).read_bytes())):
+        for name, value in _assigned(node):
+            if name == "commands":
+                yield dict(ast.literal_eval(value))
+
+
+def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    for item in node.body if isinstance(node, ast.ClassDef) else ():
+        match item:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                yield name, value
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                yield name, value

@@ -54,7 +54,7 @@ class TaskOrCommand(LazyGroup):
 @click.group(
     cls=TaskOrCommand,
     tables=[TABLE],
-    later="velproject.cli.feature_commands",
+    later="velproject.cli.lazy_group",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option(

@@ -10,8 +10,7 @@ import time
 from agents.models import POOL, Run
 from agents.selectors.family import descendants_of
 from agents.services.errors import Conflict
-from agents.services.runs.control import cancel_run
-from agents.services.runs.resume_orphaned import resume_orphaned_family
+from agents.services.runs.control import cancel_run, resume_orphaned_family
 from agents.states import RunStatus
 
 POLL_SECONDS = 0.5

@@ -15,7 +15,7 @@ from agents.providers.base import PromptHead, Provider, ProviderError, Reply
 from agents.providers.prices import is_known
 from agents.providers.registry import get_provider, is_official
 from agents.services.agent_definitions.actions import default_model, default_provider
-from agents.services.agent_definitions.model_servers import setting_names, settings_of
+from agents.services.agent_definitions.settings_places import setting_names, settings_of
 from agents.services.placement import queue_of
 from agents.settings import MachineSettings
 from velproject.doctor.findings import Finding, Level

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agents.telemetry.wanted import content_wanted, metrics_wanted, traces_wanted
+from agents.telemetry.process import content_wanted, metrics_wanted, traces_wanted
 from velproject.checks.watching import can_send_traces
 from velproject.doctor.findings import Finding, Level
 from velproject.monitoring.readiness import check_disk

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from agents.selectors.metrics import counted, gauges
 from agents.settings import MetricsSettings
-from agents.telemetry.exposition import CONTENT_TYPE, text_of
+from agents.telemetry.counters import CONTENT_TYPE, text_of
 
 KEEP_SECONDS = 2.0
 """Several scrapers in this time share one measurement."""

@@ -25,7 +25,7 @@ from agents.doors.database_schema import (
 from agents.models import ProcessKind
 from agents.selectors.metrics import ALIVE_SECONDS, seen_processes
 from agents.settings import DataSettings
-from agents.telemetry.content import short
+from agents.telemetry.spans import short
 from sandbox.linux.probe import check_host
 
 KEEP_SECONDS = 5.0

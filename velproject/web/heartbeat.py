@@ -15,7 +15,7 @@ from django.db import DatabaseError, connection
 from agents.events.tail import tail
 from agents.models import ProcessKind
 from agents.services.machines.processes import PROCESS_HEARTBEAT_SECONDS, Reporter
-from agents.telemetry.wanted import metrics_wanted
+from agents.telemetry.process import metrics_wanted
 
 logger = logging.getLogger(__name__)
 

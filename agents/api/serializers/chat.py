@@ -6,16 +6,19 @@ person's last message, or the responses to approval requests. It looks up every 
 
 from __future__ import annotations
 
+import base64
+import binascii
+import mimetypes
 from dataclasses import dataclass
 from typing import Any
 
 from django.core.files.base import ContentFile
 from rest_framework import serializers
 
-from agents.api.serializers.chat_files import file_in
 from agents.doors.rest.serializers import JsonObject, StrictSerializer, Text
 from agents.events.projections.ui import DIALECTS
 from agents.services.errors import InvalidRequest
+from agents.states import RunStatus
 
 CHAT_ID_CHARACTERS = 200
 MESSAGE_ID_CHARACTERS = 200
@@ -122,3 +125,58 @@ def _answers_in(parts: list[dict[str, Any]]) -> tuple[Answer, ...]:
 
 def _unfit(problem: str) -> InvalidRequest:
     return InvalidRequest(f"The messages do not fit: {problem}.")
+
+
+MAX_NAME = 200
+
+
+def file_in(part: dict[str, Any]) -> ContentFile[bytes]:
+    """Return the file of a part `{type, mediaType, filename?, url}`.
+
+    Vel never fetches other URLs. Raises `InvalidRequest`. The upload service detects the type of
+    the content.
+    """
+    url, media_type, name = part.get("url"), part.get("mediaType"), part.get("filename")
+    if not isinstance(url, str) or not isinstance(media_type, str):
+        raise InvalidRequest("A file has an `url` and a `mediaType`.")
+    head, comma, text = url.partition(",")
+    if not head.lower().startswith("data:") or not head.lower().endswith(";base64") or not comma:
+        raise InvalidRequest(
+            "A file is a data: address in base64. Others are not fetched: upload the file to the "
+            "thread (POST /threads/{id}/uploads).",
+            code="file_elsewhere",
+        )
+    if name is not None and (not isinstance(name, str) or len(name) > MAX_NAME):
+        raise InvalidRequest(f"A file's name is text of at most {MAX_NAME} characters.")
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidRequest("A file's data: address is not base64.") from None
+    return ContentFile(data, name or f"file{mimetypes.guess_extension(media_type) or ''}")
+
+
+class ChatErrorShape(serializers.Serializer[object]):
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class ChatRunShape(serializers.Serializer[object]):
+    id = serializers.CharField()
+    status = serializers.ChoiceField(choices=RunStatus.choices)
+    error = ChatErrorShape(allow_null=True)
+
+
+class ChatShape(serializers.Serializer[object]):
+    """A chat. `messages` are UI messages of the Vercel AI SDK, oldest first."""
+
+    id = serializers.CharField()
+    thread = serializers.CharField()
+    messages = serializers.ListField(child=serializers.DictField())
+    latest_run = ChatRunShape(allow_null=True)
+    next_before = serializers.IntegerField(allow_null=True)
+
+
+class CancelledChatShape(serializers.Serializer[object]):
+    """The cancelled run. `run` is null if no run was active."""
+
+    run = serializers.CharField(allow_null=True)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import datetime
+import json
+from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
 
 from agents.doors.rest.list_queries import CreatedQuery, ordering
 from agents.doors.rest.serializers import Flag, JsonObject, StrictSerializer, Text
-from agents.doors.rest.trigger_serializers import StartedByShape
+from agents.doors.rest.triggers import StartedByShape
+from agents.doors.rest.wire import check_json
 from agents.kernel.triggers import trigger_kinds
-from agents.models import Message, MessageRole, Run, RunClock
+from agents.models import Message, MessageRole, Run, RunClock, TodoStatus, Upload
 from agents.models.run import wait_reasons
 from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.family import with_child_count
@@ -158,3 +163,113 @@ class RunShape(serializers.Serializer[Run]):
         if run.status != RunStatus.COMPLETED or content is None:
             return None
         return Message(content=content).text
+
+
+class TodoShape(serializers.Serializer[object]):
+    id = serializers.CharField()
+    content = serializers.CharField()
+    status = serializers.ChoiceField(choices=TodoStatus.choices)
+    active_form = serializers.CharField(allow_blank=True)
+    note = serializers.CharField(allow_blank=True)
+
+
+class TodosShape(serializers.Serializer[object]):
+    results = TodoShape(many=True)
+
+
+class ArtifactShape(serializers.Serializer[object]):
+    """A file. `size` (bytes) and `url` are null if the file no longer exists."""
+
+    path = serializers.CharField()
+    what = serializers.ChoiceField(choices=["added", "changed"])
+    size = serializers.IntegerField(allow_null=True)
+    url = serializers.CharField(allow_null=True)
+
+
+class ArtifactsShape(serializers.Serializer[object]):
+    """Files. `truncated`: there are more, or the changes of some steps are no longer stored."""
+
+    results = ArtifactShape(many=True)
+    truncated = serializers.BooleanField()
+
+
+class SubagentShape(RunShape):
+    """A run. `subagents` are the runs that it has delegated to, in the same form."""
+
+    subagents = serializers.SerializerMethodField()
+
+    def get_subagents(self, run: Run) -> list[dict[str, Any]]:
+        return []
+
+
+class SubagentsShape(serializers.Serializer[object]):
+    """A tree of runs. If `truncated` is true, there are more than 500."""
+
+    results = SubagentShape(many=True)
+    truncated = serializers.BooleanField()
+
+
+_AS_JSON = ("queue", "output_schema", "context")
+"""Fields of a run that are not text. A form contains them as JSON."""
+
+
+class StoredUploadShape(serializers.Serializer[Upload]):
+    """An upload. `path` and `markdown` are paths in the agent's files.
+
+    `run` is the run whose message mentions the file; null means the next run. `markdown` is set
+    when that run has started. `note` gives the reason if there is no Markdown, or if a picture is
+    not sent to the model.
+    """
+
+    id = serializers.CharField()
+    path = serializers.CharField()
+    name = serializers.CharField(source="original_name")
+    size = serializers.IntegerField()
+    media_type = serializers.CharField()
+    run = serializers.CharField(source="run_id", allow_null=True)
+    markdown = serializers.SerializerMethodField()
+    note = serializers.CharField()
+    created_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
+
+    def get_markdown(self, upload: Upload) -> str | None:
+        return upload.rendition_path or None
+
+
+class StoredUploadsShape(serializers.Serializer[object]):
+    """All uploads of a thread, without pages."""
+
+    results = StoredUploadShape(many=True)
+
+
+class RunForm(RunBody):
+    """The fields of a run, and its files. Fields that are not text are JSON."""
+
+    file = serializers.ListField(child=serializers.FileField(), required=False)
+
+
+def run_body_of(request: Request) -> dict[str, Any]:
+    """Return the fields of a form as those of a JSON body. Raises `ValidationError`."""
+    found: dict[str, Any] = {}
+    for name, given in request.POST.lists():
+        if len(given) > 1:
+            raise ValidationError({name[:100]: ["Given more than once."]})
+        found[name] = _value(name, str(given[0]))
+    fields = RunBody(data=found)
+    fields.is_valid(raise_exception=True)
+    return dict(fields.validated_data)
+
+
+def _value(name: str, text: str) -> Any:
+    if name not in _AS_JSON:
+        return text
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValidationError({name: ["Must be JSON."]}) from None
+    check_json(value)
+    return value
+
+
+def show_uploads(uploads: Iterable[Upload]) -> dict[str, Any]:
+    """Return the uploads in the form of `StoredUploadsShape`."""
+    return {"results": [StoredUploadShape(upload).data for upload in uploads]}

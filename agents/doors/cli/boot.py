@@ -22,7 +22,7 @@ from agents.doors.cli.options import persist_option
 with late_imports:
     from agents.doors.cli.local_user import from_command_line
     from agents.doors.database_schema import ensure_schema
-    from agents.telemetry.wanted import metrics_wanted
+    from agents.telemetry.process import metrics_wanted
 
 SHORT_SETTINGS = "velproject.cli.settings"
 """The project's settings without the parts for servers."""

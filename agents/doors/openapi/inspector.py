@@ -14,7 +14,7 @@ from rest_framework import serializers
 from rest_framework.permissions import IsAuthenticated
 
 from agents.doors.openapi.examples import problem_example
-from agents.doors.openapi.problem_shape import ProblemShape
+from agents.doors.rest.base import SESSION_ONLY
 from agents.doors.rest.operations import (
     RETRY_AFTER,
     Answer,
@@ -25,7 +25,6 @@ from agents.doors.rest.operations import (
     Shape,
     operation_of,
 )
-from agents.doors.rest.permissions import SESSION_ONLY
 from agents.doors.rest.problems import CONTENT_TYPE
 from agents.doors.rest.serializers import Flag, JsonObject, StrictSerializer
 
@@ -228,3 +227,19 @@ class VelSchemaGenerator(SchemaGenerator):
         view = super().create_view(callback, method, request)
         self._set_schema_to_view(view, VelSchema())
         return view
+
+
+class ProblemShape(serializers.Serializer[object]):
+    """A problem. `code` is a stable word for programs, `detail` is a message for people."""
+
+    optional = ("errors",)
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField()
+    code = serializers.CharField()
+    # Serializers remove declared fields from the class, so this does not hide `Serializer.errors`.
+    errors = serializers.DictField(  # type: ignore[assignment]
+        child=serializers.ListField(child=serializers.CharField()), required=False
+    )

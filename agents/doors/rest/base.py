@@ -2,24 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
-from rest_framework.exceptions import APIException, AuthenticationFailed, NotAuthenticated
+from rest_framework.exceptions import (
+    APIException,
+    AuthenticationFailed,
+    NotAuthenticated,
+    Throttled,
+)
 from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from agents.doors.rest import converters  # noqa: F401  # registers them for URL patterns
 from agents.doors.rest.authentication import TokenAuthentication
-from agents.doors.rest.permissions import HasScope
 from agents.doors.rest.problems import exception_handler
-from agents.doors.rest.throttling import count_failure, count_request
 from agents.doors.rest.wire import CanonicalJSONRenderer, OneRepresentation, StrictJSONParser
-from agents.services.errors import NotFound
+from agents.models import ApiToken, TokenScope
+from agents.services import request_limits
+from agents.services.errors import NotAllowed, NotFound
+
+SESSION_ONLY = "session"
+"""In a view's `scopes`: only a session may use the method, for example to create tokens."""
+
+
+class HasScope(BasePermission):
+    """Requires a token to have the scope for the method in the view's `scopes`.
+
+    Methods without an entry are closed to tokens.
+    """
+
+    code = "insufficient_scope"
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        method = str(request.method)
+        if request.auth is None or method not in view.allowed_methods:
+            return True  # a session, or a method that gets a 405
+        needed = getattr(view, "scopes", {}).get("GET" if method == "HEAD" else method)
+        if needed == SESSION_ONLY:
+            self.message = "No token does this: sign in, or ask whoever runs this server."
+            return False
+        has = request.auth.scopes if isinstance(request.auth, ApiToken) else []
+        self.message = (
+            f"This needs a token with the scope '{needed}'; "
+            f"this one has {', '.join(has) or 'none'}: make another in your profile."
+        )
+        return needed in has
+
+
+def require_scope(request: Request, scope: TokenScope, *, beside: TokenScope) -> None:
+    """Raise `NotAllowed` for a token without `scope`, an additional scope that the view needs."""
+    if isinstance(request.auth, ApiToken) and scope not in request.auth.scopes:
+        raise NotAllowed(
+            f"This needs a token with the scope {scope.value!r} beside {beside.value!r}.",
+            code="insufficient_scope",
+        )
 
 
 class ApiView(APIView):
@@ -94,3 +136,39 @@ def person(request: Request) -> AbstractBaseUser:
     if not isinstance(request.user, AbstractBaseUser):
         raise NotAuthenticated()
     return request.user
+
+
+class TooManyRequests(Throttled):
+    """Error 429 with `Retry-After`. `wait` is in seconds."""
+
+    extra_detail_singular = extra_detail_plural = ""
+
+    def __init__(self, what: str, wait: int) -> None:
+        super().__init__(detail=what)
+        self.wait = wait
+
+
+def count_request(request: Request) -> None:
+    """Count a request of the authenticated user. Raises `TooManyRequests`.
+
+    Requests of anonymous users are not counted.
+    """
+    token_id = request.auth.pk if isinstance(request.auth, ApiToken) else None
+    # A project may have None for anonymous users.
+    if request.user is not None and request.user.is_authenticated:
+        with _as_throttled():
+            request_limits.count_request(request.user.pk, token_id)
+
+
+def count_failure(request: Request) -> None:
+    """Count an invalid token. Raises `TooManyRequests` instead of the 401."""
+    with _as_throttled():
+        request_limits.count_bad_token(request.META)
+
+
+@contextmanager
+def _as_throttled() -> Iterator[None]:
+    try:
+        yield
+    except request_limits.TooManyRequests as refused:
+        raise TooManyRequests(refused.message, refused.wait) from None

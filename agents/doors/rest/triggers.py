@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db.models import Model, QuerySet
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.doors.rest.pagination import page_of
-from agents.doors.rest.serializers import PageQuery, read_query
-from agents.doors.rest.trigger_serializers import TriggerListQuery, lookups_of
-from agents.models import Trigger
+from agents.doors.rest.serializers import PageQuery, Text, read_query
+from agents.models import ThreadPolicy, Trigger
+from agents.selectors.starters import starters
 from agents.services.errors import NotFound
-from agents.services.runs.trigger_rights import find_agent
+from agents.services.runs.trigger_rights import MESSAGE_CHARACTERS, find_agent
+from agents.services.tokens import NAME_CHARACTERS
 
 T = TypeVar("T", bound=Trigger)
 M = TypeVar("M", bound=Model)
@@ -56,3 +59,45 @@ def _newest_first(rows: QuerySet[M], show: Callable[[M], Any], query: dict[str, 
     return page_of(
         rows, show, by="id", descending=True, cursor=query.get("cursor"), limit=query["limit"]
     )
+
+
+def stamp(**options: Any) -> serializers.DateTimeField:
+    return serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC, **options)
+
+
+def name_field(**options: Any) -> Text:
+    return Text(max_length=NAME_CHARACTERS, **options)
+
+
+def message_field(**options: Any) -> Text:
+    return Text(max_length=MESSAGE_CHARACTERS, **options)
+
+
+def thread_policy_field(**options: Any) -> serializers.ChoiceField:
+    return serializers.ChoiceField(choices=ThreadPolicy.values, **options)
+
+
+class TriggerListQuery(PageQuery):
+    agent = Text(max_length=100, required=False)
+    enabled = serializers.ChoiceField(choices=["true", "false"], required=False)
+
+
+class StartedByShape(serializers.Serializer[object]):
+    """What started a run. `kind` is `person`, `schedule`, `hook` or `agent`.
+
+    `id` and `name` are those of the trigger, null if there is no trigger or it was removed.
+    """
+
+    kind = serializers.ChoiceField(choices=starters())
+    id = serializers.CharField(allow_null=True)
+    name = serializers.CharField(allow_null=True)
+
+
+def lookups_of(query: dict[str, Any]) -> dict[str, Any]:
+    """Return the lookups for `filter`."""
+    found: dict[str, Any] = {}
+    if "agent" in query:
+        found["agent__slug"] = query["agent"]
+    if "enabled" in query:
+        found["is_enabled"] = query["enabled"] == "true"
+    return found

@@ -13,16 +13,14 @@ from agents.engine.calls.park import Question, approval_is_stale
 from agents.engine.calls.results import finished_event
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.session import Session
-from agents.engine.storage.journal import write_started
-from agents.engine.storage.journal_rows import Call, Outcome, Writer
+from agents.engine.storage.journal import Call, Outcome, Writer, write_started
 from agents.events.append import dump
 from agents.events.catalogue.tool_calls import ToolDenied, ToolStarted
 from agents.events.event import OMITTED
 from agents.kernel.middleware import Refusal, ToolCallRequest
 from agents.kernel.proposals import Proposed
 from agents.middleware.base import Tool
-from agents.middleware.input_names import input_names
-from agents.middleware.inputs import checked_input
+from agents.middleware.inputs import checked_input, input_names
 from agents.models import ToolCall
 from agents.policy import Verdict, judge
 from agents.services.approvals.grants import find_grant, use_grant

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from agents.engine.calls.delegation import CallSubagents
 from agents.engine.prompt.conversation import takes_images
 from agents.engine.session import Session
-from agents.engine.storage.journal_rows import Call
+from agents.engine.storage.journal import Call
 from agents.events.catalogue.tool_calls import ToolProgress
 from agents.ids import run_marker
 from agents.middleware.run_parts import Part

@@ -8,8 +8,7 @@ from functools import partial
 
 from agents.engine.calls.error_text import error_text
 from agents.engine.session import Session
-from agents.engine.storage.journal import check_fence
-from agents.engine.storage.journal_rows import Call, Waiting, Writer
+from agents.engine.storage.journal import Call, Waiting, Writer, check_fence
 from agents.kernel.park import Locked, Park, Suspend
 from agents.middleware.base import WaitForRuns
 from agents.middleware.context import SubagentError, SubagentReport, TaskOrder

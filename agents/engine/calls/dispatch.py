@@ -30,8 +30,7 @@ from agents.engine.errors import FenceLost, Stopped, StopReason
 from agents.engine.files.snapshots import add_changes, begin_changes
 from agents.engine.prompt.history import INTERRUPTED
 from agents.engine.session import Session
-from agents.engine.storage.journal import write_attempt, write_events
-from agents.engine.storage.journal_rows import Call, Outcome
+from agents.engine.storage.journal import Call, Outcome, write_attempt, write_events
 from agents.events.catalogue.tool_calls import ToolStarted
 from agents.kernel.middleware import Leave, Refusal, ToolCallRequest
 from agents.kernel.park import End

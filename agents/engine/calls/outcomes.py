@@ -10,8 +10,7 @@ from agents.engine.calls.results import finished_event, render_result
 from agents.engine.errors import StopReason
 from agents.engine.session import Session
 from agents.engine.storage.database import Database
-from agents.engine.storage.journal import write_results
-from agents.engine.storage.journal_rows import Call, Outcome
+from agents.engine.storage.journal import Call, Outcome, write_results
 from agents.events.append import EventDraft, dump
 from agents.events.preview import preview
 from agents.kernel.middleware import Commit, CommitAgain

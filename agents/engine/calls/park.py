@@ -12,8 +12,7 @@ from django.utils import timezone
 
 from agents.engine.session import Session
 from agents.engine.storage.finish import fail_run
-from agents.engine.storage.journal import check_fence
-from agents.engine.storage.journal_rows import Call, Writer
+from agents.engine.storage.journal import Call, Writer, check_fence
 from agents.events.append import EventDraft, append_events, dump
 from agents.events.catalogue.tool_calls import ToolFailed
 from agents.events.preview import preview

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from agents.engine.storage.journal_rows import Call
+from agents.engine.storage.journal import Call
 from agents.events.append import EventDraft, dump
 from agents.events.catalogue.tool_calls import ToolCalled, ToolCompleted, ToolFailed, ToolRejected
 from agents.events.preview import cut_text, preview, preview_input

@@ -19,8 +19,7 @@ from agents.engine.calls.context import CallContext
 from agents.engine.calls.park import Question
 from agents.engine.errors import FenceLost, Stopped
 from agents.engine.session import Session
-from agents.engine.storage.journal import check_fence
-from agents.engine.storage.journal_rows import Call, Writer
+from agents.engine.storage.journal import Call, Writer, check_fence
 from agents.middleware.base import Tool, ToolResult, error
 from agents.middleware.context import Preview
 from agents.models import ApprovalRequest

@@ -19,19 +19,22 @@ from django.db.models import Count, Sum
 
 from agents.documents.kinds import PICTURES
 from agents.documents.reader import SECONDS, DocumentReader, Picture
-from agents.engine.process.handle import RunHandle
+from agents.engine.process.heartbeat import RunHandle
 from agents.engine.process.resources import Resources
 from agents.engine.prompt.conversation import stored_image, takes_images
-from agents.engine.storage.journal import check_fence
-from agents.engine.storage.journal_rows import Writer
+from agents.engine.storage.journal import Writer, check_fence
 from agents.events.append import append_events, dump
 from agents.events.catalogue.files import UploadedFile, UploadsReady
 from agents.ids import new_id, run_marker
 from agents.models import MessageImage, Run, Upload
 from agents.providers.absent import provider_or_absent
 from agents.providers.base import Block
-from agents.services.files.upload_contents import keep_rendition
-from agents.services.files.upload_files import UploadFiles, directory_uploads, row_uploads
+from agents.services.files.upload_contents import (
+    UploadFiles,
+    directory_uploads,
+    keep_rendition,
+    row_uploads,
+)
 from agents.services.files.workspaces import (
     WorkspaceLocation,
     assign_sandbox_uid,

@@ -12,8 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from agents.disk_space import is_short
-from agents.engine.storage.journal import check_fence
-from agents.engine.storage.journal_rows import Call, Outcome, Writer
+from agents.engine.storage.journal import Call, Outcome, Writer, check_fence
 from agents.middleware.context import ToolContext
 from agents.models import Effect, SnapshotCause
 from agents.services.files.snapshots import (

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from agents.engine.process.handle import RunHandle
+from agents.engine.process.heartbeat import RunHandle
 from agents.engine.process.resources import Resources
-from agents.engine.storage.journal import check_fence
-from agents.engine.storage.journal_rows import Writer
+from agents.engine.storage.journal import Writer, check_fence
 from agents.engine.storage.notes import add_note
 from agents.events.append import append_events, dump
 from agents.events.catalogue.files import WorkspaceMoved

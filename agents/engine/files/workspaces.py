@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from agents.disk_space import is_short, shortage
-from agents.engine.files.mounts import SeenOutsideMounts, with_mounts
 from agents.engine.files.snapshots import CallSnapshots
 from agents.engine.storage.database import Database
-from agents.engine.storage.journal import check_fence
-from agents.engine.storage.journal_rows import Writer
+from agents.engine.storage.journal import Writer, check_fence
+from agents.kernel.mounts import mount_at, mounts
 from agents.middleware.run_parts import RunParts
 from agents.services.files.outside_changes import keep_state_before
 from agents.services.files.seen_files import DatabaseSeenFiles, used_by_other_subagents
@@ -34,6 +33,7 @@ from sandbox.backends import (
     CompositeBackend,
     ReadOnly,
     RememberingBackend,
+    SeenFiles,
     StateFilesystemBackend,
     TreeBackend,
 )
@@ -202,3 +202,23 @@ def _mounted(areas: Mapping[str, Path]) -> dict[str, FileBackend]:
         for area, directory in areas.items()
         for root in (SANDBOX_ROOT, "")
     }
+
+
+def with_mounts(files: FileBackend, agent_id: str, call: Callable[..., Any]) -> FileBackend:
+    """Return `files` with the mounts of features. `call` runs a transaction."""
+    found = {mount.root: mount.files(agent_id, call) for mount in mounts()}
+    return CompositeBackend(files, found) if found else files
+
+
+class SeenOutsideMounts:
+    """`seen` without the mounts: there, a proposal is based on a revision, not on read content."""
+
+    def __init__(self, seen: SeenFiles) -> None:
+        self._seen = seen
+
+    def get(self, path: str) -> str | None:
+        return self._seen.get(path) if mount_at(path) is None else None
+
+    def put(self, path: str, content_hash: str | None) -> None:
+        if mount_at(path) is None:
+            self._seen.put(path, content_hash)

@@ -14,8 +14,7 @@ from functools import partial
 
 from agents.engine.errors import FenceLost
 from agents.engine.storage.database import Database
-from agents.engine.storage.journal import write_events
-from agents.engine.storage.journal_rows import Writer
+from agents.engine.storage.journal import Writer, write_events
 from agents.events.append import EventDraft
 from agents.events.catalogue.messages import StepReset, StepStarted
 from agents.events.event import Piece

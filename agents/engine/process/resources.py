@@ -16,20 +16,19 @@ from django.db import DatabaseError
 from agents.disk_space import is_used_up, shortage, why_waiting
 from agents.engine.errors import FenceLost, StopReason
 from agents.engine.process.deltas import DeltaFlusher, DeltaStream
-from agents.engine.process.handle import RunHandle
-from agents.engine.process.heartbeat import Heartbeat
+from agents.engine.process.heartbeat import Heartbeat, RunHandle
 from agents.engine.process.membership import Membership
 from agents.engine.process.pruner import Pruner
 from agents.engine.storage.database import Database
 from agents.engine.storage.finish import fail_run
-from agents.engine.storage.journal_rows import Writer
+from agents.engine.storage.journal import Writer
 from agents.engine.storage.lease import hand_back, writer_of
 from agents.ids import own_executor
-from agents.kernel.jobs import feature_parts
+from agents.kernel.features import feature_parts
 from agents.models import POOL
 from agents.providers.base import Provider
 from agents.providers.registry import get_provider
-from agents.services.agent_definitions.model_servers import settings_of
+from agents.services.agent_definitions.settings_places import settings_of
 from agents.services.machines.membership import MachineRefused
 from agents.services.placement import Member
 from agents.settings import ScriptSettings, WorkerSettings

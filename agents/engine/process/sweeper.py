@@ -15,7 +15,7 @@ from agents.engine.process.watching import count_found
 from agents.engine.storage.database import Database
 from agents.engine.storage.lease import orphaned_runs
 from agents.ids import run_marker
-from agents.kernel.jobs import Job, feature_jobs
+from agents.kernel.features import Job, feature_jobs
 from agents.models import POOL, ProcessKind
 from agents.services.approvals.expiry import expire_approval
 from agents.services.machines.dead_workers import (

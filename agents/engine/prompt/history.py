@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from django.db.models import Q
 
-from agents.engine.prompt.clipping import clip_blocks, clip_result
-from agents.engine.storage.journal_rows import Call
+from agents.engine.prompt.conversation import clip_blocks, clip_result
+from agents.engine.storage.journal import Call
 from agents.events.append import dump
 from agents.models import Compaction, Epoch, Message, MessageRole, Run, ToolCall
 from agents.providers.base import Role, Usage

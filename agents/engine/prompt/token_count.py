@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.events.append import dump
-from agents.providers.base import PromptHead, Role, Usage
-from agents.providers.pictures import image_tokens
+from agents.providers.base import PromptHead, Role, Usage, image_tokens
 
 DISTRUST = 8
 """A report of less than an eighth of the estimate is ignored."""

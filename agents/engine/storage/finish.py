@@ -12,8 +12,7 @@ from typing import Any, TypedDict
 from django.db import connection
 from django.utils import timezone
 
-from agents.engine.storage.journal import write_events
-from agents.engine.storage.journal_rows import Writer
+from agents.engine.storage.journal import Writer, write_events
 from agents.engine.storage.lease import hand_back
 from agents.engine.storage.sql import CLOCK
 from agents.events.append import append_events

@@ -13,13 +13,13 @@ Each function runs inside a transaction of `agents.engine.storage.database`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import connection
 
 from agents.engine.errors import FenceLost
-from agents.engine.storage.journal_rows import Call, Outcome, Totals, Writer
 from agents.engine.storage.sql import (
     CLOCK,
     EVENT,
@@ -29,13 +29,48 @@ from agents.engine.storage.sql import (
     insert_rows,
     timestamp,
 )
-from agents.events.append import EventDraft, encode
-from agents.events.notify import notify_watchers
+from agents.events.append import EventDraft, encode, notify_watchers
+from agents.kernel.lease import Writer as Writer
+from agents.kernel.middleware import Commit
+from agents.kernel.tool_calls import Call as Call
 from agents.models import Effect, MessageRole
 from agents.models.database_clock import now_sql
 from agents.models.message import MODEL
-from agents.providers.base import Reply
+from agents.providers.base import Reply, Usage
 from agents.states import ToolCallStatus
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The outcome of a call. `result` is JSON text; `commit` writes rows in its transaction."""
+
+    call: Call
+    status: str
+    result: str
+    is_error: bool = False
+    code: str = ""
+    events: list[EventDraft] = field(default_factory=list)
+    commit: Callable[[], None] | None = None
+    commits: Sequence[Commit] = ()
+    """The writes of middleware in the same transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A call that continues when runs have ended, or at `until` (seconds since 1970)."""
+
+    run_ids: Sequence[str]
+    until: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The additions of one model call to the run's totals. `cost` in millionths of a dollar."""
+
+    usage: Usage
+    cost: int | None
+    active_ms: int
+
 
 EVENT_COLUMNS = ("run_id", "seq", "type", "data", "version", "created_at")
 MESSAGE_COLUMNS = (

@@ -15,7 +15,7 @@ from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
-from agents.engine.storage.journal_rows import Writer
+from agents.engine.storage.journal import Writer
 from agents.engine.storage.sql import CLOCK, RUN, THREAD
 from agents.events.append import EventDraft, append_events
 from agents.events.catalogue.runs import RunResumed, RunStarted

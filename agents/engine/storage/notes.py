@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from django.db import connection
 
-from agents.engine.storage.journal import write_events
-from agents.engine.storage.journal_rows import Writer
+from agents.engine.storage.journal import Writer, write_events
 from agents.engine.storage.sql import MESSAGE, timestamp
 from agents.events.append import EventDraft, dump
 from agents.models import MessageRole, Run, RunClock

@@ -4,13 +4,67 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from agents.events.projections.ui_dialect import Chunk, Dialect
-from agents.events.projections.ui_message import UiMessage
+from agents.events.projections.ui_message import (
+    Approval,
+    Chunk,
+    Dialect,
+    UiMessage,
+    approval_data,
+    call_error,
+)
 from agents.events.projections.ui_stream import UiStream
-from agents.events.projections.ui_v5 import Version5
-from agents.events.projections.ui_v6 import Version6
-from agents.events.projections.ui_v7 import Version7
 from agents.events.read import StoredEvent
+
+
+class Version6:
+    """See `Dialect`."""
+
+    stops_for_approvals = True
+
+    def approval_requested(self, approval: Approval) -> list[Chunk]:
+        return [
+            {
+                "type": "tool-approval-request",
+                "approvalId": approval.id,
+                "toolCallId": approval.call_id,
+            }
+        ]
+
+    def approval_decided(self, approval: Approval) -> list[Chunk]:
+        return []  # the protocol has no chunk for it: the result contains the decision
+
+    def call_denied(self, call_id: str, reason: str, approval: Approval | None) -> list[Chunk]:
+        if approval is None:  # denied by the policy, without a request
+            return [call_error(call_id, reason)]
+        return [{"type": "tool-output-denied", "toolCallId": call_id}]
+
+
+class Version5:
+    """See `Dialect`."""
+
+    stops_for_approvals = False
+
+    def approval_requested(self, approval: Approval) -> list[Chunk]:
+        return [approval_data(approval)]
+
+    def approval_decided(self, approval: Approval) -> list[Chunk]:
+        return [approval_data(approval)]
+
+    def call_denied(self, call_id: str, reason: str, approval: Approval | None) -> list[Chunk]:
+        return [call_error(call_id, reason)]
+
+
+class Version7(Version6):
+    """See `Dialect`."""
+
+    def approval_decided(self, approval: Approval) -> list[Chunk]:
+        chunk: Chunk = {
+            "type": "tool-approval-response",
+            "approvalId": approval.id,
+            "approved": approval.approved,
+        }
+        return [{**chunk, "reason": approval.reason} if approval.reason else chunk]
+
 
 DIALECTS: dict[int, Dialect] = {5: Version5(), 6: Version6(), 7: Version7()}
 DEFAULT_VERSION = 5

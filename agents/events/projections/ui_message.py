@@ -2,9 +2,116 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-from agents.events.projections.ui_dialect import Chunk
+Chunk = dict[str, Any]
+
+
+class Dialect(Protocol):
+    """The differences between the versions."""
+
+    stops_for_approvals: bool
+    """Whether a response ends with a request for approval, which the client answers."""
+
+    def approval_requested(self, approval: Approval) -> list[Chunk]: ...
+
+    def approval_decided(self, approval: Approval) -> list[Chunk]: ...
+
+    def call_denied(self, call_id: str, reason: str, approval: Approval | None) -> list[Chunk]: ...
+
+
+@dataclass(slots=True)
+class Approval:
+    """A request for approval. `data` is that of its event."""
+
+    run_id: str
+    data: dict[str, Any]
+    of_message: bool
+    """Whether it is about a call of the message, not about a budget or a subagent's call."""
+    decision: str = ""
+    reason: str = ""
+    by: str = ""
+
+    @property
+    def id(self) -> str:
+        return str(self.data["approval_id"])
+
+    @property
+    def call_id(self) -> str:
+        return str(self.data["call_id"])
+
+    @property
+    def approved(self) -> bool:
+        return self.decision in ("approve", "edit", "respond")
+
+
+def call_error(call_id: str, text: str) -> Chunk:
+    return {"type": "tool-output-error", "toolCallId": call_id, "errorText": text}
+
+
+def approval_data(approval: Approval) -> Chunk:
+    """Return a request as a data part, for decisions over REST.
+
+    A later part replaces it by its id.
+    """
+    data = approval.data
+    told = {
+        "approvalId": approval.id,
+        "runId": approval.run_id,
+        "toolCallId": data["call_id"],
+        "toolName": data["tool"],
+        "input": data["input"],
+        "kind": data["kind"],
+        "prompt": data["prompt"],
+        "digest": data["digest"],
+        "allowedDecisions": data["allowed_decisions"],
+        "expiresAt": data["expires_at"],
+        "decision": approval.decision,
+        "reason": approval.reason,
+        "by": approval.by,
+    }
+    known = {name: value for name, value in told.items() if value is not None}
+    return {"type": "data-tool-approval", "id": approval.id, "data": known}
+
+
+@dataclass(slots=True)
+class OpenParts:
+    """The parts that have started and not ended. A kind is `text` or `reasoning`."""
+
+    _sent: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    """The sent pieces of each part, by kind and id."""
+
+    def started(self, kind: str, data: dict[str, Any]) -> list[Chunk]:
+        self._sent[kind, data["part_id"]] = []
+        return [{"type": f"{kind}-start", "id": data["part_id"]}]
+
+    def delta(self, kind: str, data: dict[str, Any]) -> list[Chunk]:
+        part_id, text = data["part_id"], data["text"]
+        chunks = [] if (kind, part_id) in self._sent else self.started(kind, data)
+        self._sent[kind, part_id].append(text)
+        return [*chunks, {"type": f"{kind}-delta", "id": part_id, "delta": text}]
+
+    def completed(self, kind: str, data: dict[str, Any]) -> list[Chunk]:
+        """Return the rest of the whole text, and the part's end."""
+        part_id, text = data["part_id"], data["text"]
+        chunks = [] if (kind, part_id) in self._sent else self.started(kind, data)
+        sent = "".join(self._sent.pop((kind, part_id)))
+        end = {"type": f"{kind}-end", "id": part_id}
+        if not text.startswith(sent):
+            # The stored text differs from the sent pieces: end their part and send the whole text.
+            chunks += [end, {"type": f"{kind}-start", "id": part_id}]
+            sent = ""
+        if rest := text[len(sent) :]:
+            chunks.append({"type": f"{kind}-delta", "id": part_id, "delta": rest})
+        return [*chunks, end]
+
+    def close(self) -> list[Chunk]:
+        """End all parts."""
+        chunks = [{"type": f"{kind}-end", "id": part_id} for kind, part_id in self._sent]
+        self._sent.clear()
+        return chunks
+
 
 Part = dict[str, Any]
 

@@ -41,14 +41,14 @@ from agents.events.catalogue.tool_calls import (
     ToolInputStarted,
     ToolRejected,
 )
-from agents.events.projections.ui_dialect import (
+from agents.events.projections.ui_message import (
     Approval,
     Chunk,
     Dialect,
+    OpenParts,
     approval_data,
     call_error,
 )
-from agents.events.projections.ui_parts import OpenParts
 from agents.events.read import StoredEvent
 from agents.kernel.features import collect
 

@@ -15,7 +15,7 @@ from agents.features.budgets.queries import may_change_budgets
 from agents.kernel.proposals import RunRequestKind
 from agents.models import ApprovalRequest, Run
 from agents.review import Review
-from agents.review.fields import fields_section
+from agents.review.call import fields_section
 from agents.review.parts import Note, one_line
 from agents.services.errors import NotAllowed
 

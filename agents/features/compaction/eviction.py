@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from agents.engine.calls.results import clean_text
-from agents.engine.prompt.clipping import cut_middle
+from agents.engine.prompt.conversation import cut_middle
 from agents.engine.prompt.window import BYTES_PER_TOKEN, usable_tokens
 from agents.events.append import dump
 from agents.features.compaction.result_files import Kept, call_place, keep_text

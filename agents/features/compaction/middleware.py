@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from agents.engine.calls.results import clean_text
 from agents.engine.crash_points import CrashPoint, reached
-from agents.engine.prompt.history import Place, text_of
+from agents.engine.files.attachments import attached_texts
+from agents.engine.prompt.epoch import next_turn
+from agents.engine.prompt.history import (
+    Place,
+    Said,
+    latest_compaction,
+    text_of,
+    thread_turns,
+)
 from agents.engine.prompt.token_count import estimate_tokens, head_tokens
 from agents.engine.prompt.window import BYTES_PER_TOKEN, usable_tokens
 from agents.events.catalogue.messages import StepReset
@@ -29,13 +37,66 @@ from agents.features.compaction.opening import (
 )
 from agents.features.compaction.plan import Plan, Room, make_plan, place_after
 from agents.features.compaction.result_files import keep_text, message_place
-from agents.features.compaction.rows import Material, read_material, read_messages, store_compaction
 from agents.features.compaction.summary import Summary, summarize
 from agents.kernel.middleware import ModelHandler, ModelRequest, RunContext
 from agents.middleware.base import Middleware
-from agents.models import Compaction, CompactionAuthor
+from agents.models import Compaction, CompactionAuthor, Message, MessageRole, Run
 from agents.providers.base import ProviderError, Reply
+from agents.services.runs.todos import read_todos, todos_as_markdown
 from agents.settings import ContextSettings
+
+MESSAGES_SHOWN = 20
+"""The messages after the first that the model reads: the last ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """The conversation in its rows."""
+
+    previous: Compaction | None
+    """The thread's last compaction."""
+    turns: list[Said]
+    """The turns that are not left out, with uncut texts."""
+    end: Place
+    """The place of the run's next reply."""
+    todos: str
+    """The open to-dos, as Markdown."""
+
+
+def read_material(run: Run) -> Material:
+    """Read the turns that the model gets now. They fit into the window, or nearly."""
+    previous = latest_compaction(run.thread_id)
+    start = (previous.from_run, previous.from_turn) if previous else (0, 0)
+    turns = list(thread_turns(run, start))
+    todos = [draft for draft in read_todos(run.thread_id) if draft.status != "completed"]
+    return Material(previous, turns, (run.number, next_turn(run)), todos_as_markdown(todos))
+
+
+def read_messages(run: Run, before: Place) -> list[UserMessage]:
+    """Read people's messages before a place: the first, and the last ones."""
+    number, turn = before
+    rows = Message.objects.filter(
+        run__thread_id=run.thread_id,
+        run__number__lt=number + (turn > 0),
+        role=MessageRole.USER,
+        turn=0,
+    )
+    rows = rows.exclude(run__message_refused=True).order_by("run__number")
+    numbers = list(rows.values_list("run__number", flat=True))
+    shown = [*numbers[:1], *numbers[1:][-MESSAGES_SHOWN:]]
+    return [
+        UserMessage(row.run.number, "\n\n".join([row.text, *attached_texts(row.run)]))
+        for row in rows.filter(run__number__in=shown).select_related("run")
+    ]
+
+
+def store_compaction(row: Compaction) -> None:
+    """Store a compaction, in the transaction that starts an epoch.
+
+    Invariant 5: the prompt changes only with a new epoch.
+    """
+    row.save(force_insert=True)
+
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.engine.prompt.clipping import cut_middle
+from agents.engine.prompt.conversation import cut_middle
 from agents.engine.prompt.history import Said
 from agents.features.compaction.plan import Room
 from agents.features.compaction.result_files import call_place, paths_for

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.engine.prompt.clipping import clip_blocks, clip_result
+from agents.engine.prompt.conversation import clip_blocks, clip_result
 from agents.engine.prompt.history import Place, Said, result_block
 from agents.engine.prompt.token_count import estimate_blocks
 from agents.engine.prompt.window import BYTES_PER_TOKEN

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from django.utils.crypto import salted_hmac
 
-from agents.engine.prompt.clipping import cut_middle
+from agents.engine.prompt.conversation import cut_middle
 from agents.settings import MessageSettings
 from sandbox.backends.protocol import FileBackend
 from sandbox.errors import FileError, ReadOnlyPath, SandboxError, StorageFull

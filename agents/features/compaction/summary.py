@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.engine.prompt.clipping import cut_middle
+from agents.engine.prompt.conversation import cut_middle
 from agents.engine.prompt.history import Said
 from agents.engine.prompt.token_count import estimate_tokens
 from agents.engine.prompt.window import BYTES_PER_TOKEN, usable_tokens

@@ -14,8 +14,8 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from agents.features.credentials.actions import may_share, remove_any_credential
-from agents.features.credentials.cards import cards, label_of
 from agents.features.credentials.models import Credential
+from agents.features.credentials.pages import cards, label_of
 from agents.hidden_text import visible
 from agents.services.errors import ServiceError
 

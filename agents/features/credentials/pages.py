@@ -15,10 +15,10 @@ from django.views.decorators.http import require_http_methods
 from agents.doors.web.navigation import MENU, NavigationEntry
 from agents.doors.web.pages import PersonRequest, page
 from agents.features.credentials.actions import CredentialRejected, remove_credential
-from agents.features.credentials.cards import cards
+from agents.features.credentials.public import credential_for, own_credentials
 from agents.features.credentials.public_pages import ConnectionCard, typed_values
-from agents.features.credentials.queries import credential_for, own_credentials
 from agents.hidden_text import visible
+from agents.kernel.features import collect
 from agents.services.errors import InvalidRequest, ServiceError
 
 
@@ -92,3 +92,13 @@ def _without_field(message: str, card: ConnectionCard | None) -> str:
 urlpatterns = [path("connections/", connections, name="connections")]
 
 NAVIGATION = [NavigationEntry("web:connections", "Connections", place=MENU, order=200)]
+
+
+def cards() -> list[ConnectionCard]:
+    """Return the cards of the installed features, in their order."""
+    return [card for _, card in collect("connections", "CARDS", skip_broken=True)]
+
+
+def label_of(provider: str) -> str:
+    """Return the name of a service for people; the stored one if its feature is not installed."""
+    return next((card.label for card in cards() if card.provider == provider), provider)

@@ -1,5 +1,9 @@
 """Functions of credentials for other features."""
 
+from __future__ import annotations
+
+from django.db.models import F, Q, QuerySet
+
 from agents.features.credentials.actions import (
     CHECK_SECONDS,
     CredentialRejected,
@@ -9,7 +13,7 @@ from agents.features.credentials.actions import (
     store_credential,
 )
 from agents.features.credentials.models import Credential
-from agents.features.credentials.queries import credential_for, own_credentials
+from agents.selectors.visible import Person
 
 __all__ = [
     "CHECK_SECONDS",
@@ -22,3 +26,19 @@ __all__ = [
     "remove_credential",
     "store_credential",
 ]
+
+
+def credential_for(owner_id: int, provider: str) -> Credential | None:
+    """Return the person's own credential, else the shared one, else None."""
+    return (
+        Credential.objects.filter(Q(owner=owner_id) | Q(owner=None), provider=provider)
+        .order_by(F("owner").asc(nulls_last=True))
+        .first()
+    )
+
+
+def own_credentials(user: Person) -> QuerySet[Credential]:
+    """Return the credentials that `user` stored for their own runs."""
+    if not user.is_authenticated:
+        return Credential.objects.none()
+    return Credential.objects.filter(owner=user.pk)

@@ -38,7 +38,7 @@ from agents.kernel.middleware import (
 from agents.kernel.park import End
 from agents.middleware.base import Middleware, ToolResult
 from agents.providers.base import ProviderError, Reply, Usage
-from agents.services.runs.toolkits import toolkit_of
+from agents.services.runs.control import toolkit_of
 
 logger = logging.getLogger(__name__)
 

@@ -28,7 +28,7 @@ from sandbox.cancellation import Cancellation
 
 with lazy_modules:
     # The drivers take 8 MiB, and workers import the admin and this module.
-    from agents.features.databases.drivers import execute
+    from agents.features.databases.drivers import write
 
 
 ALLOW_WRITES = "vel_databases.allow_database_writes"
@@ -139,7 +139,7 @@ def try_connection(connection: DatabaseConnection, *, by: Person) -> None:
         target = target_of(connection)
         seconds = min(target.statement_seconds, TRIAL_SECONDS)
         limited = replace(target, statement_seconds=seconds)
-        execute.execute_sql(limited, "SELECT 1", None, own_database(), Cancellation())
+        write.execute_sql(limited, "SELECT 1", None, own_database(), Cancellation())
     except (SecretUnreadable, AddressRefused, QueryFailed) as error:
         raise Conflict(str(error), code="database_unavailable") from None
 

@@ -1,5 +1,5 @@
 from agents.features.databases.models import DatabaseConnection
 from agents.kernel.features import Preload
 
-DRIVERS = ("agents.features.databases.drivers.execute", "agents.features.databases.drivers.write")
+DRIVERS = ("agents.features.databases.drivers.write",)
 PRELOAD = (Preload(DRIVERS, DatabaseConnection.objects.exists),)

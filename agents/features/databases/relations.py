@@ -7,8 +7,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from agents.demo.resources import database_path
-from agents.demo.task import DATABASE_NAME
+from agents.demo.task import DATABASE_NAME, database_path
 from agents.features.databases.actions import (
     CONFIGURE_DATABASE,
     check_assignable,

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.review.call import TITLE_PATH, Around, CallReview, Given, Read
+from agents.review.call import TITLE_PATH, Around, CallReview, Given, Read, fields_section
 from agents.review.diff import diff_section
-from agents.review.fields import fields_section
 from agents.review.parts import Note, Review, Section, one_line
 from agents.review.sql import sql_section
 

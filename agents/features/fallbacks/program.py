@@ -11,7 +11,7 @@ from agents.kernel.programs import ProgramOptions
 with lazy_modules:
     # They need Django's settings.
     from agents.providers import base, registry
-    from agents.services.agent_definitions import model_servers
+    from agents.services.agent_definitions import settings_places
 
 _PAIR = {"provider", "model"}
 
@@ -31,9 +31,9 @@ class FallbackArguments(ProgramOptions):
         for at, item in enumerate(values["fallbacks"]):
             provider = item["provider"]
             try:
-                registry.get_provider(provider, model_servers.settings_of(provider))
+                registry.get_provider(provider, settings_places.settings_of(provider))
             except base.ProviderError as error:
-                key = model_servers.setting_names(provider)[0]
+                key = settings_places.setting_names(provider)[0]
                 more = f": set {key}" if error.code == "missing_key" else ""
                 raise ValueError(f"fallbacks: number {at + 1}: {error.message}{more}.") from None
         found = [dict(item) for item in values["fallbacks"]]

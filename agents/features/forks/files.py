@@ -22,9 +22,8 @@ from agents.models import (
 from agents.services.errors import Conflict
 from agents.services.files.changes import load_state, shown_path
 from agents.services.files.snapshots import record_snapshot, snapshot_store, watched_areas
-from agents.services.files.storage_sync import synced_copy
 from agents.services.files.stored_snapshots import StoredSnapshots
-from agents.services.files.thread_files import has_workspace, lie_here
+from agents.services.files.thread_files import has_workspace, lie_here, synced_copy
 from agents.services.files.workspaces import open_workspace, workspace_location
 from agents.services.thread_transfer.receiving import discard
 from agents.settings import DataSettings, MachineSettings, SnapshotSettings

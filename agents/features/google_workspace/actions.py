@@ -17,12 +17,11 @@ from agents.features.credentials.public import (
 )
 from agents.features.google_workspace.client.access import PROFILE, READ_CALENDARS, SCOPES, short
 from agents.features.google_workspace.client.calendar import Calendars
-from agents.features.google_workspace.client.consent import granted_key
 from agents.features.google_workspace.client.errors import GoogleFailed, KeyProblem
 from agents.features.google_workspace.client.gmail import Mailbox
 from agents.features.google_workspace.client.keys import GoogleKey, read_key
 from agents.features.google_workspace.client.session import GoogleSession
-from agents.features.google_workspace.client.tokens import REJECTED, forget, new_token
+from agents.features.google_workspace.client.tokens import REJECTED, forget, granted_key, new_token
 from agents.selectors.visible import Person
 from agents.services.errors import InvalidRequest
 

@@ -13,8 +13,8 @@ from agents.features.credentials.public import Credential
 from agents.features.credentials.public_pages import ConnectionCard
 from agents.features.google_workspace.actions import PROVIDER, save_google_key
 from agents.features.google_workspace.client.access import OFFERED
-from agents.features.google_workspace.client.consent import can_ask
 from agents.features.google_workspace.client.keys import MAX_KEY
+from agents.features.google_workspace.client.tokens import can_ask
 from agents.features.google_workspace.pages import begin_consent
 from agents.selectors.visible import Person
 

@@ -1,3 +1,3 @@
-from agents.kernel.integrations import Integration
+from agents.kernel.features import Integration
 
 INTEGRATIONS = (Integration("gmail", "Gmail"), Integration("calendar", "Google Calendar"))

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_safe
 from agents.doors.web.pages import PersonRequest, page
 from agents.features.google_workspace.actions import save_google_consent
 from agents.features.google_workspace.client.access import SCOPES
-from agents.features.google_workspace.client.consent import can_ask, consent_address
+from agents.features.google_workspace.client.tokens import can_ask, consent_address
 from agents.hidden_text import visible
 from agents.services.errors import InvalidRequest, ServiceError
 from agents.settings import PageSettings

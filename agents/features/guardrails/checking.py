@@ -26,7 +26,7 @@ from agents.kernel.middleware import RunContext, ToolCallRequest
 from agents.kernel.tool_calls import Call, ToolResult
 from agents.middleware.registry import ToolkitMissing
 from agents.models import Effect, Run
-from agents.services.runs.toolkits import toolkit_of
+from agents.services.runs.control import toolkit_of
 
 logger = logging.getLogger(__name__)
 

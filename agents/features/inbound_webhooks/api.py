@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.db.models import QuerySet
 from django.urls import path
 from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_variables
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.base import SESSION_ONLY, ApiView, person
 from agents.doors.rest.operations import LOCATION, Page, operation
-from agents.doors.rest.permissions import SESSION_ONLY
 from agents.doors.rest.serializers import PageQuery, read_body
-from agents.doors.rest.trigger_serializers import TriggerListQuery
-from agents.doors.rest.triggers import list_page, own, records_page, with_body
+from agents.doors.rest.triggers import TriggerListQuery, list_page, own, records_page, with_body
 from agents.features.inbound_webhooks.actions import (
     DayBudget,
     budget_of,
@@ -30,7 +29,6 @@ from agents.features.inbound_webhooks.actions import (
     rotate_secret,
 )
 from agents.features.inbound_webhooks.models import InboundWebhook
-from agents.features.inbound_webhooks.queries import inbound_webhooks_for
 from agents.features.inbound_webhooks.serializers import (
     DeliveryShape,
     HookBody,
@@ -40,6 +38,7 @@ from agents.features.inbound_webhooks.serializers import (
     RotateBody,
 )
 from agents.models import TokenScope
+from agents.selectors.visible import Person
 
 _LIMITS = ("max_tokens_a_day", "max_cost_a_day")
 
@@ -157,3 +156,10 @@ urlpatterns = [
     path("hooks/<opaque_id:hook_id>/rotate", RotateInboundWebhook.as_view(), name="hook-rotate"),
     path("hooks/<opaque_id:hook_id>/deliveries", Deliveries.as_view(), name="deliveries"),
 ]
+
+
+def inbound_webhooks_for(user: Person) -> QuerySet[InboundWebhook]:
+    """Return the webhooks of `user` that start runs. Permissions give no access to others."""
+    if not user.is_authenticated:
+        return InboundWebhook.objects.none()
+    return InboundWebhook.objects.filter(owner=user.pk)

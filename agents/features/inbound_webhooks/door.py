@@ -21,8 +21,7 @@ from rest_framework.exceptions import ParseError
 
 from agents.doors.rest.wire import check_json
 from agents.events.append import dump
-from agents.features.inbound_webhooks.admission import TooManyFailures, admit
-from agents.features.inbound_webhooks.deliveries import deliver
+from agents.features.inbound_webhooks.deliveries import TooManyFailures, admit, deliver
 from agents.services.disk_reserve import disk_full_refused
 from agents.services.errors import Conflict, NoSpace
 from agents.services.request_rates import network_of

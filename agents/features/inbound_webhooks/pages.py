@@ -24,12 +24,12 @@ from agents.features.inbound_webhooks.actions import (
     enable_inbound_webhook,
     rotate_secret,
 )
+from agents.features.inbound_webhooks.api import inbound_webhooks_for
 from agents.features.inbound_webhooks.models import (
     InboundWebhook,
     InboundWebhookRefusal,
     InboundWebhookSigning,
 )
-from agents.features.inbound_webhooks.queries import inbound_webhooks_for
 from agents.hidden_text import visible
 from agents.models import ThreadPolicy
 from agents.selectors.visible import agents_for

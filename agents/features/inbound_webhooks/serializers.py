@@ -7,7 +7,7 @@ from decimal import Decimal
 from rest_framework import serializers
 
 from agents.doors.rest.serializers import Flag, StrictSerializer, Text
-from agents.doors.rest.trigger_serializers import (
+from agents.doors.rest.triggers import (
     message_field,
     name_field,
     stamp,

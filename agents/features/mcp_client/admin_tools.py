@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from agents.doors.admin.journal import person
 from agents.doors.admin.strict_pages import STYLES, strict
-from agents.doors.admin.version_diff import DiffLine, text_lines
+from agents.doors.admin.text import DiffLine, text_lines
 from agents.features.mcp_client.actions import accept_tools, fetch_tools, may_accept, may_configure
 from agents.features.mcp_client.models import McpServer
 from agents.features.mcp_client.queries import ToolDifference, differences

@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from agents.features.mcp_client.options import McpTools, McpToolSpec
+from agents.features.mcp_client.protocol.definitions import PREFIX
 from agents.features.mcp_client.protocol.errors import McpError
 from agents.features.mcp_client.protocol.input_schema import input_model
-from agents.features.mcp_client.protocol.names import PREFIX
 from agents.kernel.lazy_modules import lazy_modules
 from agents.kernel.middleware import LoadContext, RunContext
 from agents.middleware.base import Middleware, Tool, ToolResult, error

@@ -10,9 +10,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from agents.features.mcp_client.models import McpServer, McpTransport
+from agents.features.mcp_client.protocol.definitions import offered_name
 from agents.features.mcp_client.protocol.input_schema import usable_schema
 from agents.features.mcp_client.protocol.limits import MAX_TOOLS
-from agents.features.mcp_client.protocol.names import offered_name
 from agents.features.mcp_client.queries import CONFIGURE_MCP, assigned, offered_names
 from agents.kernel.options import AgentOptions
 from agents.models import Agent

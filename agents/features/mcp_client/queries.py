@@ -11,7 +11,7 @@ from django.contrib.auth.models import PermissionsMixin
 from django.db.models import QuerySet
 
 from agents.features.mcp_client.models import McpServer
-from agents.features.mcp_client.protocol.names import offered_name
+from agents.features.mcp_client.protocol.definitions import offered_name
 from agents.models import Agent
 from agents.selectors.visible import Person, agents_for
 from text_scanner import Finding, scan

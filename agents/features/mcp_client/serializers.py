@@ -11,8 +11,8 @@ from agents.doors.rest.list_queries import ordering
 from agents.doors.rest.serializers import PageQuery, StrictSerializer, Text
 from agents.features.mcp_client.actions import EFFECTS
 from agents.features.mcp_client.models import McpServer, McpTransport, NetworkChoice
+from agents.features.mcp_client.protocol.definitions import offered_name
 from agents.features.mcp_client.protocol.limits import MAX_TOOLS
-from agents.features.mcp_client.protocol.names import offered_name
 from agents.features.mcp_client.queries import ToolDifference, differences
 
 MCP_ORDER = {"slug": "slug"}

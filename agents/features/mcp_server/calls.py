@@ -8,13 +8,17 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from agents.features.mcp_server.answers import Result, answer_of
 from agents.features.mcp_server.caller import Caller, in_database
-from agents.features.mcp_server.limits import MAX_WAIT_SECONDS, WAIT_SECONDS, WAIT_WITH_PROGRESS
-from agents.features.mcp_server.queries import mcp_runs_for
-from agents.features.mcp_server.starts import McpCall, request_key, start_call
-from agents.features.mcp_server.tools import CANCEL_RUN, GET_RUN, agent_of
-from agents.features.mcp_server.waiting import Tell, one_of_few, wait_for_answer
+from agents.features.mcp_server.starts import McpCall, mcp_runs_for, request_key, start_call
+from agents.features.mcp_server.tools import (
+    CANCEL_RUN,
+    GET_RUN,
+    MAX_WAIT_SECONDS,
+    WAIT_SECONDS,
+    WAIT_WITH_PROGRESS,
+    agent_of,
+)
+from agents.features.mcp_server.waiting import Result, Tell, answer_of, one_of_few, wait_for_answer
 from agents.models import Run
 from agents.services.errors import InvalidRequest, NotAllowed, NotFound
 from agents.services.runs.control import cancel_for

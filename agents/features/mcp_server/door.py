@@ -25,9 +25,9 @@ from agents.disk_space import full_disk
 from agents.doors.trusted_origins import is_trusted_origin
 from agents.features.mcp_server.bridge import answer_by
 from agents.features.mcp_server.caller import Caller, Refused, caller_of, in_database_to_the_end
-from agents.features.mcp_server.limits import MAX_BODY_BYTES, MAX_ID
 from agents.features.mcp_server.protocol import CALLER, PackageMissing, serve
 from agents.features.mcp_server.starts import cancel_call, request_key
+from agents.features.mcp_server.tools import MAX_BODY_BYTES, MAX_ID
 from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
 
 SESSION_HEADER = "Mcp-Session-Id"

@@ -13,13 +13,11 @@ from typing import Any
 from django.db import InterfaceError, OperationalError
 
 from agents.disk_space import full_disk
-from agents.features.mcp_server.answers import refusal
 from agents.features.mcp_server.bridge import Receive, Scope, Send
 from agents.features.mcp_server.caller import Caller, in_database
 from agents.features.mcp_server.calls import Asked, UnknownTool, call_tool
-from agents.features.mcp_server.limits import MAX_BODY_BYTES
-from agents.features.mcp_server.tools import CANCEL_RUN, GET_RUN, tools_page
-from agents.features.mcp_server.waiting import Tell
+from agents.features.mcp_server.tools import CANCEL_RUN, GET_RUN, MAX_BODY_BYTES, tools_page
+from agents.features.mcp_server.waiting import Tell, refusal
 from agents.kernel.lazy_modules import lazy_modules
 from agents.services.errors import InvalidRequest, NoSpace, ServiceError
 

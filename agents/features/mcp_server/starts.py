@@ -13,10 +13,11 @@ from typing import Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from agents.events.append import dump
-from agents.features.mcp_server.queries import MCP_SOURCE, mcp_runs_for, mcp_tools_for
-from agents.models import IdempotencyKey, Run
+from agents.models import Agent, IdempotencyKey, Run
+from agents.selectors.visible import Person, agents_for
 from agents.services.errors import InvalidRequest, NotFound
 from agents.services.runs.control import cancel_for
 from agents.services.runs.start import RunRequest, create_run
@@ -94,3 +95,19 @@ def _name(key: str, run: Run) -> None:
 def _key(kind: str, value: object) -> str:
     digest = hashlib.sha256(dump([kind, value]).encode("utf-8", "surrogatepass")).hexdigest()
     return f"mcp:{digest}"
+
+
+MCP_SOURCE = "mcp"
+"""`Run.source` of runs that MCP clients start."""
+
+
+def mcp_tools_for(user: Person) -> QuerySet[Agent]:
+    """Return the agents of `agents_for` that are offered as tools to MCP clients."""
+    return agents_for(user).filter(mcp_tool=True)
+
+
+def mcp_runs_for(user: Person) -> QuerySet[Run]:
+    """Return the runs that `user` started through MCP. An MCP client can access no others."""
+    if not user.is_authenticated:
+        return Run.objects.none()
+    return Run.objects.filter(is_copy=False, owner=user.pk, parent=None, source=MCP_SOURCE)

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.features.mcp_server.caller import Caller
-from agents.features.mcp_server.limits import MAX_WAIT_SECONDS, TOOLS_PER_PAGE
-from agents.features.mcp_server.queries import mcp_tools_for
+from agents.features.mcp_server.starts import mcp_tools_for
 from agents.hidden_text import visible
 from agents.kernel.relations import relations
 from agents.models import Agent
@@ -22,6 +21,25 @@ from agents.prompt_variables import CONTEXT, names_in
 from agents.services.errors import InvalidRequest
 from agents.states import RunStatus
 from agents.structured_output.schema import check_schema
+
+MAX_BODY_BYTES = 4 * 1024**2
+"""Limit of one request. A message in it has the limit `VEL["MESSAGE_BYTES"]`."""
+MAX_ID = 200
+"""Characters of a request's id, which is sent back, and of a session's id."""
+TOOLS_PER_PAGE = 100
+
+WAIT_SECONDS = 50.0
+"""Seconds that a call waits for its answer. Many clients cancel after a minute."""
+WAIT_WITH_PROGRESS = 600.0
+"""The same for clients that request progress: each progress message restarts their time limit."""
+MAX_WAIT_SECONDS = 3_600
+LOOK_SECONDS = 5.0
+"""Seconds between two checks of the token, after which the client also gets a progress message."""
+TELL_SECONDS = 0.5
+"""Seconds between two progress messages."""
+MAX_PROGRESS = 400
+"""Characters of a progress message."""
+
 
 GET_RUN = "vel_get_run"
 CANCEL_RUN = "vel_cancel_run"

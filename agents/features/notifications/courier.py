@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from django.db import DatabaseError, connection
 
 from agents.features.notifications.queue import due_targets
-from agents.kernel.jobs import WorkerPart
+from agents.kernel.features import WorkerPart
 from agents.kernel.lazy_modules import lazy_modules
 
 with lazy_modules:

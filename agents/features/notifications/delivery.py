@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from agents.features.notifications.messages import (
+from agents.features.notifications.actions import (
     NothingToTell,
     notification_mail,
     test_body,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agents.features.notifications.models import Notification, NotificationStatus
-from agents.telemetry.exposition import Gauge
+from agents.telemetry.counters import Gauge
 
 
 def _gauges() -> Iterator[Gauge]:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from agents.features.notifications.models import Notification, NotificationStatus
 from agents.ids import first_id_at
 from agents.selectors.status import StatusSection
-from agents.telemetry.content import short
+from agents.telemetry.spans import short
 
 LOOKED_BACK = timedelta(days=7)
 

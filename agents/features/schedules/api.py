@@ -8,12 +8,10 @@ from django.urls import path
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.base import ApiView, person, require_scope
 from agents.doors.rest.operations import LOCATION, Page, operation
-from agents.doors.rest.permissions import require_scope
 from agents.doors.rest.serializers import PageQuery, read_body
-from agents.doors.rest.trigger_serializers import TriggerListQuery
-from agents.doors.rest.triggers import list_page, own, records_page, with_body
+from agents.doors.rest.triggers import TriggerListQuery, list_page, own, records_page, with_body
 from agents.features.schedules.actions import delete_schedule, enable_schedule, save_schedule
 from agents.features.schedules.firing import fire_now
 from agents.features.schedules.models import Schedule

@@ -1,6 +1,6 @@
 """Each worker starts the runs of due schedules."""
 
-from agents.kernel.jobs import Job
+from agents.kernel.features import Job
 from agents.kernel.lazy_modules import lazy_modules
 
 with lazy_modules:

@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from agents.doors.rest.list_queries import moment
 from agents.doors.rest.serializers import Flag, StrictSerializer, Text
-from agents.doors.rest.trigger_serializers import (
+from agents.doors.rest.triggers import (
     message_field,
     name_field,
     stamp,

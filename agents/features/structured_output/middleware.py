@@ -24,8 +24,7 @@ from agents.models import Run, RunEvent
 from agents.providers.base import Reply
 from agents.structured_output.reply import NoValue, value_in
 from agents.structured_output.schema import check_schema
-from agents.structured_output.validation import Problem, problems_in
-from agents.structured_output.wording import CUT_OFF, repair_text
+from agents.structured_output.validation import CUT_OFF, Problem, problems_in, repair_text
 
 INVALID = "output_invalid"
 """Error code of a run whose answers did not fit the schema."""

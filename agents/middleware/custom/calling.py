@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
+import threading
+from collections.abc import Awaitable, Callable
 from typing import Any
 
+from asgiref.sync import sync_to_async
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import PermissionsMixin
 from django.core.exceptions import PermissionDenied
-from pydantic import BaseModel
+from django.db import DatabaseError, close_old_connections, transaction
+from pydantic import BaseModel, TypeAdapter
+from pydantic_core import PydanticSerializationError
 
+from agents.custom.signature import ToolContext
 from agents.custom.tool_spec import ToolSpec
+from agents.events.append import dump
 from agents.kernel.beside import Beside, TooManyHang
 from agents.middleware.base import Tool, ToolResult, error
 from agents.middleware.context import ToolContext as EngineContext
-from agents.middleware.custom.asking import AccountOff, PermissionMissing, context_of
-from agents.middleware.custom.connections import all_or_nothing, with_fresh_connections
 from agents.middleware.custom.state import StateKeeper, Turn
-from agents.middleware.custom.values import result_of
-from agents.models import Effect
+from agents.models import Effect, Run
 
 BESIDE = Beside("tool")
 """Runs functions in threads, and coroutines if no event loop awaits the run."""
@@ -199,3 +204,109 @@ async def _await_on(
     future = asyncio.run_coroutine_threadsafe(function(), loop)
     async with asyncio.timeout(seconds):
         return await asyncio.wrap_future(future)
+
+
+class AccountOff(Exception):
+    """The account of the person is not active now."""
+
+
+class PermissionMissing(Exception):
+    """The person does not have the permission of the tool, or has lost it."""
+
+
+async def context_of(engine: EngineContext, permission: str = "") -> ToolContext:
+    """Return the context of a call. The person is read again, to apply present permissions.
+
+    Raises `AccountOff` and, unless the person has `permission` now, `PermissionMissing`.
+    """
+    run = await engine.in_database(_asked, engine.run_id, permission)
+    return ToolContext(
+        user=run.owner,
+        run_id=engine.run_id,
+        thread_id=engine.thread_id,
+        session_id=run.thread.key,
+        agent=engine.spec.slug,
+        call_id=engine.call_id,
+        progress=engine.progress,
+    )
+
+
+def _asked(run_id: str, permission: str) -> Run:
+    run = Run.objects.select_related("owner", "thread").get(pk=run_id)
+    if not run.owner.is_active:
+        raise AccountOff
+    if permission and not _has(run.owner, permission):
+        raise PermissionMissing(permission)
+    return run
+
+
+def _has(person: AbstractBaseUser, permission: str) -> bool:
+    """Return whether the authentication backends, which may use databases, grant the permission."""
+    try:
+        return isinstance(person, PermissionsMixin) and person.has_perm(permission)
+    except DatabaseError as error:
+        error.add_note(
+            f"Vel asked the authentication backends whether {person.get_username()} has the "
+            f"permission {permission}"
+        )
+        raise
+
+
+async def all_or_nothing(
+    call: Callable[[], Any], on_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
+) -> Any:
+    """Run `call()` in a thread, in one transaction.
+
+    It is rolled back if the caller has given up.
+    """
+    given_up = threading.Event()
+
+    def whole() -> Any:
+        with transaction.atomic():
+            value = call()
+            if given_up.is_set():
+                transaction.set_rollback(True)
+            return value
+
+    try:
+        return await on_thread(whole)
+    except (TimeoutError, asyncio.CancelledError):
+        given_up.set()
+        raise
+
+
+def with_fresh_connections(call: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
+    """Wrap a coroutine function: it shares asgiref's thread, whose connections may be broken."""
+
+    async def fresh() -> Any:
+        await sync_to_async(close_old_connections)()
+        try:
+            return await call()
+        finally:
+            await sync_to_async(close_old_connections)()
+
+    return fresh
+
+
+_ANY: TypeAdapter[Any] = TypeAdapter(Any)
+
+
+def result_of(name: str, value: Any) -> ToolResult:
+    """Return text as it is; models, dataclasses, dates, numbers and collections as JSON.
+
+    Other values become an error result.
+    """
+    if isinstance(value, ToolResult):
+        return value
+    if value is None or isinstance(value, str):
+        return ToolResult(value or "")
+    try:
+        plain = _ANY.dump_python(value, mode="json")
+        dump(plain)
+    except (PydanticSerializationError, ValueError, TypeError, RecursionError) as problem:
+        return error(
+            f"{name} was called, but what it returned ({type(value).__name__}) cannot be shown: "
+            f"{str(problem)[:200]}",
+            "bad_result",
+        )
+    return ToolResult(plain if isinstance(plain, dict | list) else dump(plain))

@@ -10,9 +10,7 @@ from __future__ import annotations
 import json
 from typing import Literal
 
-from agents.providers.base import Block, PromptHead, Role
-from agents.providers.pictures import excess_bytes
-from agents.providers.thoughts import without_foreign
+from agents.providers.base import Block, PromptHead, Role, excess_bytes, without_foreign
 
 CacheBreakpoint = Literal["top_level", "block", "none"]
 """The place of the moving cache breakpoint: `top_level` (a `cache_control` field of the request,

@@ -5,19 +5,20 @@ The SDK would build pydantic models for every event, which takes more CPU than t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from agents.providers.anthropic.errors import event_error
 from agents.providers.base import (
     Block,
     ModelEvent,
     PartDelta,
     PartKind,
     PartStarted,
+    ProviderError,
     Reply,
     Usage,
 )
-from agents.providers.errors import malformed
+from agents.providers.errors import CONTEXT_WINDOW, malformed, retry_after
 from agents.providers.reply_parts import encodable, parse_input
 
 _PART_KINDS: dict[str, PartKind] = {
@@ -140,3 +141,47 @@ class ReplyBuilder:
 
 def _raise(error: dict[str, Any]) -> NoReturn:
     raise event_error(error.get("type", ""), error.get("message", "") or str(error))
+
+
+_STATUS_CODES = {
+    401: "authentication",
+    402: "permission",
+    403: "permission",
+    404: "not_found",
+    413: "too_large",
+    429: "rate_limited",
+    529: "overloaded",
+}
+
+_TYPE_CODES = {
+    "authentication_error": "authentication",
+    "billing_error": "permission",
+    "permission_error": "permission",
+    "not_found_error": "not_found",
+    "invalid_request_error": "invalid_request",
+    "request_too_large": "too_large",
+    "rate_limit_error": "rate_limited",
+    "overloaded_error": "overloaded",
+}
+
+_RETRYABLE_STATUS = {408, 409, 429}
+_RETRYABLE_CODES = {"rate_limited", "overloaded", "server_error"}
+
+
+def status_error(status: int, message: str, headers: Mapping[str, str]) -> ProviderError:
+    """Return the error for a response with another status than 200."""
+    retryable = status in _RETRYABLE_STATUS or status >= 500
+    code = _STATUS_CODES.get(status) or ("server_error" if retryable else "invalid_request")
+    if code in {"invalid_request", "too_large"} and CONTEXT_WINDOW.search(message):
+        code = "context_window"
+    if headers.get("x-should-retry") == "false":
+        retryable = False
+    return ProviderError(message, code=code, retryable=retryable, retry_after=retry_after(headers))
+
+
+def event_error(error_type: str, message: str) -> ProviderError:
+    """Return the error for an `error` event in a stream with the status 200."""
+    code = _TYPE_CODES.get(error_type, "server_error")
+    if code == "invalid_request" and CONTEXT_WINDOW.search(message):
+        code = "context_window"
+    return ProviderError(message, code=code, retryable=code in _RETRYABLE_CODES)

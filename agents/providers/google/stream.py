@@ -13,6 +13,7 @@ from typing import Any
 
 from agents.ids import new_id
 from agents.providers.base import (
+    ORIGIN,
     Block,
     ModelEvent,
     PartDelta,
@@ -26,7 +27,6 @@ from agents.providers.errors import malformed
 from agents.providers.google.conversation import MADE
 from agents.providers.google.errors import event_error
 from agents.providers.reply_parts import encodable, parse_input
-from agents.providers.thoughts import ORIGIN
 from agents.structured_output.levels import nests_too_deep
 
 _ENDINGS = {

@@ -13,9 +13,7 @@ import re
 from abc import ABC, abstractmethod
 from typing import Any, Literal
 
-from agents.providers.base import Block, PromptHead, Role
-from agents.providers.pictures import excess_bytes
-from agents.providers.thoughts import is_foreign
+from agents.providers.base import Block, PromptHead, Role, excess_bytes, is_foreign
 
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]+")
 

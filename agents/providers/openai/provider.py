@@ -28,12 +28,10 @@ from agents.providers.base import (
 from agents.providers.errors import hide_key, malformed
 from agents.providers.event_stream import EventDecoder
 from agents.providers.openai import models as openai_models
-from agents.providers.openai.chat import ChatConversation
-from agents.providers.openai.chat_stream import END, ChatReplyBuilder
+from agents.providers.openai.chat import END, ChatConversation, ChatReplyBuilder
 from agents.providers.openai.conversation import OpenAIConversation, OpenAIWire
 from agents.providers.openai.errors import status_error
-from agents.providers.openai.output import output_format
-from agents.providers.openai.responses import ResponsesConversation
+from agents.providers.openai.responses import ResponsesConversation, output_format
 from agents.providers.openai.responses_stream import ResponsesReplyBuilder
 from agents.providers.prices import is_known, known_limits
 from agents.providers.transport import (

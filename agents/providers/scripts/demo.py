@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from agents.demo.resources import program
 from agents.demo.task import (
     CHECK_WITH_AWK,
     CHECK_WITH_SQL,
@@ -19,6 +18,7 @@ from agents.demo.task import (
     DRAFT,
     OUTPUTS,
     DemoTask,
+    program,
     task_in,
 )
 from agents.providers.base import Block

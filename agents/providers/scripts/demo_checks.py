@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agents.demo.resources import program
-from agents.demo.task import CHECK_WITH_AWK, CHECK_WITH_SQL, FIGURES
+from agents.demo.task import CHECK_WITH_AWK, CHECK_WITH_SQL, FIGURES, program
 from agents.providers.scripts.base import ScriptTurn
 from agents.providers.scripts.demo_results import PROGRAM_SECONDS, Unexpected
 

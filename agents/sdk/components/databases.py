@@ -18,7 +18,7 @@ from sandbox.cancellation import Cancellation
 
 with lazy_modules:
     # Importing the drivers takes 0.2 s, and programs without databases import this module too.
-    from agents.features.databases.drivers import address, execute, inspect, own_database, write
+    from agents.features.databases.drivers import address, inspect, own_database, write
 
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ class DatabaseBackend:
         """Run one statement; `params` are values for `:name` in it."""
         found = await self._ask(
             database,
-            lambda target, own, cancel: execute.execute_sql(target, query, params, own, cancel),
+            lambda target, own, cancel: write.execute_sql(target, query, params, own, cancel),
         )
         if found.error is None or self.read_only:
             return found

@@ -22,9 +22,9 @@ from agents.sdk.config import (
     DeepAgentConfig,
     SubagentConfig,
     function_names,
+    stored_options,
 )
 from agents.sdk.errors import SetupError
-from agents.sdk.feature_options import stored_options
 from agents.sdk.models import ModelChoice, checked, choice_of
 from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import InvalidRequest

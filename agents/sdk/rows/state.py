@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.engine.prompt.history import history_since
-from agents.models import Message, MessageRole, Run, StateFile, Thread
+from agents.kernel.proposals import request_relations
+from agents.models import ApprovalRequest, Message, MessageRole, Run, RunClock, StateFile, Thread
 from agents.sdk.errors import SetupError
 from agents.sdk.rows.definition import Definition
-from agents.sdk.rows.family import Family
+from agents.selectors.family import descendants_of, goes_on_alone
 from agents.services.files.state_files import DatabaseFileStore
 from agents.services.runs.middleware_states import states_of, store_state
 from agents.services.runs.todos import (
@@ -21,7 +22,7 @@ from agents.services.runs.todos import (
     store_todos,
     todos_as_data,
 )
-from agents.states import ACTIVE_RUNS, RunStatus
+from agents.states import ACTIVE_RUNS, ApprovalStatus, RunStatus
 
 KEYS = frozenset({"session_id", "planning", "filesystem", "middleware"})
 
@@ -109,3 +110,43 @@ def values_of(run_id: str, session_id: str) -> dict[str, Any]:
         ],
         "response": answer.text if answer and run.status == RunStatus.COMPLETED else None,
     }
+
+
+class Family:
+    """A run and its subagents.
+
+    Each method queries them again, since other processes change them.
+    """
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+
+    def members(self) -> list[Run]:
+        """Return the run itself, then its descendants."""
+        return [Run.objects.get(pk=self.run_id), *descendants_of(self.run_id)]
+
+    def pending_requests(self) -> list[ApprovalRequest]:
+        """Return the pending requests, the oldest first."""
+        found = ApprovalRequest.objects.filter(
+            run__in=[member.pk for member in self.members()], status=ApprovalStatus.PENDING
+        )
+        return list(
+            found.select_related(
+                "run__agent_version__agent",
+                "run__owner",
+                "run__thread",
+                *request_relations(),
+            ).order_by("id")
+        )
+
+    def is_stuck(self) -> bool:
+        """Return whether it continues only after an action outside of this process."""
+        run, *below = self.members()
+        if run.has_ended:
+            return False
+        return not goes_on_alone([run, *(member for member in below if not member.has_ended)])
+
+    def positions(self) -> dict[str, int]:
+        """Return the last seq of each run, to read only later events."""
+        clocks = RunClock.objects.filter(run__in=[member.pk for member in self.members()])
+        return dict(clocks.values_list("run_id", "seq"))

@@ -11,7 +11,7 @@ from agents.events.catalogue.runs import RUN_ENDS, RunSuspended
 from agents.events.read import read_events
 from agents.events.tree import follow_tree
 from agents.sdk.environment.process import Engine
-from agents.sdk.rows.family import Family
+from agents.sdk.rows.state import Family
 from agents.sdk.streaming.stream import LogEvent
 
 _STOPS = (RunSuspended.type, *RUN_ENDS)

@@ -8,8 +8,8 @@ from typing import Any
 
 from agents.events.catalogue.messages import StepCompleted
 from agents.events.catalogue.runs import RUN_ENDS, RunSuspended
+from agents.events.projections.ui import Version5
 from agents.events.projections.ui_stream import UiStream
-from agents.events.projections.ui_v5 import Version5
 from agents.events.read import StoredEvent
 from agents.sdk.environment.process import Engine
 from agents.sdk.rows.sessions import Place

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -10,6 +12,7 @@ from django.contrib.auth.models import Group
 from django.db import transaction
 from pydantic import ValidationError
 
+from agents.conditions import problem_of
 from agents.kernel.options import (
     AgentOptions,
     json_value,
@@ -19,18 +22,17 @@ from agents.kernel.options import (
     validated_options,
     without_known,
 )
+from agents.kernel.proposals import ProposalKind, proposal_kinds
 from agents.kernel.relations import AgentRelation, relations
 from agents.models import Agent, AgentVersion
 from agents.providers import registry
-from agents.services.agent_definitions.output_schemas import schema_text
-from agents.services.agent_definitions.policy_rules import check_policy
 from agents.services.agent_definitions.prompt_values import check_new_prompts
 from agents.services.agent_definitions.rights import check_may_define
-from agents.services.agent_definitions.state import agent_state
 from agents.services.audit import Change, changes_between, record
 from agents.services.errors import InvalidRequest
 from agents.settings import ModelSettings
-from agents.spec import AgentSpec
+from agents.spec import AgentSpec, InterruptRule, PolicyRule
+from agents.structured_output.schema import SchemaRefused, check_schema
 from sandbox.linux.egress.rules import RuleError, parse_allowlist
 
 SCRIPTED = "scripted"
@@ -223,3 +225,93 @@ def current_version(agent: Agent) -> AgentVersion:
         return latest
     save_agent(agent, note="The settings of Vel have changed since its last version.")
     return agent.versions.get(number=agent.version)
+
+
+def schema_text(schema: object) -> str:
+    """Return `schema` in the form of an agent's version, empty for None. Raises `InvalidRequest`.
+
+    The text has several lines, which keeps diffs of two versions readable.
+    """
+    if schema is None:
+        return ""
+    try:
+        check_schema(schema)
+    except SchemaRefused as error:
+        raise InvalidRequest(f"output_schema: {error}", code="invalid_output_schema") from None
+    return json.dumps(schema, ensure_ascii=False, indent=2)
+
+
+def check_policy(spec: AgentSpec) -> None:
+    """Raise `InvalidRequest` (code `invalid_agent`) that starts with the field's name."""
+    for location, problem in _problems(spec):
+        raise InvalidRequest(f"{location}: {problem}", code="invalid_agent")
+
+
+def _problems(spec: AgentSpec) -> Iterable[tuple[str, str]]:
+    for index, rule in enumerate(spec.approval_rules):
+        location = f"approval_rules.{index}"
+        wrong = problem_of(rule.when)
+        if wrong is not None:
+            yield f"{location}.when.{wrong[0]}", wrong[1]
+        for kind in proposal_kinds().values():
+            if rule.action == "allow" and _means(rule, kind):
+                yield f"{location}.action", kind.no_rule
+        if rule.action == "ask":
+            yield from _ask_problems(f"{location}.ask", rule.ask, spec)
+        elif rule.ask != InterruptRule():
+            yield f"{location}.ask", 'how it is asked goes with the action "ask" only.'
+    for tool, interrupt_rule in spec.interrupt_on.items():
+        location = f"interrupt_on.{tool}"
+        for kind in proposal_kinds().values():
+            if interrupt_rule is False and tool == kind.rule:
+                yield location, kind.no_rule
+        if isinstance(interrupt_rule, InterruptRule):
+            yield from _ask_problems(location, interrupt_rule, spec)
+
+
+def _means(rule: PolicyRule, kind: ProposalKind) -> bool:
+    """Return whether the rule is about proposals of this kind only."""
+    return fnmatchcase(kind.rule, rule.tool) and not any(
+        fnmatchcase(name, rule.tool) for name in kind.unlike
+    )
+
+
+def _ask_problems(
+    location: str, interrupt_rule: InterruptRule, spec: AgentSpec
+) -> Iterable[tuple[str, str]]:
+    decisions = set(interrupt_rule.allowed_decisions)
+    needed = interrupt_rule.approvals_needed or spec.approvals_needed
+    if not decisions:
+        yield (
+            f"{location}.allowed_decisions",
+            "must not be empty: choose from approve, edit, reject.",
+        )
+    elif needed > 1 and "edit" in decisions and "approve" not in decisions:
+        yield (
+            f"{location}.allowed_decisions",
+            "with two approvers nobody may edit, since the second would approve what the first "
+            "has not seen: allow approve.",
+        )
+
+
+_NOT_TOLD = {"id", "created_at", "updated_at"}
+
+
+def agent_state(agent: Agent, *, empty: Collection[str] = ()) -> dict[str, object]:
+    """Return the stored values of `agent`, a row as the database holds it, by field."""
+    state: dict[str, Any] = {
+        field.name: getattr(agent, field.attname)
+        for field in Agent._meta.concrete_fields
+        if field.name not in _NOT_TOLD
+    }
+    # Options by their own names, like the fields that have a column.
+    state |= {**{name: getattr(agent, name) for name in option_fields()}, **state.pop("definition")}
+    state["owner"] = agent.owner.get_username() if agent.owner else None
+    for relation in relations():
+        state[relation.name] = relation.state(
+            () if relation.name in empty else list(relation.rows(agent))
+        )
+    for name in ("groups", "approver_groups"):
+        rows = [] if name in empty else getattr(agent, name).values_list("name", flat=True)
+        state[name] = sorted(rows)
+    return state

@@ -29,8 +29,7 @@ from agents.models import (
     Thread,
 )
 from agents.services.audit import Change, record
-from agents.services.erasure.actions import erase_thread, finish_erasures
-from agents.services.erasure.rows import delete_in_turns
+from agents.services.erasure.actions import delete_in_turns, erase_thread, finish_erasures
 from agents.services.errors import Conflict, NotFound
 from agents.services.idempotency import KEEP_DAYS
 from agents.settings import RetentionSettings

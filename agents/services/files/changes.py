@@ -6,8 +6,7 @@ import os
 from dataclasses import dataclass
 
 from agents.models import WorkspaceSnapshot
-from agents.review.matching import LINE_STEPS, Steps
-from agents.review.unified import unified_lines
+from agents.review.matching import LINE_STEPS, Steps, unified_lines
 from agents.services.errors import Conflict, NotFound
 from agents.services.files.snapshots import snapshot_store
 from agents.services.files.stored_snapshots import StorageFailed

@@ -16,9 +16,14 @@ from agents.models import Run
 from agents.services.files.workspaces import WorkspaceLocation, workspace_location
 from agents.settings import DataSettings
 from sandbox.errors import SandboxSetupError
-from sandbox.own_directory.baseline import keep_baseline, read_baseline
 from sandbox.own_directory.history import HistoryUnknown, committed_changes
-from sandbox.own_directory.inventory import Change, Inventory, changes_since
+from sandbox.own_directory.inventory import (
+    Change,
+    Inventory,
+    changes_since,
+    keep_baseline,
+    read_baseline,
+)
 from sandbox.own_directory.scan import take_inventory
 from sandbox.workspace import own_directory_account
 

@@ -16,8 +16,7 @@ from collections import OrderedDict
 
 from django.db import transaction
 
-from agents.documents.picture_size import picture_size
-from agents.documents.reader import DocumentReader
+from agents.documents.reader import DocumentReader, picture_size
 from agents.models import Thread
 from agents.png import NotAPicture, remade_png
 from agents.services.files.workspaces import assign_sandbox_uid, workspace_location

@@ -12,15 +12,28 @@ from django.core.files import File
 from django.db import transaction
 from django.db.models import F
 
-from agents.documents.kinds import Kind, NotTaken, kind_of
-from agents.documents.names import RENDITION, free_name, original_name, safe_name, same_name
+from agents.documents.kinds import (
+    RENDITION,
+    Kind,
+    NotTaken,
+    free_name,
+    kind_of,
+    original_name,
+    safe_name,
+    same_name,
+)
 from agents.ids import new_id
 from agents.models import Run, Thread, Upload
 from agents.services.disk_reserve import disk_full_refused, require_room
 from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.files.thread_files import has_workspace, in_transaction
-from agents.services.files.upload_contents import UploadContents
-from agents.services.files.upload_files import UPLOADS, UploadFiles, directory_uploads, row_uploads
+from agents.services.files.upload_contents import (
+    UPLOADS,
+    UploadContents,
+    UploadFiles,
+    directory_uploads,
+    row_uploads,
+)
 from agents.services.files.workspaces import assign_sandbox_uid, workspace_location
 from agents.services.runs.start import CreatedRun, RunRequest, create_run
 from agents.settings import MachineSettings, UploadSettings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
@@ -17,7 +18,6 @@ from agents.models.database_clock import DatabaseNow
 from agents.services.audit import record
 from agents.services.disk_reserve import require_room
 from agents.services.errors import Conflict, NotAllowed
-from agents.services.runs.toolkits import must_have_tools
 from agents.services.runs.wake import enqueue_run, lock_run, lock_with_parent
 from agents.states import (
     ACTIVE_RUNS,
@@ -28,6 +28,7 @@ from agents.states import (
     WaitReason,
     check_transition,
 )
+from agents.toolkits import bound
 
 
 @transaction.atomic
@@ -241,3 +242,56 @@ def _instead(run: Run) -> str:
     if run.wait_reason == WaitReason.CHILDREN:
         return "it goes on when its subagents have ended"
     return "decide its approvals"
+
+
+@transaction.atomic
+def resume_orphaned_family(run_id: str, *, executor: str) -> Run:
+    """Assign a run and its subagents to `executor`, and queue those that can continue.
+
+    A run that waits for subagents still waits; for any other this is `resume_run`, with its errors.
+    Raises `Conflict` with the code `driven` if one of the subagents is being driven.
+    """
+    run = lock_run(run_id)
+    must_have_tools(run)
+    waits = (run.status, run.wait_reason) == (RunStatus.WAITING, WaitReason.CHILDREN)
+    if run.parent_id is not None or not waits:
+        return resume_run(run_id, executor=executor)
+    members = [member for member in locked_descendants(run) if not member.has_ended]
+    for member in members:
+        if member.status == RunStatus.RUNNING and is_driven(member):
+            raise Conflict(f"Its subagent {member.pk} is being driven.", code="driven")
+    for member in (run, *members):
+        member.executor = executor
+        member.save(update_fields=["executor"])
+        if member.status in (RunStatus.QUEUED, RunStatus.RUNNING):
+            RunClock.objects.filter(run=member).update(lost_drivers=0)
+            enqueue_run(member)
+    return run
+
+
+def toolkit_of(run: Run, fingerprint: str) -> Any:
+    """Return the toolkit with this fingerprint of a run's agent; None if it is not here.
+
+    It is an `agents.middleware.custom.toolkit.Toolkit`.
+    """
+    return bound(run.thread.root_id or run.thread_id) if fingerprint else None
+
+
+def must_have_tools(run: Run) -> None:
+    """Raise `Conflict` unless this process has the tools and other parts of the run."""
+    fingerprint = run.spec.get("toolkit", "")
+    if not fingerprint:
+        return
+    toolkit = toolkit_of(run, fingerprint)
+    if toolkit is None:
+        raise Conflict(
+            "This run has tools or other code of the Python program that began it: go on "
+            "there, with agent.resume(session_id).",
+            code="toolkit_missing",
+        )
+    if not toolkit.has_parts_of(run.spec):
+        raise Conflict(
+            "This run began with code that the agent of this program lacks, for example "
+            "in its options: make the agent with the same options, then resume.",
+            code="toolkit_missing",
+        )

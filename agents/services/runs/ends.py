@@ -19,8 +19,7 @@ from agents.kernel.features import collect
 from agents.kernel.row_hooks import RowHooks
 from agents.models import EndedRun, Run
 from agents.telemetry.counters import Counters
-from agents.telemetry.process import counters
-from agents.telemetry.wanted import traces_wanted
+from agents.telemetry.process import counters, traces_wanted
 from agents.toolkits import ENDS_MARK, threads_with
 
 TELLING_SECONDS = 60

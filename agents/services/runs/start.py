@@ -21,6 +21,7 @@ from agents.models import (
     IdempotencyKey,
     Message,
     MessageRole,
+    RemoteTrace,
     Run,
     RunClock,
     Thread,
@@ -29,8 +30,7 @@ from agents.models import (
 from agents.models.message import PERSON
 from agents.prompt_variables import Value
 from agents.selectors.visible import agents_for, threads_for
-from agents.services.agent_definitions.actions import current_version
-from agents.services.agent_definitions.output_schemas import schema_text
+from agents.services.agent_definitions.actions import current_version, schema_text
 from agents.services.agent_definitions.prompt_values import (
     check_context,
     check_needed,
@@ -40,7 +40,6 @@ from agents.services.agent_definitions.prompt_values import (
 from agents.services.disk_reserve import require_room
 from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.placement import home_of_new, take_home
-from agents.services.runs.remote_traces import note_remote_trace
 from agents.services.runs.session_files import check_sandbox, check_working_directory
 from agents.services.runs.wake import enqueue_run
 from agents.settings import MessageSettings
@@ -48,6 +47,8 @@ from agents.states import (
     ACTIVE_RUNS,
     RunStatus,
 )
+from agents.telemetry.ids import format_traceparent, parse_traceparent
+from agents.telemetry.process import traces_wanted
 from sandbox.own_directory.rules import FileRules
 
 
@@ -313,3 +314,12 @@ def _new_thread(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> T
     thread.prompt_values = values_at_start(thread, owner, agent, context)
     thread.save(force_insert=True)
     return thread
+
+
+def note_remote_trace(run: Run, header: str) -> None:
+    """Store the remote span that requested `run`, if traces are on and the header is valid."""
+    if not header or not traces_wanted():
+        return
+    parent = parse_traceparent(header)
+    if parent is not None:
+        RemoteTrace.objects.create(run=run, traceparent=format_traceparent(parent))

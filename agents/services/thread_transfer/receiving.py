@@ -15,7 +15,7 @@ from pathlib import Path
 
 from agents.kernel.thread_state import ThreadState
 from agents.services.files.snapshots import snapshot_store, watched_areas
-from agents.services.files.upload_files import directory_uploads
+from agents.services.files.upload_contents import directory_uploads
 from agents.services.files.workspaces import WorkspaceLocation, open_workspace
 from agents.services.placement import MARK, is_current
 from agents.settings import DataSettings

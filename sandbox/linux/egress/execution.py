@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sandbox.base import Execution
 from sandbox.linux.egress.connection import EgressLimits
-from sandbox.linux.egress.destinations import Destinations, PublicInternet
+from sandbox.linux.egress.dialling import Destinations, PublicInternet
 from sandbox.linux.egress.handover import environment, require_python
 from sandbox.linux.egress.proxy import Proxy
 from sandbox.linux.egress.rules import Rules, rules_for

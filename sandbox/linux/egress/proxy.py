@@ -8,10 +8,9 @@ import socket
 import threading
 
 from sandbox.errors import SandboxSetupError
-from sandbox.linux.egress.connection import EgressLimits, ProxyConnection
-from sandbox.linux.egress.destinations import Destinations
+from sandbox.linux.egress.connection import ConnectionLog, EgressLimits, ProxyConnection
+from sandbox.linux.egress.dialling import Destinations
 from sandbox.linux.egress.handover import Handover, beginning_with_handover
-from sandbox.linux.egress.log import ConnectionLog
 from sandbox.linux.egress.rules import Rules
 from sandbox.linux.egress.wire import Allowance
 from sandbox.result import Connection

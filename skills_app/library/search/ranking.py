@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from skills_app.library.search.document import Analysed, SkillDocument, analyse
-from skills_app.library.search.meanings import nearness
-from skills_app.library.search.query import Query, read_query
+from skills_app.library.search.query import Query, nearness, read_query
 
 NAME_BONUS = 0.12
 """For a query that has all words of the skill's name."""

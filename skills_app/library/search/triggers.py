@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from skills_app.library.search.tokens import fold, stem, stems
-from skills_app.library.search.vocabulary import STOP
+from skills_app.library.search.tokens import STOP, fold, stem, stems
 
 MAX_MESSAGE = 10_000
 """Characters of a message that are examined."""

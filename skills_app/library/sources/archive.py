@@ -6,19 +6,18 @@ import stat
 import zlib
 from pathlib import PurePosixPath
 
-from skills_app.library.errors import InvalidSkill
-from skills_app.library.junk import is_junk, junk_problems
-from skills_app.library.limits import (
+from skills_app.library.package import SKILL_FILE, Package, PackageFile
+from skills_app.library.paths import is_junk, junk_problems, shown_path, unsafe_path
+from skills_app.library.problems import InvalidSkill, Problem, error
+from skills_app.library.read import (
     file_limit,
     file_too_large,
     is_skill_file,
     package_too_large,
+    read_package,
+    refused,
     too_many_files,
 )
-from skills_app.library.package import SKILL_FILE, Package, PackageFile
-from skills_app.library.paths import shown_path, unsafe_path
-from skills_app.library.problems import Problem, error
-from skills_app.library.read import read_package, refused
 from skills_app.library.sources.zip_directory import DEFLATED, ZipEntry, read_entries
 from skills_app.settings import SkillSettings
 

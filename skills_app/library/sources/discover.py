@@ -8,12 +8,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from skills_app.library.errors import InvalidSkill
-from skills_app.library.junk import is_junk
-from skills_app.library.limits import is_skill_file
 from skills_app.library.package import Head, Package
-from skills_app.library.paths import shown_path
-from skills_app.library.problems import Problem, error, warning
+from skills_app.library.paths import is_junk, shown_path
+from skills_app.library.problems import InvalidSkill, Problem, error, warning
+from skills_app.library.read import is_skill_file
 from skills_app.library.sources.folder import (
     DIRECTORY,
     directory_name,

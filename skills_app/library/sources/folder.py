@@ -13,18 +13,18 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
-from skills_app.library.junk import is_junk, junk_problems
-from skills_app.library.limits import (
+from skills_app.library.package import Package, PackageFile, errors_of
+from skills_app.library.paths import is_junk, junk_problems, shown_path
+from skills_app.library.problems import Problem, error
+from skills_app.library.read import (
     file_limit,
     file_too_large,
     is_skill_file,
     package_too_large,
+    read_package,
+    refused,
     too_many_files,
 )
-from skills_app.library.package import Package, PackageFile, errors_of
-from skills_app.library.paths import shown_path
-from skills_app.library.problems import Problem, error
-from skills_app.library.read import read_package, refused
 from skills_app.settings import SkillSettings
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from skills_app.library.junk import is_junk
 from skills_app.library.package import Head, Package
+from skills_app.library.paths import is_junk
 from skills_app.library.problems import Problem, error
 from skills_app.library.sources.discover import read_each
 from skills_app.library.sources.folder import DIRECTORY, package_in

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from skills_app.library.errors import InvalidSkill
+from skills_app.library.problems import InvalidSkill
 
 STORED, DEFLATED = 0, 8
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 from agents.models import Agent, ApprovalRequest
 from agents.services.approvals.expiry import expire_approval
 from agents.states import ApprovalStatus
-from memory.actions.files import store_change
+from memory.actions.edits import store_change
 from memory.folders import Change
 from memory.models import MemoryFile, Operation
 from tests.agents.admin import rows

@@ -10,7 +10,7 @@ from django.test import Client
 
 from agents.features.budgets.models import Budget
 from agents.features.inbound_webhooks.actions import DayBudget
-from agents.features.inbound_webhooks.admission import count_refusal
+from agents.features.inbound_webhooks.deliveries import count_refusal
 from agents.features.inbound_webhooks.models import InboundWebhook, InboundWebhookRefusal
 from agents.features.schedules.models import Schedule
 from agents.models import AuditEntry, Run

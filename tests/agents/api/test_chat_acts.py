@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.api.chat_acts import try_again
+from agents.api.chat import try_again
 from agents.models import Agent, Run
 from agents.services.errors import NotFound
 from agents.states import RunStatus

@@ -17,9 +17,8 @@ from rest_framework.settings import api_settings
 
 from agents.api.schema_document import api_document, document_at, make_document
 from agents.api.urls import urlpatterns
-from agents.doors.rest.base import ApiView, UnknownUrl
+from agents.doors.rest.base import SESSION_ONLY, ApiView, UnknownUrl
 from agents.doors.rest.operations import operation_of
-from agents.doors.rest.permissions import SESSION_ONLY
 from tests.agents.api.rows import APIClient, client_for, make_user, problem_of
 
 METHODS = ("get", "post", "put", "patch", "delete")

@@ -12,8 +12,7 @@ from rest_framework.response import Response
 from rest_framework.test import APIRequestFactory, force_authenticate
 
 from agents.api.urls import urlpatterns
-from agents.doors.rest.base import ApiView, UnknownUrl
-from agents.doors.rest.permissions import SESSION_ONLY
+from agents.doors.rest.base import SESSION_ONLY, ApiView, UnknownUrl
 from agents.models import ApiToken, TokenScope
 from tests.agents.api.rows import (
     APIClient,

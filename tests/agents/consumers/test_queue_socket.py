@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from websockets.exceptions import InvalidStatus
 
 from agents.consumers import queue_watch
-from agents.doors.websockets.credentials import SessionCredentials
+from agents.doors.websockets.base import SessionCredentials
 from agents.routing import websocket_application
 from agents.selectors import queue as queue_selector
 from tests.agents.consumers.conftest import Client

@@ -10,10 +10,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, ValidationError
 
-from agents.custom.docstrings import describe
+from agents.custom.signature import describe
 from agents.custom.tool_spec import ToolSpec, tool
 from agents.middleware.wire_schema import wire_schema
-from agents.providers.google.schema import parameters
+from agents.providers.google.conversation import parameters
 
 
 class Address(BaseModel):

@@ -10,8 +10,15 @@ from contextlib import closing
 import pytest
 from django.test import override_settings
 
-from agents.demo.resources import Program, data_bytes, database_path
-from agents.demo.task import DATA_NAME, DATA_PATH, OUTPUTS, PLAIN
+from agents.demo.task import (
+    DATA_NAME,
+    DATA_PATH,
+    OUTPUTS,
+    PLAIN,
+    Program,
+    data_bytes,
+    database_path,
+)
 from agents.engine.files.workspaces import ThreadFiles
 from agents.middleware.decisions import decide
 from agents.models import Agent, Message, Run, ToolCall

@@ -7,7 +7,7 @@ import io
 import sqlite3
 from typing import Any
 
-from agents.demo.resources import data_bytes
+from agents.demo.task import data_bytes
 
 TOTALS = "SELECT year, month, sum(rain) AS rain FROM days GROUP BY year, month"
 BOUNDS = """

@@ -6,9 +6,18 @@ import io
 
 import pytest
 
-from agents.documents.kinds import BY_SUFFIX, FAMILIES, OTHER, NotTaken, kind_of
-from agents.documents.names import free_name, original_name, safe_name, same_name
-from agents.documents.picture_size import picture_size
+from agents.documents.kinds import (
+    BY_SUFFIX,
+    FAMILIES,
+    OTHER,
+    NotTaken,
+    free_name,
+    kind_of,
+    original_name,
+    safe_name,
+    same_name,
+)
+from agents.documents.reader import picture_size
 from tests.support.documents import docx, pdf, png
 
 ZIP = b"PK\x03\x04" + b"\0" * 30

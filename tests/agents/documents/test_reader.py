@@ -10,8 +10,7 @@ from django.conf import settings
 from django.test import override_settings
 
 from agents.documents import reader as module
-from agents.documents.picture_size import picture_size
-from agents.documents.reader import DocumentReader, Picture
+from agents.documents.reader import DocumentReader, Picture, picture_size
 from sandbox.cancellation import Cancellation
 from sandbox.uids import uid_for
 from tests.support.documents import (

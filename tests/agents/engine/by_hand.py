@@ -17,8 +17,7 @@ from django_q.models import OrmQ
 from agents.engine.calls.park import Question, wait_for_people
 from agents.engine.calls.results import called_event
 from agents.engine.storage.finish import fail_run
-from agents.engine.storage.journal import write_reply
-from agents.engine.storage.journal_rows import Call, Outcome, Totals, Writer
+from agents.engine.storage.journal import Call, Outcome, Totals, Writer, write_reply
 from agents.engine.storage.lease import Claim, claim_run
 from agents.events.append import dump
 from agents.events.catalogue.tool_calls import ToolCompleted

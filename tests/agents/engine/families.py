@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from agents.engine.calls.delegation import wait_for_children
 from agents.engine.storage.finish import fail_run
-from agents.engine.storage.journal_rows import Waiting, Writer
+from agents.engine.storage.journal import Waiting, Writer
 from agents.features.subagents.options import SubagentOptions
 from agents.features.subagents.types import GENERAL_TYPE, child_spec
 from agents.kernel.park import park

@@ -11,7 +11,7 @@ from django.db import InterfaceError, OperationalError, connection
 from django.db.utils import load_backend
 
 from agents.engine import drive as drive_module
-from agents.middleware.custom import asking
+from agents.middleware.custom import calling
 from agents.models import ToolCall
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 from vel import ToolContext, tool
@@ -102,7 +102,7 @@ def test_an_error_of_another_database_is_the_result_of_the_tool(
 def test_vels_own_database_lost_before_the_function_is_called(
     settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = asking._asked
+    real = calling._asked
     asked: list[str] = []
 
     def fail_once(run_id: str, permission: str) -> Any:
@@ -111,7 +111,7 @@ def test_vels_own_database_lost_before_the_function_is_called(
             raise OperationalError("terminating connection due to administrator command")
         return real(run_id, permission)
 
-    monkeypatch.setattr(asking, "_asked", fail_once)
+    monkeypatch.setattr(calling, "_asked", fail_once)
     call = calls_of(["who"], settings, tmp_path)["who"]
     assert (call.status, call.attempt, call.result) == ("succeeded", 2, '"ada"')
 

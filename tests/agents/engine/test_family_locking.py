@@ -20,8 +20,7 @@ from agents.engine.calls.delegation import _cancel
 from agents.engine.loading import load_run
 from agents.engine.storage.database import Database
 from agents.engine.storage.finish import cancel_driven_run, complete_run, fail_run, stop_driving
-from agents.engine.storage.journal import check_fence, write_events
-from agents.engine.storage.journal_rows import Writer
+from agents.engine.storage.journal import Writer, check_fence, write_events
 from agents.engine.storage.lease import claim_run
 from agents.events.catalogue.messages import TextDelta
 from agents.models import POOL, ApprovalRequest, Run, RunClock, ToolCall

@@ -25,7 +25,7 @@ class OutsideConfig(FeatureConfig):
 """
 JOBS = """
 from django.contrib.auth.models import User
-from agents.kernel.jobs import Job
+from agents.kernel.features import Job
 
 
 def fail():

@@ -23,8 +23,7 @@ from agents.engine.errors import FenceLost
 from agents.engine.loading import load_run
 from agents.engine.storage.database import Database
 from agents.engine.storage.finish import cancel_driven_run, complete_run, fail_run
-from agents.engine.storage.journal import write_events, write_results, write_started
-from agents.engine.storage.journal_rows import Call, Writer
+from agents.engine.storage.journal import Call, Writer, write_events, write_results, write_started
 from agents.engine.storage.lease import claim_run, hand_back, renew_leases
 from agents.events.catalogue.messages import TextDelta
 from agents.models import POOL, ApprovalRequest, Run, RunClock, Thread, ToolCall

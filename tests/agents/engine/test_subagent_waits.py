@@ -13,8 +13,7 @@ import pytest
 from agents.engine.storage.finish import cancel_driven_run, fail_run
 from agents.models import POOL, Run, ToolCall
 from agents.services.errors import Conflict
-from agents.services.runs.control import cancel_run, resume_run
-from agents.services.runs.resume_orphaned import resume_orphaned_family
+from agents.services.runs.control import cancel_run, resume_orphaned_family, resume_run
 from agents.states import ENDED_RUNS
 from tests.agents.engine.by_hand import claim, committed, let_lease_expire
 from tests.agents.engine.invariants import check_family, check_run

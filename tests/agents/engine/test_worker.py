@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agents.engine.process import sweeper
-from agents.engine.storage.journal_rows import Writer
+from agents.engine.storage.journal import Writer
 from agents.events.catalogue.messages import TextDelta
 from agents.models import POOL, RunClock
 from tests.support.hang import HANG

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from agents.events.postgres import PostgresSource
-from agents.events.source import EventSource
-from agents.events.sqlite import SqliteSource
+from agents.events.sqlite import EventSource, SqliteSource
 from agents.events.tail import Tail
 from tests.support.site import Site, migrated_site
 

@@ -13,7 +13,7 @@ import pytest
 from agents.events import tail as tail_module
 from agents.events.postgres import APPLICATION_NAME
 from agents.events.read import Page
-from agents.events.source import EventSource
+from agents.events.sqlite import EventSource
 from agents.events.tail import Tail
 from tests.agents.events.conftest import Followed
 from tests.agents.events.following import deltas, do, take, take_all, wait_until_stopped

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from agents.events.read import READ_BYTES, StoredEvent, read_events, timestamp
-from agents.events.source import PAGE_BYTES
+from agents.events.sqlite import PAGE_BYTES
 from tests.agents.events.conftest import Followed
 from tests.support import site_writer
 

@@ -14,7 +14,7 @@ import pytest
 
 from agents.events import postgres
 from agents.events.read import RunNotFound
-from agents.events.source import PAGE_EVENTS
+from agents.events.sqlite import PAGE_EVENTS
 from agents.events.tail import Tail
 from tests.agents.events.conftest import Followed
 from tests.agents.events.following import (

@@ -16,7 +16,7 @@ from django.contrib.auth.models import User  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.test import Client  # noqa: E402
 
-from agents.consumers.parse import parse_frame  # noqa: E402
+from agents.consumers.run import parse_frame  # noqa: E402
 from agents.middleware.registry import known_tool_names  # noqa: E402
 from agents.models import Agent, ToolCall  # noqa: E402
 from agents.services.agent_definitions.files import carry_out_import, export_agent  # noqa: E402

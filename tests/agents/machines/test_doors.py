@@ -12,7 +12,7 @@ from django.test import Client
 from agents.features.forks.actions import ForkRequest, complete_fork, prepared_fork
 from agents.models import ApprovalRequest, Run, Thread, Upload, UploadContent, WorkspaceSnapshot
 from agents.services.approvals.waiting_call import review_of
-from agents.services.files.artifacts import artifacts_of
+from agents.services.files.thread_files import artifacts_of
 from agents.services.files.uploads import store_uploads
 from agents.services.files.workspace_care import kept_workspaces, remove_workspace
 from agents.services.machines.actions import declare_dead

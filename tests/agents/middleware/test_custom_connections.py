@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import Group
 
 from agents.kernel.beside import Beside
-from agents.middleware.custom.connections import all_or_nothing
+from agents.middleware.custom.calling import all_or_nothing
 from tests.support.hang import HANG
 
 pytestmark = pytest.mark.both_databases

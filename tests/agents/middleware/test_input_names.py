@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from agents.middleware.filesystem import ReadFileInput
-from agents.middleware.input_names import input_names
+from agents.middleware.inputs import input_names
 
 
 class ByName(BaseModel):

@@ -10,8 +10,8 @@ from pydantic import BaseModel
 from agents.custom.json_schema import model_of_schema
 from agents.middleware.execution import ExecuteInput
 from agents.middleware.filesystem import ReadFileInput
+from agents.middleware.inputs import unknown_fields
 from agents.middleware.planning import WriteTodosInput
-from agents.middleware.unknown_fields import unknown_fields
 
 TEXT = {"type": "string"}
 CLOSED = {

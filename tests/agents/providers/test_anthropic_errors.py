@@ -8,8 +8,8 @@ from email.utils import format_datetime
 
 import pytest
 
-from agents.providers.anthropic.errors import status_error
 from agents.providers.anthropic.provider import AnthropicProvider
+from agents.providers.anthropic.stream import status_error
 from agents.providers.base import ProviderError
 from tests.agents.providers.calls import HEAD, ask, failure, reply_of, said
 from tests.support.messages_api import MessagesServer

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.providers.anthropic.output import output_format, supports_output_format
+from agents.providers.anthropic.provider import output_format, supports_output_format
 from agents.structured_output.schema import check_schema
 from tests.agents.providers.calls import MODEL, provider_for
 from tests.support.messages_api import MessagesServer

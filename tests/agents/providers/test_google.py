@@ -18,9 +18,8 @@ from agents.providers.base import (
     Reply,
     Usage,
 )
-from agents.providers.google.conversation import ANY_SIGNATURE, MADE, GoogleConversation
+from agents.providers.google.conversation import ANY_SIGNATURE, MADE, GoogleConversation, parameters
 from agents.providers.google.provider import GoogleProvider
-from agents.providers.google.schema import parameters
 from agents.providers.google.stream import ReplyBuilder
 from agents.providers.registry import ProviderSettings, get_provider
 from tests.agents.providers.calls import LS, add, add_results, reply_of, said

@@ -13,14 +13,16 @@ from typing import Any, cast
 
 import pytest
 
-from agents.engine.prompt.reply_limits import (
+from agents.engine.prompt.window import (
+    MIN_WINDOW,
     MOST_BYTES,
     MOST_PARTS,
     MOST_VALUES,
     ReplyLimits,
     check_reply,
+    note_overflow,
+    window_of,
 )
-from agents.engine.prompt.window import MIN_WINDOW, note_overflow, window_of
 from agents.providers.anthropic.stream import ReplyBuilder
 from agents.providers.base import (
     ModelLimits,

@@ -10,8 +10,8 @@ import pytest
 
 from agents.providers.base import ModelLimits, PromptHead, Usage
 from agents.providers.openai.models import entries, limits_of, takes_images
-from agents.providers.openai.output import output_format
 from agents.providers.openai.provider import OpenAIProvider
+from agents.providers.openai.responses import output_format
 from agents.providers.prices import cost, default_thinking, known_limits, reasons
 from tests.support.openai_chat_server import ChatServer
 from tests.support.openai_rules import check_strict

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agents.providers.base import ProviderError, Reply
 from agents.providers.event_stream import EventDecoder
-from agents.providers.openai.chat_stream import END, ChatReplyBuilder
+from agents.providers.openai.chat import END, ChatReplyBuilder
 from agents.providers.openai.responses_stream import ResponsesReplyBuilder
 from tests.support.openai_server import sse_data
 

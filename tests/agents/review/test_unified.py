@@ -8,8 +8,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.review.matching import LINE_STEPS, Steps
-from agents.review.unified import unified_lines
+from agents.review.matching import LINE_STEPS, Steps, unified_lines
 from agents.services.files.changes import DIFF_LINES, text_diff
 
 HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")

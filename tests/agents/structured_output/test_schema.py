@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from agents.structured_output.formats import FORMATS
-from agents.structured_output.schema import MAX_BYTES, SchemaRefused, check_schema
+from agents.structured_output.schema import FORMATS, MAX_BYTES, SchemaRefused, check_schema
 from agents.structured_output.validation import problems_in
 
 UUID = "12345678-1234-1234-1234-123456789abc"

@@ -9,11 +9,18 @@ import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from agents.providers.base import ProviderError, Reply, Usage
-from agents.telemetry.content import harmless, of_tool_call, reply_message, short
 from agents.telemetry.model_watch import watched_model_call
 from agents.telemetry.otlp import SpanQueue
 from agents.telemetry.process import Instruments
-from agents.telemetry.spans import LONGEST, Span, Trace
+from agents.telemetry.spans import (
+    LONGEST,
+    Span,
+    Trace,
+    harmless,
+    of_tool_call,
+    reply_message,
+    short,
+)
 from agents.telemetry.tool_watch import watched_command, watched_tool_call
 from agents.telemetry.watch import watched_claim
 from sandbox.result import ExecutionResult

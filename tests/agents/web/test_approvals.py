@@ -17,7 +17,7 @@ from agents.api.approvals import show_approval
 from agents.models import Agent, ApprovalRequest, Run
 from agents.selectors.queue import waiting_for
 from agents.services.agent_definitions.actions import current_version
-from agents.web.queue_query import PAGE_CARDS
+from agents.web.approvals import PAGE_CARDS
 from memory.models import MemoryEditRequest
 from tests.agents.web.asking import HOSTILE, ask, decide, html, remember, shown_ids
 from tests.agents.web.conftest import SignIn

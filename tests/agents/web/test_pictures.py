@@ -13,7 +13,7 @@ from django.http import HttpResponse
 from django.test import Client, override_settings
 
 from agents.documents import reader as reading
-from agents.documents.picture_size import picture_size
+from agents.documents.reader import picture_size
 from agents.services.files import shown_pictures
 from tests.agents.web.conftest import SignIn
 from tests.agents.web.test_said import outputs_of

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.backends.editing import replace_text
-from sandbox.backends.globbing import GlobPattern
 from sandbox.backends.limits import FileLimits
+from sandbox.backends.patterns import GlobPattern
 from sandbox.backends.window import read_window
 from sandbox.errors import FileError, InvalidRequest, NotText
 

@@ -20,18 +20,18 @@ from hypothesis import strategies as st
 
 from sandbox import BaseSandbox, BubblewrapSandbox, Cancellation, Execution, SandboxUnavailable
 from sandbox.errors import SandboxSetupError
-from sandbox.macos.command import (
+from sandbox.macos.execution import GroupExecution
+from sandbox.macos.profile import Profile, ShownPath, render_profile, shown_paths
+from sandbox.macos.seatbelt import (
+    ENVIRONMENT,
+    SeatbeltSandbox,
     count_own_processes,
+    leaks,
     limit_options,
     limited_argv,
     seatbelt_argv,
     with_report,
 )
-from sandbox.macos.execution import GroupExecution
-from sandbox.macos.paths import ShownPath, shown_paths
-from sandbox.macos.profile import Profile, render_profile
-from sandbox.macos.seatbelt import ENVIRONMENT, SeatbeltSandbox
-from sandbox.macos.trial import leaks
 from sandbox.policy import Limits, Mount, Network, SandboxPolicy
 from tests.sandbox.places import AS_ROOT, account, processes_with, until
 
@@ -221,7 +221,7 @@ def test_a_sandbox_that_fails_its_trial_is_not_used(
     fake = tmp_path / "sandbox-exec"
     fake.write_text('#!/bin/bash\nwhile [[ $1 == -[pD] ]]; do shift 2; done\nexec "$@"\n')
     fake.chmod(0o755)
-    monkeypatch.setattr("sandbox.macos.command.SANDBOX_EXEC", str(fake))
+    monkeypatch.setattr("sandbox.macos.seatbelt.SANDBOX_EXEC", str(fake))
     monkeypatch.setattr(os, "geteuid", lambda: 501)
     monkeypatch.setattr("sandbox.macos.seatbelt.count_own_processes", lambda: 10_000)
     work = tmp_path / "work"
@@ -385,7 +385,7 @@ def test_python_starts_with_the_requested_code(
     fake = tmp_path / "sandbox-exec"
     fake.write_text('#!/bin/bash\nwhile [[ $1 == -[pD] ]]; do shift 2; done\nexec "$@"\n')
     fake.chmod(0o755)
-    monkeypatch.setattr("sandbox.macos.command.SANDBOX_EXEC", str(fake))
+    monkeypatch.setattr("sandbox.macos.seatbelt.SANDBOX_EXEC", str(fake))
     monkeypatch.setattr("sandbox.macos.seatbelt._trial_passed", True)
     monkeypatch.setattr(os, "geteuid", lambda: 501)
     monkeypatch.setattr("sandbox.macos.seatbelt.count_own_processes", lambda: 10_000)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.toolboxes.requirements import check_requirement, read_requirements
+from sandbox.toolboxes.build import check_requirement, read_requirements
 from sandbox.toolboxes.toolbox import ToolboxError, check_name
 from tests.support.wheels import make_wheel
 

@@ -12,7 +12,7 @@ from django.test import override_settings
 
 from agents.models import ApprovalRequest
 from agents.services.approvals.decisions import DecisionRequest, decide_approval
-from skills_app.actions.care import prune_unpacked_skills
+from skills_app.actions.sets import prune_unpacked_skills
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 from tests.support.skills import write_skill
 

@@ -161,7 +161,7 @@ def test_a_package_that_becomes_bad_leaves_the_next_run_and_stays_with_the_last(
     make_agent(user)
     first = drive_to_end(start_run(user, skill_directories=(str(directory),)))
     (folder / "SKILL.md").write_text("half of a file")
-    with caplog.at_level(logging.WARNING, "skills_app.runs.sync"):
+    with caplog.at_level(logging.WARNING, "skills_app.runs.session"):
         second = drive_to_end(start_run(user, thread=first.thread_id))
     assert names(first) == ["beans", "peas"]
     assert names(second) == ["peas"]
@@ -322,7 +322,7 @@ from django.conf import settings
 settings.DATABASES["default"]["NAME"] = sys.argv[1]
 from django.db import connection
 connection.settings_dict["NAME"] = sys.argv[1]
-from skills_app.library.errors import SkillChanged
+from skills_app.library.problems import SkillChanged
 from skills_app.actions.sync import changes_of, read_source, sync_source
 read = read_source(sys.argv[2])
 print("ready", flush=True)

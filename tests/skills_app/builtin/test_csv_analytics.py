@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agents.demo.resources import data_bytes
+from agents.demo.task import data_bytes
 from tests.skills_app.builtin.desk import Desk
 from tests.skills_app.builtin.samples import SALES
 

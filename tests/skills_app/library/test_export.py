@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skills_app.library.errors import InvalidSkill
 from skills_app.library.export import export_files, head_text, write_archive, write_folder
 from skills_app.library.frontmatter import read_skill
 from skills_app.library.head import STANDARD, read_head
 from skills_app.library.normalise import normalise_name, read_name
 from skills_app.library.package import Head, PackageFile
+from skills_app.library.problems import InvalidSkill
 from skills_app.library.read import read_package, read_text
 from skills_app.library.sources.archive import read_archive
 from skills_app.library.sources.folder import read_folder

@@ -7,8 +7,8 @@ import time
 import frontmatter
 import pytest
 
-from skills_app.library.errors import InvalidSkill
 from skills_app.library.frontmatter import SkillHandler, read_skill
+from skills_app.library.problems import InvalidSkill
 from tests.support.packages import BODY
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skills_app.library.errors import InvalidSkill
 from skills_app.library.package import PackageFile
-from skills_app.library.problems import Problem, Severity
+from skills_app.library.problems import InvalidSkill, Problem, Severity
 from skills_app.library.read import body_of, read_package, read_text
 from skills_app.settings import SkillSettings
 from tests.support.packages import BODY, package_files, skill_text

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from skills_app.library.errors import InvalidSkill
+from skills_app.library.problems import InvalidSkill
 from skills_app.library.registry import (
     Skill,
     SkillRegistry,

@@ -20,9 +20,8 @@ from django.test import override_settings
 from skills_app.library.package import Package, PackageFile
 from skills_app.library.pinned import PinnedSkill
 from skills_app.library.store import store
-from skills_app.library.store.check import tree_hash
 from skills_app.library.store.prune import prune_store
-from skills_app.library.store.store import set_key, unpacked
+from skills_app.library.store.store import set_key, tree_hash, unpacked
 from tests.support.hang import HANG
 from tests.support.skills import package
 

@@ -13,15 +13,14 @@ from django.db import connection
 
 from agents.models import ApprovalRequest, Run, ToolCall
 from agents.services.approvals.decisions import DecisionRequest, decide_approval
-from skills_app.actions.note import change_note
+from skills_app.actions.pins import change_note
 from skills_app.library.package import Head
-from skills_app.library.pinned import PinnedSkill, by_name, with_requirements
-from skills_app.library.requirements import UnmetRequirement
+from skills_app.library.pinned import PinnedSkill, UnmetRequirement, by_name, with_requirements
 from skills_app.library.scopes import agent_scope
-from skills_app.library.store.check import tree_hash
+from skills_app.library.store.store import tree_hash
 from skills_app.models import ActiveSkill, AgentSkill, Skill, SkillUse, SkillVersion, Trust
 from skills_app.queries.text import skill_text, skill_texts
-from skills_app.runs.ledger import _files
+from skills_app.runs.session import _files
 from skills_app.settings import SkillSettings
 from tests.agents.engine.test_model_faults import served
 from tests.support.messages_script import Request, ToolUse, Turn

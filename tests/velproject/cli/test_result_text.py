@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from velproject.cli.result_text import result_text
-from velproject.cli.wording import short_input
+from velproject.cli.wording import result_text, short_input
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,7 @@ from pytest_django import DjangoAssertNumQueries
 from agents.models import ApprovalRequest, ProcessKind, Run, RunClock, ServerProcess
 from agents.services.machines.processes import Reporter, leave_counts
 from agents.services.runs.ends import note_end
-from agents.telemetry.counters import FAMILIES, MOST, Counters
-from agents.telemetry.exposition import text_of
+from agents.telemetry.counters import FAMILIES, MOST, Counters, text_of
 from agents.telemetry.process import counters, forget_instruments
 from tests.support.runs import (
     drive_to_end,

@@ -2,7 +2,7 @@
 
 A file contains the options and the code of its commands, and lists them as `COMMANDS`. `TABLE` has
 their names and their help, because `vel --help` imports none of the files. The commands of features
-are in `velproject.cli.feature_commands`.
+are in `velproject.cli.lazy_group`.
 """
 
 from velproject.cli.lazy_group import Table

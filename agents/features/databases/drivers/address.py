@@ -13,16 +13,78 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 from django.conf import settings
 from django.views.decorators.debug import sensitive_variables
 
-from agents.features.databases.drivers.errors import MYSQL_DRIVER_MISSING
-from agents.features.databases.drivers.local_address import canonical, is_local
+from agents.features.databases.drivers.errors import MYSQL_DRIVER_MISSING, QueryFailed
+from agents.features.databases.drivers.target import DatabaseTarget, UrlParts
 from agents.kernel.lazy_modules import lazy_modules
 from agents.settings import DataSettings
+
+with lazy_modules:
+    # Takes 0.2 s, which processes without databases should not pay.
+    from sqlalchemy import exc
+    from sqlalchemy.engine import url as engine_url
+
+
+_SECRET_OPTIONS = ("password", "sslpassword")
+_DIALECTS = {
+    "sqlite": "sqlite",
+    "sqlite+pysqlite": "sqlite",
+    "postgres": "postgresql",
+    "postgresql": "postgresql",
+    "postgresql+psycopg": "postgresql",
+    "duckdb": "duckdb",
+    "mysql": "mysql",
+    "mysql+pymysql": "mysql",
+    "mariadb": "mysql",
+    "mariadb+pymysql": "mysql",
+}
+
+
+def parsed(target: DatabaseTarget) -> UrlParts:
+    """The parts of the target's URL. Raises QueryFailed."""
+    if target.parts is not None:
+        return target.parts
+    try:
+        url = engine_url.make_url(target.url)
+    except (exc.ArgumentError, ValueError):
+        # The library's message quotes the URL.
+        raise QueryFailed(f"The URL of {target.name} cannot be read.", "configuration") from None
+    return UrlParts(
+        url.drivername, url.username, url.password, url.host, url.port, url.database, url.query
+    )
+
+
+def dialect_of(target: DatabaseTarget) -> str:
+    """Return `sqlite`, `postgresql`, `duckdb` or `mysql` (MariaDB too), else raise QueryFailed."""
+    driver = parsed(target).drivername
+    if driver not in _DIALECTS:
+        raise QueryFailed(
+            f"{target.name} is a {driver} database: only PostgreSQL, SQLite, DuckDB and "
+            "MySQL can be queried.",
+            "configuration",
+        )
+    return _DIALECTS[driver]
+
+
+def without_secrets(text: str, target: DatabaseTarget) -> str:
+    """Return `text` without the URL, its password, and the passwords among its options."""
+    url = parsed(target)
+    secrets = {target.url, url.password or ""}
+    for option in _SECRET_OPTIONS:
+        value = url.query.get(option, "")
+        secrets |= {value} if isinstance(value, str) else set(value)
+    spelled = {form for secret in secrets for form in (secret, quote(secret), quote_plus(secret))}
+    for secret in sorted(spelled - {""}, key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text
+
 
 with lazy_modules:
     # Takes 0.2 s, which commands without such a database should not pay.
@@ -238,3 +300,21 @@ def _addresses(host: str) -> set[str]:
 
 def _own(engine: str) -> list[dict[str, Any]]:
     return [own for own in settings.DATABASES.values() if own["ENGINE"].endswith(engine)]
+
+
+_LOCAL = "this machine"
+
+
+def is_local(host: str) -> bool:
+    """Return whether a name or address means this machine, without a look-up."""
+    return host == "localhost" or _LOCAL in canonical(host)
+
+
+def canonical(address: str) -> set[str]:
+    """Return addresses in one form, the same for all of this machine; empty for a name."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return set()
+    found = getattr(found, "ipv4_mapped", None) or found
+    return {_LOCAL if found.is_loopback or found.is_unspecified else str(found)}

@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from agents.features.databases.drivers.address import dialect_of
 from agents.features.databases.drivers.changes import Changes
 from agents.features.databases.drivers.own_database import OwnDatabase
 from agents.features.databases.drivers.table import QueryResult
 from agents.features.databases.drivers.target import DatabaseTarget
-from agents.features.databases.drivers.url import dialect_of
 from agents.kernel.lazy_modules import lazy_modules
 
 with lazy_modules:
     # Importing a driver takes 30 to 200 ms, and a process serves one kind of database.
     from agents.features.databases.drivers import reflection
-    from agents.features.databases.drivers.duckdb import inspect as inspect_duckdb
+    from agents.features.databases.drivers.duckdb import read
     from agents.features.databases.drivers.duckdb import read as read_duckdb
     from agents.features.databases.drivers.mysql import inspect as inspect_mysql
     from agents.features.databases.drivers.mysql import read as read_mysql
@@ -78,7 +78,7 @@ def describe(
     """`list_tables`, `get_schema` or `describe_table`. Raises QueryFailed."""
     dialect = dialect_of(target)
     if dialect == "duckdb":
-        return inspect_duckdb.OPERATIONS[what](target, table, own)
+        return read.OPERATIONS[what](target, table, own)
     if dialect == "mysql":
         assert cancel is not None
         return inspect_mysql.OPERATIONS[what](target, table, cancel)

@@ -12,13 +12,12 @@ from sqlalchemy.engine.reflection import ObjectKind, ObjectScope
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.types import NullType, TypeEngine
 
+from agents.features.databases.drivers.address import dialect_of
 from agents.features.databases.drivers.errors import QueryFailed
-from agents.features.databases.drivers.hidden import is_hidden
 from agents.features.databases.drivers.own_database import OwnDatabase
 from agents.features.databases.drivers.sqlite.read import read_only_sqlite, told_by_sqlite
 from agents.features.databases.drivers.table import QueryResult
-from agents.features.databases.drivers.target import DatabaseTarget
-from agents.features.databases.drivers.url import dialect_of
+from agents.features.databases.drivers.target import DatabaseTarget, is_hidden
 from agents.kernel.lazy_modules import lazy_modules
 
 with lazy_modules:

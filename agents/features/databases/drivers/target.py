@@ -1,9 +1,15 @@
-"""The connection data and the limits of one database."""
+"""The connection data and the limits of one database.
+
+Patterns for columns that agents may not read: `column`, `table.column`, `schema.table.column`.
+
+`*` matches any characters within one part. Names are compared without regard to case.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 
 @dataclass(frozen=True)
@@ -38,3 +44,19 @@ class DatabaseTarget:
     """Also writes that call the database's functions and triggers, which a trial runs too."""
     parts: UrlParts | None = field(default=None, repr=False)
     """The URL, parsed. Only in a helper process, which then need not load a parser."""
+
+
+def is_hidden(target: DatabaseTarget, schema: str, table: str, column: str) -> bool:
+    """Return whether one of the target's patterns matches this column."""
+    full = (schema.casefold(), table.casefold(), column.casefold())
+    for pattern in target.hidden_columns:
+        parts = tuple(_literal(part) for part in pattern.strip().casefold().split("."))
+        names = full[-len(parts) :]
+        if len(parts) <= len(full) and all(map(fnmatchcase, names, parts)):
+            return True
+    return False
+
+
+def _literal(part: str) -> str:
+    """Escape a part of a pattern except `*`: `fnmatch` also interprets `?` and `[`."""
+    return part.replace("[", "[[]").replace("?", "[?]")

@@ -26,7 +26,7 @@ from sandbox.cancellation import Cancellation
 
 with lazy_modules:
     # The drivers take 8 MiB, which only agents with databases need.
-    from agents.features.databases.drivers import execute, inspect
+    from agents.features.databases.drivers import inspect, write
 
 
 _Ask = Callable[[DatabaseTarget, OwnDatabase, Cancellation], QueryResult]
@@ -102,7 +102,7 @@ async def answer(
 
 async def run_execute_sql(context: ToolContext, given: ExecuteSqlInput) -> ToolResult:
     def ask(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> QueryResult:
-        return execute.execute_sql(target, given.query, given.params, own, cancel)
+        return write.execute_sql(target, given.query, given.params, own, cancel)
 
     def show(target: DatabaseTarget, result: QueryResult) -> dict[str, Any]:
         return shown_rows(context, result)

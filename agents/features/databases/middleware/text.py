@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from agents.features.databases.drivers.address import dialect_of
 from agents.features.databases.drivers.table import CELL_CHARACTERS, QueryResult
 from agents.features.databases.drivers.target import DatabaseTarget
-from agents.features.databases.drivers.url import dialect_of
 from agents.middleware.context import ToolContext
 from sandbox.errors import SandboxError
 from sandbox.paths import WORKING_DIR

@@ -12,14 +12,15 @@ from pydantic import Field
 from agents.features.google_workspace.client.calendar import PRIMARY, Calendars
 from agents.features.google_workspace.client.session import GoogleSession
 from agents.features.google_workspace.middleware.calendar_times import Moment, Zone
-from agents.features.google_workspace.middleware.credential import google_tool, with_google
 from agents.features.google_workspace.middleware.inputs import (
     CalendarId,
     GoogleInput,
     Id,
     PageToken,
     at_most,
+    google_tool,
     line,
+    with_google,
 )
 from agents.middleware.base import ToolResult
 from agents.middleware.context import ToolContext

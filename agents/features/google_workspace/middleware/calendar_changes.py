@@ -19,15 +19,16 @@ from agents.features.google_workspace.middleware.calendar_times import (
     as_google,
     problem_of,
 )
-from agents.features.google_workspace.middleware.credential import google_tool, with_google
 from agents.features.google_workspace.middleware.inputs import (
     Address,
     CalendarId,
     GoogleInput,
     Id,
     at_most,
+    google_tool,
     line,
     text,
+    with_google,
 )
 from agents.middleware.base import ToolResult
 from agents.middleware.context import ToolContext

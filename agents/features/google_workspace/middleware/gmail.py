@@ -11,14 +11,11 @@ from pydantic import Field
 
 from agents.features.google_workspace.client.gmail import Mailbox
 from agents.features.google_workspace.client.session import GoogleSession
-from agents.features.google_workspace.middleware.credential import google_tool, with_google
-from agents.features.google_workspace.middleware.gmail_attachments import (
-    SaveAttachmentInput,
-    save_attachment,
-)
 from agents.features.google_workspace.middleware.gmail_sending import (
     LetterInput,
+    SaveAttachmentInput,
     create_draft,
+    save_attachment,
     send_message,
 )
 from agents.features.google_workspace.middleware.inputs import (
@@ -26,7 +23,9 @@ from agents.features.google_workspace.middleware.inputs import (
     Id,
     PageToken,
     at_most,
+    google_tool,
     line,
+    with_google,
 )
 from agents.middleware.base import ToolResult
 from agents.middleware.context import ToolContext

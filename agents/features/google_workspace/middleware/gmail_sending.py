@@ -7,6 +7,7 @@ mark first. Vel never sends again automatically; only the model can request it.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,12 +17,15 @@ from django.utils import timezone
 from pydantic import Field, model_validator
 
 from agents.features.google_workspace.client import gmail_sending
-from agents.features.google_workspace.client.compose import Letter, mark_of
 from agents.features.google_workspace.client.errors import GoogleFailed
 from agents.features.google_workspace.client.gmail import Mailbox
+from agents.features.google_workspace.client.gmail_sending import (
+    MAX_ATTACHED,
+    File,
+    Letter,
+    mark_of,
+)
 from agents.features.google_workspace.client.session import GoogleSession
-from agents.features.google_workspace.middleware.credential import with_google
-from agents.features.google_workspace.middleware.gmail_attachments import read_files
 from agents.features.google_workspace.middleware.inputs import (
     Address,
     GoogleInput,
@@ -29,11 +33,14 @@ from agents.features.google_workspace.middleware.inputs import (
     at_most,
     line,
     text,
+    with_google,
 )
-from agents.middleware.base import ToolResult
+from agents.middleware.base import ToolResult, error
 from agents.middleware.context import ToolContext
 from agents.selectors.earlier_calls import earlier_calls
 from agents.states import ToolCallStatus
+from sandbox.backends.protocol import ABSENT, FileBackend
+from sandbox.errors import FileError, SandboxError
 
 SEND = "send_gmail_message"
 MOST_RECIPIENTS = 100
@@ -152,3 +159,49 @@ def _letter(context: ToolContext, given: LetterInput, session: GoogleSession) ->
         references=references,
     )
     return letter, thread
+
+
+MAX_SAVED = 25 * 1024**2
+"""Bytes, Gmail's own limit."""
+
+
+class SaveAttachmentInput(GoogleInput):
+    message_id: Id
+    part: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotSaved:
+    problem: str
+
+
+async def save_attachment(context: ToolContext, given: SaveAttachmentInput) -> ToolResult:
+    """Write a new file and replace none. Its path comes from the call, not from the mail."""
+
+    def save(session: GoogleSession) -> object:
+        found, data = Mailbox(session).attachment(given.message_id, given.part, MAX_SAVED)
+        try:
+            context.files().write_bytes(given.path, data, if_version=ABSENT)
+        except (SandboxError, OSError) as problem:
+            return NotSaved(str(problem))
+        return {"path": given.path, "name": found.name, "type": found.kind, "size": len(data)}
+
+    result = await with_google(context, save)
+    if isinstance(result.content, NotSaved):
+        return error(f"The file was not saved: {result.content.problem}", "file_error")
+    return result
+
+
+def read_files(backend: FileBackend, paths: Sequence[str]) -> list[File] | str:
+    """Return the files to attach, or the problem of one of them."""
+    found: list[File] = []
+    left = MAX_ATTACHED
+    for path in paths:
+        try:
+            data = backend.read_bytes(path, left)
+        except (FileError, SandboxError, OSError) as problem:
+            return f"{problem} (all attachments may have {MAX_ATTACHED:,} bytes)"
+        left -= len(data)
+        found.append(File(posixpath.basename(path.rstrip("/")) or "file", data))
+    return found

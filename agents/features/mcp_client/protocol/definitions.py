@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,6 @@ from agents.features.mcp_client.protocol.limits import (
     MAX_SCHEMA_BYTES,
     MAX_TOOLS,
 )
-from agents.features.mcp_client.protocol.names import offered_name
 
 LONGEST_NAME = 128
 LONGEST_TITLE = 200
@@ -153,3 +153,20 @@ def _has_surrogate(canonical: str) -> bool:
 
 def _sha256(value: Any) -> str:
     return hashlib.sha256(_canonical(value).encode()).hexdigest()
+
+
+PREFIX = "mcp__"
+LONGEST = 64
+"""The limit of model servers."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+_OTHER = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def offered_name(server: str, tool: str) -> str:
+    """Return the constant name of a tool. An invalid name is changed, and ends in a digest."""
+    whole = f"{PREFIX}{server}__{tool}"
+    if _PLAIN.fullmatch(tool) and len(whole) <= LONGEST:
+        return whole
+    digest = hashlib.sha256(tool.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{_OTHER.sub('_', whole)[: LONGEST - 9]}_{digest}"

@@ -17,10 +17,9 @@ import httpcore2
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from agents.features.mcp_client.protocol.inbound import Flood, Inbound
 from agents.features.mcp_client.protocol.limits import MAX_BODY_BYTES, MAX_MESSAGE_BYTES
-from agents.features.mcp_client.protocol.transport import HttpTarget, Streams
-from sandbox.linux.egress.destinations import Destinations
+from agents.features.mcp_client.protocol.transport import Flood, HttpTarget, Inbound, Streams
+from sandbox.linux.egress.dialling import Destinations
 from sandbox.linux.egress.hosts import Address, Endpoint
 
 Refused = Callable[[str], None]

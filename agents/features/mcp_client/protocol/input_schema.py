@@ -13,8 +13,7 @@ from typing import Any
 import re2  # type: ignore[import-untyped]
 from pydantic import BaseModel, ConfigDict, create_model, model_validator
 
-from agents.structured_output.formats import FORMATS
-from agents.structured_output.schema import MAX_ENUM, MAX_PATTERN, compile_pattern
+from agents.structured_output.schema import FORMATS, MAX_ENUM, MAX_PATTERN, compile_pattern
 from agents.structured_output.validation import problems_in
 
 MAX_DEPTH = 12

@@ -17,13 +17,12 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from agents.features.mcp_client.protocol.inbound import Flood, Inbound
 from agents.features.mcp_client.protocol.limits import (
     CLOSE_SECONDS,
     MAX_MESSAGE_BYTES,
     MAX_PENDING_BYTES,
 )
-from agents.features.mcp_client.protocol.transport import Streams
+from agents.features.mcp_client.protocol.transport import Flood, Inbound, Streams
 from sandbox.base import Execution
 from sandbox.cancellation import Cancellation
 from sandbox.errors import SandboxError

@@ -15,7 +15,7 @@ from django.test import override_settings
 
 from agents.engine.files import attachments
 from agents.engine.files.attachments import HEADING
-from agents.engine.prompt.clipping import IMAGE_LEFT_OUT, clip_blocks
+from agents.engine.prompt.conversation import IMAGE_LEFT_OUT, clip_blocks
 from agents.engine.prompt.token_count import estimate_blocks
 from agents.models import MessageImage, Run, StateFile, Thread, Upload
 from agents.providers.anthropic.conversation import AnthropicConversation

@@ -8,8 +8,7 @@ import pytest
 
 from agents.engine.process.deltas import DeltaFlusher, DeltaStream
 from agents.engine.storage.database import Database
-from agents.engine.storage.journal import write_events
-from agents.engine.storage.journal_rows import Writer
+from agents.engine.storage.journal import Writer, write_events
 from agents.engine.storage.lease import claim_run
 from agents.events.catalogue.messages import TextCompleted, TextDelta
 from agents.models import POOL

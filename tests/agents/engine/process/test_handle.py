@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agents.engine.errors import Stopped, StopReason
-from agents.engine.process.handle import RunHandle
+from agents.engine.process.heartbeat import RunHandle
 from tests.support.hang import HANG
 
 

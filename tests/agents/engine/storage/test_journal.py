@@ -11,8 +11,13 @@ from django.db import DatabaseError, connection
 from django.test.utils import CaptureQueriesContext
 
 from agents.engine.errors import FenceLost
-from agents.engine.storage.journal import write_events, write_results, write_started
-from agents.engine.storage.journal_rows import Outcome, Writer
+from agents.engine.storage.journal import (
+    Outcome,
+    Writer,
+    write_events,
+    write_results,
+    write_started,
+)
 from agents.events.append import append_events
 from agents.events.catalogue.approvals import ApprovalExpired
 from agents.events.catalogue.messages import TextDelta

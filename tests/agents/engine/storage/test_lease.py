@@ -17,8 +17,7 @@ from agents.engine.loading import load_run
 from agents.engine.storage import journal
 from agents.engine.storage import lease as storage_lease
 from agents.engine.storage.finish import cancel_driven_run, complete_run, fail_run
-from agents.engine.storage.journal import write_events, write_results, write_started
-from agents.engine.storage.journal_rows import Writer
+from agents.engine.storage.journal import Writer, write_events, write_results, write_started
 from agents.engine.storage.lease import hand_back, orphaned_runs, renew_leases
 from agents.events.catalogue.messages import TextDelta
 from agents.events.catalogue.tool_calls import ToolStarted

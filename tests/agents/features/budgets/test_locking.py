@@ -14,7 +14,7 @@ from django.contrib.auth.models import Permission, User
 from django.db.models import Sum
 
 from agents.engine.storage.finish import cancel_driven_run, complete_run, fail_run, stop_driving
-from agents.engine.storage.journal_rows import Writer
+from agents.engine.storage.journal import Writer
 from agents.engine.storage.lease import claim_run
 from agents.features.budgets.actions import delete_budget, save_budget
 from agents.features.budgets.middleware import reserve_for, wait_for_budget

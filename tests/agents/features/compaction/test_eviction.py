@@ -15,7 +15,7 @@ from django.conf import settings
 from django.test import override_settings
 
 from agents.engine.crash_points import CrashPoint
-from agents.engine.prompt.clipping import cut_middle
+from agents.engine.prompt.conversation import cut_middle
 from agents.engine.run_context import DrivenRun
 from agents.features.compaction.eviction import readable_text
 from agents.features.compaction.result_files import DIRECTORY, _write, file_name, paths_for

@@ -1,6 +1,6 @@
 from vel_glossary.models import Term
 
-from agents.kernel.jobs import Job
+from agents.kernel.features import Job
 
 
 def delete_empty_term():

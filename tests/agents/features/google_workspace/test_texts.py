@@ -12,8 +12,8 @@ import pytest
 from agents.events.append import dump
 from agents.features.google_workspace.client import mail
 from agents.features.google_workspace.client.calendar import event_id
-from agents.features.google_workspace.client.compose import File, Letter, composed, mark_of
 from agents.features.google_workspace.client.errors import refusal
+from agents.features.google_workspace.client.gmail_sending import File, Letter, composed, mark_of
 from agents.features.google_workspace.client.plain_text import from_html, plain
 from agents.features.google_workspace.middleware import calendar, calendar_changes, gmail
 from agents.middleware.registry import build_toolset

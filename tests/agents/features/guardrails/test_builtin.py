@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from agents.features.guardrails.builtin import MaxLength, Secrets
 from agents.features.guardrails.public import GuardContext
-from agents.telemetry.secret_masks import MASK, mask_secrets
+from agents.features.guardrails.registry import MaxLength, Secrets
+from agents.telemetry.spans import MASK, mask_secrets
 
 KEYS = [
     "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_aa",

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agents.engine.crash_points import CrashPoint
-from agents.engine.storage.journal_rows import Call
+from agents.engine.storage.journal import Call
 from agents.events.append import dump
 from agents.features.guardrails.stuck import Progress, Turn, find_stuck, turn_of, window
 from agents.models import Message, Run

@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from agents.features.inbound_webhooks import admission
+from agents.features.inbound_webhooks import deliveries
 from agents.features.inbound_webhooks.actions import enable_inbound_webhook
 from agents.features.inbound_webhooks.models import (
     InboundWebhook,
@@ -114,7 +114,7 @@ def test_an_unknown_id_costs_what_a_bad_signature_costs():
     for _ in range(15):
         for hook_id, spent in times.items():
             begun = time.thread_time()
-            admission.admit(hook_id, bad, large, network=f"n{_}{hook_id}")
+            deliveries.admit(hook_id, bad, large, network=f"n{_}{hook_id}")
             spent.append(time.thread_time() - begun)
     known, unknown = (sorted(spent)[4] for spent in times.values())
     assert 0.4 < known / unknown < 2.5
@@ -125,7 +125,7 @@ def test_failures_of_one_address_are_limited_and_write_nothing_more(
     monkeypatch: pytest.MonkeyPatch,
 ):
     hook, secret = make_inbound_webhook(make_user("ada"))
-    monkeypatch.setattr(admission, "FAILURES_A_MINUTE", 2)
+    monkeypatch.setattr(deliveries, "FAILURES_A_MINUTE", 2)
     codes = [send(hook_id, {}).status_code for hook_id in (hook.pk, "x", hook.pk, "x")]
 
     assert codes == [404, 404, 429, 429]

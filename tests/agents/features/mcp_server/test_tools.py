@@ -8,12 +8,17 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from agents.features.mcp_server.answers import answer_of, run_url, waits_for_person
 from agents.features.mcp_server.caller import Caller
-from agents.features.mcp_server.limits import TOOLS_PER_PAGE
 from agents.features.mcp_server.starts import McpCall, cancel_call, request_key, start_call
-from agents.features.mcp_server.tools import CANCEL_RUN, GET_RUN, agent_of, tool_name, tools_page
-from agents.features.mcp_server.waiting import one_of_few
+from agents.features.mcp_server.tools import (
+    CANCEL_RUN,
+    GET_RUN,
+    TOOLS_PER_PAGE,
+    agent_of,
+    tool_name,
+    tools_page,
+)
+from agents.features.mcp_server.waiting import answer_of, one_of_few, run_url, waits_for_person
 from agents.models import Agent, Run
 from agents.services.agent_definitions.actions import save_agent, set_active
 from agents.services.errors import Conflict, NotFound

@@ -30,8 +30,8 @@ from agents.features.notifications.webhook import (
     tls_context,
 )
 from agents.services.errors import InvalidRequest
-from agents.services.private_hosts import PrivateHosts
-from sandbox.linux.egress.destinations import PublicInternet
+from agents.services.outside_address import PrivateHosts
+from sandbox.linux.egress.dialling import PublicInternet
 from tests.agents.features.notifications.waiting import asked, hooked, private, webhook
 from tests.sandbox.linux.egress.world import Names, plain_server
 from tests.support.hang import HANG

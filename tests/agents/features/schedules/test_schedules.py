@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from agents.features.budgets.actions import save_budget
 from agents.features.budgets.models import Allowance, Budget
-from agents.features.notifications.messages import notification_mail, webhook_body
+from agents.features.notifications.actions import notification_mail, webhook_body
 from agents.features.notifications.models import Notification, NotificationTarget
 from agents.features.schedules import firing
 from agents.features.schedules.firing import fire_due

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.test import override_settings
 
 from agents.providers.registry import PROVIDERS
-from agents.services.agent_definitions.model_servers import modules_wanted, settings_of
+from agents.services.agent_definitions.settings_places import modules_wanted, settings_of
 
 ANTHROPIC, OPENAI, GOOGLE = (
     f"agents.providers.{name}.provider" for name in ("anthropic", "openai", "google")

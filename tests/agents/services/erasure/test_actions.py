@@ -39,7 +39,7 @@ from agents.models import (
 )
 from agents.selectors.usage import spent_since, usage_by_day
 from agents.selectors.visible import approvals_for, runs_for, threads_for, watchable_runs_for
-from agents.services.erasure import rows as erasing_rows
+from agents.services.erasure import actions
 from agents.services.erasure.actions import (
     FINISH_TASK,
     erase_answers_of,
@@ -220,7 +220,7 @@ def test_a_subagent_at_work_keeps_its_parents_thread(ann: User) -> None:
 def test_wherever_it_is_interrupted_the_sums_are_true_and_the_rest_goes_the_next_time(
     ann: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(erasing_rows, "BATCH", 2)
+    monkeypatch.setattr(actions, "BATCH", 2)
     for _ in range(3):
         run = talked(ann)
         plant(run, said=SAID)
@@ -244,9 +244,9 @@ def test_wherever_it_is_interrupted_the_sums_are_true_and_the_rest_goes_the_next
 _KILLED = """
 import django, os, signal; django.setup()
 from agents.selectors.visible import approvals_for, runs_for, threads_for, watchable_runs_for
-from agents.services.erasure import rows as erasing_rows
+from agents.services.erasure import actions
 from agents.services.erasure.actions import finish_erasures
-erasing_rows.BATCH = 2
+actions.BATCH = 2
 asked = [0]
 def stop():
     asked[0] += 1

@@ -19,7 +19,7 @@ from agents.models import Run, StateFile, Thread, Upload
 from agents.services.errors import Conflict, InvalidRequest, NoSpace, NotFound
 from agents.services.files.state_files import MAX_FILE_BYTES
 from agents.services.files.thread_files import in_transaction
-from agents.services.files.upload_files import directory_uploads, row_uploads
+from agents.services.files.upload_contents import directory_uploads, row_uploads
 from agents.services.files.uploads import (
     check_uploads,
     create_run_with,

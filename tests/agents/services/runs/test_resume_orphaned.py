@@ -9,7 +9,7 @@ from django.db import transaction
 
 from agents.models import POOL, Run, RunClock
 from agents.services.errors import Conflict
-from agents.services.runs.resume_orphaned import resume_orphaned_family
+from agents.services.runs.control import resume_orphaned_family
 from tests.support.runs import make_agent, make_user, start_run
 from tests.support.subagents import delegate
 

@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.linux.egress.addresses import special_purpose
-from sandbox.linux.egress.destinations import PublicInternet
-from sandbox.linux.egress.routes import RouteType, route_type
+from sandbox.linux.egress.dialling import PublicInternet, RouteType, route_type, special_purpose
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -69,8 +67,8 @@ def test_the_kernel_knows_its_own_addresses() -> None:
 OWN_ADDRESS = """
 import subprocess
 from ipaddress import ip_address
-from sandbox.linux.egress.destinations import PublicInternet
-from sandbox.linux.egress.routes import route_type
+from sandbox.linux.egress.dialling import PublicInternet
+from sandbox.linux.egress.dialling import route_type
 world = PublicInternet()
 def say(text):
     print(world.refusal(ip_address(text)))

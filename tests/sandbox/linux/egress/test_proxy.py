@@ -8,9 +8,8 @@ from ipaddress import ip_address
 
 import pytest
 
-from sandbox.linux.egress.connection import EgressLimits
+from sandbox.linux.egress.connection import EgressLimits, NotUnderstood, server_name
 from sandbox.linux.egress.hosts import Address
-from sandbox.linux.egress.tls import NotUnderstood, server_name
 from tests.sandbox.linux.egress.world import (
     Loopback,
     Names,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.linux.egress.connection import EgressLimits
-from sandbox.linux.egress.destinations import PublicInternet
+from sandbox.linux.egress.dialling import PublicInternet
 from sandbox.linux.egress.execution import Egress
 from sandbox.linux.egress.hosts import Address
 from sandbox.linux.egress.proxy import Proxy

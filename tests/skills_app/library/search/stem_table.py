@@ -11,8 +11,7 @@ from pathlib import Path
 from snowballstemmer.english_stemmer import EnglishStemmer
 
 import skills_app
-from skills_app.library.search.tokens import STEMS, words
-from skills_app.library.search.vocabulary import FAMILIES, STOP_WORDS
+from skills_app.library.search.tokens import FAMILIES, STEMS, STOP_WORDS, words
 
 BUILT_IN = Path(skills_app.__file__).parent / "builtin"
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_app.library.search.query import read_query
-from skills_app.library.search.tokens import STEMS, stems
-from skills_app.library.search.vocabulary import vocabulary
+from skills_app.library.search.tokens import STEMS, stems, vocabulary
 from tests.skills_app.library.search import stem_table
 
 

@@ -26,9 +26,8 @@ from scipy.sparse import csr_matrix
 from sklearn.utils.extmath import randomized_svd
 
 from skills_app.library.package import SKILL_FILE
-from skills_app.library.search.meanings import DIMENSIONS, TABLE
-from skills_app.library.search.tokens import stems
-from skills_app.library.search.vocabulary import STOP
+from skills_app.library.search.query import DIMENSIONS, TABLE
+from skills_app.library.search.tokens import STOP, stems
 
 KEPT = 8_400
 """The number of words with a direction: those that are in most files."""

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skills_app.library.errors import InvalidSkill
+from skills_app.library.problems import InvalidSkill
 from skills_app.library.sources.archive import archive_package, read_archive
 from skills_app.library.sources.folder import read_folder
 from skills_app.settings import SkillSettings

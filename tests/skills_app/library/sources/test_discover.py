@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_app.library.errors import InvalidSkill
+from skills_app.library.problems import InvalidSkill
 from skills_app.library.sources import discover
 from skills_app.library.sources.discover import find_packages, read_directory
 from skills_app.settings import SkillSettings

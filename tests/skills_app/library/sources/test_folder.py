@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_app.library.errors import InvalidSkill
+from skills_app.library.problems import InvalidSkill
 from skills_app.library.sources import folder
 from skills_app.library.sources.folder import folder_package, read_folder
 from skills_app.settings import SkillSettings

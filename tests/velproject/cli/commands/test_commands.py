@@ -9,20 +9,20 @@ from importlib import import_module
 import pytest
 
 from tests.velproject.command import DEADLINE, Vel
-from velproject.cli import feature_commands
+from velproject.cli import lazy_group
 from velproject.cli.commands import TABLE as BUILT_IN
 from velproject.cli.main import vel
 
-TABLE = {**BUILT_IN, **feature_commands.table()}
+TABLE = {**BUILT_IN, **lazy_group.table()}
 
 IMPORT_ALL = """
 import sys
 from importlib import import_module
 from agents.doors.cli import late_imports
-from velproject.cli import feature_commands
+from velproject.cli import lazy_group
 from velproject.cli.commands import TABLE
 
-for module in (*TABLE, *feature_commands.table()):
+for module in (*TABLE, *lazy_group.table()):
     import_module(module)
 print(*sys.modules)
 waiting = {name: dict(late_imports._unfinished[name]) for name in late_imports._unfinished}

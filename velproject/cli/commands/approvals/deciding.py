@@ -30,7 +30,7 @@ with late_imports:
     from agents.services.approvals.grants import GrantTerms
     from agents.services.errors import ServiceError
     from agents.states import ApprovalStatus, Decision, RunStatus
-    from velproject.cli.commands.approvals.edit_input import (
+    from velproject.cli.commands.approvals.ask import (
         content_of,
         edited_in_editor,
         parsed_input,

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,13 @@ from agents.doors.cli.errors import (
     explain,
 )
 from agents.engine.worker import Worker
+from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
+from agents.events.read import read_events
 from agents.ids import own_executor
 from agents.kernel.lazy_modules import lazy_modules
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run
+from agents.sdk.rows.state import Family
 from agents.services.approvals.decisions import DecisionRequest
 from agents.services.approvals.pending_responses import pending_responses
 from agents.services.errors import NotFound, ServiceError
@@ -39,7 +42,6 @@ from agents.settings import DataSettings
 from agents.states import ApprovalStatus, RunStatus
 from sandbox.directories.reopening import open_directory
 from velproject.cli.commands.runs.display import Display
-from velproject.cli.commands.runs.family import Family
 from velproject.cli.commands.runs.follow import PATIENCE, STOPPED, Watch, leave_at_once
 from velproject.cli.commands.runs.tree_display import TreeDisplay
 from velproject.cli.orphans import resume_orphaned_run
@@ -283,3 +285,28 @@ def exit_code(run: Run) -> int:
     if run.status == RunStatus.CANCELLED:
         return INTERRUPTED
     return LIMIT if run.error_code.startswith("limit_") else FAILED
+
+
+__all__ = ["Family", "replay"]
+
+PAGE = 500
+
+
+def replay(run_id: str) -> Iterator[dict[str, Any]]:
+    """Yield the stored events of a run and its subagents: those of each subagent before its end."""
+    told: set[str] = set()
+    begun: list[str] = []
+    after = 0
+    while events := read_events(run_id, after=after, limit=PAGE):
+        for event in events:
+            child = event["data"].get("child_run_id", "")
+            if event["type"] == SubagentFinished.type and child not in told:
+                told.add(child)
+                yield from replay(child)
+            yield {"run_id": run_id, **event}
+            if event["type"] == SubagentStarted.type:
+                begun.append(child)
+        after = events[-1]["seq"]
+    for child in begun:
+        if child not in told:
+            yield from replay(child)

@@ -23,8 +23,7 @@ with late_imports:
     from agents.selectors.visible import runs_for
     from agents.states import RunStatus, WaitReason
     from velproject.cli.commands.runs.display import Display
-    from velproject.cli.commands.runs.drive import Driver
-    from velproject.cli.commands.runs.family import replay
+    from velproject.cli.commands.runs.drive import Driver, replay
     from velproject.cli.commands.runs.runs import status_words
     from velproject.cli.commands.runs.tree_display import TreeDisplay
     from velproject.cli.orphans import cancel_wherever, resume_orphaned_run

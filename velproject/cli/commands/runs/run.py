@@ -32,8 +32,7 @@ with late_imports:
     from agents.providers.registry import get_provider
     from agents.selectors.visible import agents_for, runs_for
     from agents.services.agent_definitions.actions import default_provider
-    from agents.services.agent_definitions.model_servers import settings_of
-    from agents.services.agent_definitions.settings_places import default_model_problem
+    from agents.services.agent_definitions.settings_places import default_model_problem, settings_of
     from agents.services.errors import Conflict, NotFound, ServiceError
     from agents.services.runs.start import RunRequest
     from agents.settings import DataSettings

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from agents.features.databases.drivers.address import dialect_of, without_secrets
 from agents.features.databases.drivers.changes import Changes
 from agents.features.databases.drivers.errors import OutcomeUnknown, QueryFailed
 from agents.features.databases.drivers.helper import messages
@@ -19,7 +20,6 @@ from agents.features.databases.drivers.pools import Pool, pool_for
 from agents.features.databases.drivers.stopping import CANCEL_SECONDS
 from agents.features.databases.drivers.table import QueryResult
 from agents.features.databases.drivers.target import DatabaseTarget
-from agents.features.databases.drivers.url import dialect_of, without_secrets
 from sandbox.cancellation import Cancellation
 
 COMMIT_SECONDS = 60.0

@@ -6,11 +6,11 @@ import os
 from dataclasses import asdict, replace
 from typing import Any
 
+from agents.features.databases.drivers.address import parsed
 from agents.features.databases.drivers.changes import Changes, TableChanges
 from agents.features.databases.drivers.own_database import OwnDatabase
 from agents.features.databases.drivers.table import QueryResult
 from agents.features.databases.drivers.target import DatabaseTarget, UrlParts
-from agents.features.databases.drivers.url import parsed
 
 _FIXED_BYTES = 16 * 1024 * 1024
 _ESCAPED = 8

@@ -15,10 +15,9 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from agents.features.databases.drivers.address import is_local, parsed
 from agents.features.databases.drivers.errors import MYSQL_DRIVER_MISSING, QueryFailed
-from agents.features.databases.drivers.local_address import is_local
 from agents.features.databases.drivers.target import DatabaseTarget
-from agents.features.databases.drivers.url import parsed
 
 _DEFAULT_PORT = 3306
 _READ_LATER = 30.0

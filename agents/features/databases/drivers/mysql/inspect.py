@@ -9,11 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from agents.features.databases.drivers.errors import QueryFailed
-from agents.features.databases.drivers.hidden import is_hidden
-from agents.features.databases.drivers.mysql.account import SYSTEM_SCHEMAS
-from agents.features.databases.drivers.mysql.read import read_only_mysql
+from agents.features.databases.drivers.mysql.read import SYSTEM_SCHEMAS, read_only_mysql
 from agents.features.databases.drivers.table import QueryResult
-from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.drivers.target import DatabaseTarget, is_hidden
 from sandbox.cancellation import Cancellation
 
 # Only columns with a SELECT privilege: the catalogue also has those that may only be written.

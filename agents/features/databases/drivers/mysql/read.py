@@ -11,18 +11,23 @@ import math
 import re
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 from agents.features.databases.drivers.errors import QueryFailed
-from agents.features.databases.drivers.mysql.account import check_account
-from agents.features.databases.drivers.mysql.connection import MysqlSession
-from agents.features.databases.drivers.mysql.session import pool_of, stoppable, told_by_mysql
+from agents.features.databases.drivers.mysql.connection import (
+    MysqlSession,
+    connect,
+    cut_after,
+    driver,
+)
 from agents.features.databases.drivers.params import marked
+from agents.features.databases.drivers.pools import Pool, pool_for
 from agents.features.databases.drivers.rows import RowsWithin
 from agents.features.databases.drivers.sqlite.read import cell
+from agents.features.databases.drivers.stopping import CANCEL_SECONDS, ended_in_time
 from agents.features.databases.drivers.table import QueryResult
-from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.drivers.target import DatabaseTarget, is_hidden
 from sandbox.cancellation import Cancellation
 
 _END = re.compile(r"[;\s]+\Z")
@@ -103,3 +108,175 @@ def literal(value: Any) -> str:
         return f"{value!r}e0" if "e" not in repr(value) else repr(value)
     digits = str(value).encode(errors="replace").hex()
     return f"CONVERT(0x{digits} USING utf8mb4)" if digits else "''"
+
+
+HOW_TO_MAKE_ONE = (
+    "Make an account that can only read, and use it in the connection: CREATE USER "
+    "'vel_reader'@'%' IDENTIFIED BY '…'; GRANT SELECT ON shop.* TO 'vel_reader'@'%'."
+)
+_NAMES = 5
+_READING = frozenset({"USAGE", "SELECT", "SHOW VIEW", "SHOW DATABASES"})
+_QUOTED = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|''|\\.)*'|\"(?:[^\"\\]|\"\"|\\.)*\"", re.DOTALL)
+_COLUMNS = re.compile(r"\([^()]*\)")
+_GRANT = re.compile(r"GRANT (?P<what>.+?) ON .*? TO (?P<rest>.*)", re.DOTALL)
+_GIVES_NOTHING = re.compile(r"GRANT (?!.* ON ).* TO .*|SET DEFAULT ROLE .*|REVOKE .*", re.DOTALL)
+"""Lines without privileges: Vel's sessions disable roles, and partial revokes remove privileges."""
+
+SYSTEM_SCHEMAS = "'mysql', 'information_schema', 'performance_schema', 'sys'"
+_READABLE_ACCOUNTS = """
+SELECT TABLE_NAME FROM information_schema.COLUMNS
+WHERE TABLE_SCHEMA = 'mysql' AND FIND_IN_SET('select', PRIVILEGES) LIMIT 1
+"""
+READABLE_COLUMNS = f"""
+SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS
+WHERE TABLE_SCHEMA NOT IN ({SYSTEM_SCHEMAS}) AND FIND_IN_SET('select', PRIVILEGES)
+"""  # noqa: S608  # a constant
+
+
+def check_account(session: MysqlSession, target: DatabaseTarget) -> None:
+    """Raise QueryFailed unless agents may use the session's account."""
+    if not target.allow_privileged:
+        _check_grants(session, target)
+    if target.hidden_columns:
+        _check_hidden(session, target)
+
+
+def _check_grants(session: MysqlSession, target: DatabaseTarget) -> None:
+    excess = sorted({power for row in session.execute("SHOW GRANTS") for power in powers(row[0])})
+    if excess:
+        more = ", …" if len(excess) > _NAMES else ""
+        raise QueryFailed(
+            f"The account of {target.name} may do more than read ({', '.join(excess[:_NAMES])}"
+            f"{more}) and is not lent to agents. {HOW_TO_MAKE_ONE}",
+            "privileged",
+        )
+    if session.execute(_READABLE_ACCOUNTS):
+        raise QueryFailed(
+            f"The account of {target.name} may read the server's own tables (mysql.*), where "
+            "passwords of accounts lie: grant SELECT on single databases, not on *.*. "
+            f"{HOW_TO_MAKE_ONE}",
+            "privileged",
+        )
+
+
+def powers(grant: str) -> set[str]:
+    """Return the privileges beyond reading in a line of SHOW GRANTS. An unknown line is one."""
+    line = _COLUMNS.sub("", _QUOTED.sub("``", grant))
+    found = _GRANT.fullmatch(line)
+    if found is None:
+        return set() if _GIVES_NOTHING.fullmatch(line) else {"what is not known"}
+    named = {name.strip() for name in found["what"].split(",")} - _READING
+    if "GRANT OPTION" in found["rest"]:
+        named.add("GRANT OPTION")
+    return named
+
+
+def _check_hidden(session: MysqlSession, target: DatabaseTarget) -> None:
+    """Raise QueryFailed if the account can read hidden columns: only the server can hide them."""
+    readable = sorted(
+        f"{schema}.{table}.{column}"
+        for schema, table, column in session.execute(READABLE_COLUMNS)
+        if is_hidden(target, schema, table, column)
+    )
+    if readable:
+        more = ", …" if len(readable) > _NAMES else ""
+        raise QueryFailed(
+            f"{target.name} cannot be queried: its account can read columns that are to be hidden "
+            f"({', '.join(readable[:_NAMES])}{more}). REVOKE SELECT on their tables and databases, "
+            "then GRANT SELECT (column, …) ON table for those that may be read.",
+            "hidden_column",
+        )
+
+
+_CONNECT_SECONDS = 10
+_STOPPED = frozenset({1205, 1317, 1969, 3024})
+"""Lock wait, KILL QUERY, `max_statement_time` and `max_execution_time`."""
+_AWAY = frozenset({1040, 1053, 1129, 1152, 1203, 1226, 1927, 2003, 2006, 2013, 2026})
+_SYNTAX = 1064
+
+
+def pool_of(target: DatabaseTarget) -> Pool[MysqlSession]:
+    """Return the target's pool. Its key has the name and the URL, which are used together.
+
+    A session keeps the global privileges of its start, so a privileged session is not used for
+    targets without `allow_privileged`.
+    """
+    return pool_for(
+        (target.name, target.url, str(target.statement_seconds), str(target.allow_privileged)),
+        lambda: Pool(lambda: _begin(target), lambda session: _clean(session, target)),
+    )
+
+
+def stoppable(
+    session: MysqlSession, target: DatabaseTarget, cancel: Cancellation
+) -> AbstractContextManager[None]:
+    """Stop the session's statement when the call is cancelled or its time is over.
+
+    A second connection kills the statement; if that fails, the session's socket is shut down.
+    """
+
+    def ask() -> None:
+        with suppress(QueryFailed), told_by_mysql(target):
+            second = connect(target, CANCEL_SECONDS)
+            try:
+                second.execute(f"KILL QUERY {session.number}")
+            finally:
+                second.close()
+
+    return ended_in_time(target, cancel, ask, session.cut)
+
+
+@contextmanager
+def told_by_mysql(target: DatabaseTarget) -> Iterator[None]:
+    """Turn errors of the server or PyMySQL into QueryFailed."""
+    errors = driver().err
+    try:
+        yield
+    except errors.Error as problem:
+        number = problem.args[0] if problem.args and isinstance(problem.args[0], int) else 0
+        text = str(problem.args[-1]) if problem.args else ""
+        if number in _STOPPED:
+            raise QueryFailed(
+                f"The statement was stopped: {text} ({target.statement_seconds:g} s at most).",
+                "timeout",
+            ) from None
+        if number == _SYNTAX:
+            text += "\nOne SELECT, VALUES, TABLE or WITH … SELECT is possible, nothing else."
+        raise QueryFailed(
+            text or "The connection is closed.", "connection" if number in _AWAY else "database"
+        ) from None
+    except (OSError, RuntimeError) as problem:
+        # PyMySQL raises RuntimeError if a server requests a file of this host.
+        raise QueryFailed(f"The server cannot be used: {problem}", "connection") from None
+
+
+def _begin(target: DatabaseTarget) -> MysqlSession:
+    session = connect(target, _CONNECT_SECONDS)
+    try:
+        with cut_after(_CONNECT_SECONDS, session):
+            session.number = session.execute("SELECT CONNECTION_ID()")[0][0]
+            _settle(session, target)
+    except BaseException:
+        session.close()
+        raise
+    return session
+
+
+def _settle(session: MysqlSession, target: DatabaseTarget) -> None:
+    # Without active roles, the session has only the account's own privileges.
+    session.execute("SET ROLE NONE")
+    session.execute("SET NAMES utf8mb4")
+    session.execute("SET SESSION TRANSACTION READ ONLY")
+    seconds = target.statement_seconds
+    limit = f"max_execution_time = {max(1, int(seconds * 1000))}"
+    if "mariadb" in str(session.execute("SELECT VERSION()")[0][0]).lower():
+        limit = f"max_statement_time = {seconds:.3f}"
+    waits = max(1, math.ceil(seconds))
+    session.execute(
+        f"SET SESSION {limit}, lock_wait_timeout = {waits}, innodb_lock_wait_timeout = {waits}"
+    )
+
+
+def _clean(session: MysqlSession, target: DatabaseTarget) -> None:
+    session.reset()
+    _settle(session, target)

@@ -7,9 +7,8 @@ from typing import Any
 import psycopg
 
 from agents.features.databases.drivers.errors import QueryFailed
-from agents.features.databases.drivers.hidden import is_hidden
 from agents.features.databases.drivers.own_database import OwnDatabase
-from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.drivers.target import DatabaseTarget, is_hidden
 
 HOW_TO_MAKE_ONE = (
     "Make a role that can only read, and use it in the connection: CREATE ROLE vel_reader LOGIN "

@@ -10,11 +10,11 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from agents.features.databases.drivers.address import parsed
 from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.pools import Pool, pool_for
 from agents.features.databases.drivers.stopping import CANCEL_SECONDS, ended_in_time
 from agents.features.databases.drivers.target import DatabaseTarget
-from agents.features.databases.drivers.url import parsed
 from sandbox.cancellation import Cancellation
 
 Connection = psycopg.Connection[Any]

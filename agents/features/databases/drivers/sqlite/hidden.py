@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.features.databases.drivers.errors import QueryFailed
-from agents.features.databases.drivers.hidden import is_hidden
-from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.drivers.target import DatabaseTarget, is_hidden
 
 _COMPARES = frozenset(
     {

@@ -1,6 +1,10 @@
 """Read-only SQLite: the file is opened for reading, and SQLite refuses all other operations.
 
 Each statement has its own connection, so agents cannot affect each other.
+
+The operations that SQLite allows: reading, with known functions, and no others.
+
+SQLite calls the authorizer when it compiles a statement, for every table, column and function.
 """
 
 from __future__ import annotations
@@ -8,19 +12,18 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
+from agents.features.databases.drivers.address import parsed
 from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.own_database import OwnDatabase
 from agents.features.databases.drivers.rows import RowsWithin
-from agents.features.databases.drivers.sqlite.authorizer import PRAGMAS, reading_only
 from agents.features.databases.drivers.sqlite.hidden import HiddenInSqlite, find_hidden
 from agents.features.databases.drivers.table import Cell, QueryResult
 from agents.features.databases.drivers.target import DatabaseTarget
-from agents.features.databases.drivers.url import parsed
 
 BUSY_SECONDS = 5.0
 _VIRTUAL_TABLES = 100
@@ -193,3 +196,78 @@ def cell(value: Any) -> Cell:
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return str(value)
     return value
+
+
+PRAGMAS = frozenset(
+    {
+        "table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo",
+        "foreign_key_list", "collation_list", "encoding", "user_version", "data_version",
+        "read_uncommitted",
+    }
+)  # fmt: skip
+"""Pragmas that only describe the schema. A value is allowed if it names a table."""
+_WITHOUT_VALUE = frozenset({"encoding", "user_version", "data_version", "read_uncommitted"})
+
+_FUNCTIONS = """
+    abs changes char coalesce concat concat_ws format glob hex ifnull iif instr last_insert_rowid
+    length like likelihood likely lower ltrim max min nullif octet_length printf quote random
+    randomblob replace round rtrim sign soundex substr substring total_changes trim typeof unhex
+    unicode unlikely upper zeroblob sqlite_version
+    date time datetime julianday unixepoch strftime timediff current_date current_time
+    current_timestamp
+    avg count group_concat string_agg sum total
+    row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value last_value
+    nth_value
+    acos acosh asin asinh atan atan2 atanh ceil ceiling cos cosh degrees exp floor ln log log10
+    log2 mod pi pow power radians sin sinh sqrt tan tanh trunc
+    json jsonb json_array jsonb_array json_array_length json_error_position json_extract
+    jsonb_extract json_insert json_object json_patch json_pretty json_quote json_remove
+    json_replace json_set json_type json_valid json_group_array json_group_object json_each
+    json_tree -> ->>
+    match bm25 highlight snippet rtreecheck matchinfo offsets
+"""
+FUNCTIONS = frozenset(_FUNCTIONS.split())
+
+_UNREADABLE = ("dbstat", "sqlite_dbpage", "sqlite_stmt", "bytecode", "tables_used")
+_OWN_TABLES = frozenset(
+    {
+        "sqlite_master",
+        "sqlite_schema",
+        "sqlite_temp_master",
+        "sqlite_temp_schema",
+        "sqlite_sequence",
+    }
+)
+
+Authorizer = Callable[[int, str | None, str | None, str | None, str | None], int]
+
+
+def reading_only(hides: Callable[[str, str], bool], unreadable: Collection[str] = ()) -> Authorizer:
+    """Return an authorizer for reading, except hidden columns and the tables in `unreadable`.
+
+    `hides(table, column)` returns whether a column is hidden.
+    """
+
+    def authorize(
+        action: int, first: str | None, second: str | None, _db: str | None, _view: str | None
+    ) -> int:
+        if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE):
+            allowed = True
+        elif action == sqlite3.SQLITE_READ:
+            table, column = (first or "").lower(), (second or "").lower()
+            allowed = not (
+                table in _UNREADABLE
+                or (table.startswith("sqlite_") and table not in _OWN_TABLES)
+                or table in unreadable
+                or hides(table, column)
+            )
+        elif action == sqlite3.SQLITE_FUNCTION:
+            allowed = (second or "").lower() in FUNCTIONS
+        elif action == sqlite3.SQLITE_PRAGMA:
+            name = (first or "").lower()
+            allowed = name in PRAGMAS and (second is None or name not in _WITHOUT_VALUE)
+        else:
+            allowed = False
+        return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
+
+    return authorize

@@ -21,14 +21,15 @@ from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.own_database import OwnDatabase
 from agents.features.databases.drivers.process_limits import FILE_BYTES, bound_files
 from agents.features.databases.drivers.rows import RowsWithin
-from agents.features.databases.drivers.sqlite.authorizer import Authorizer, reading_only
 from agents.features.databases.drivers.sqlite.hidden import HiddenInSqlite, find_hidden
 from agents.features.databases.drivers.sqlite.read import (
     BUSY_SECONDS,
+    Authorizer,
     begin_reading,
     cell,
     limit,
     path_of,
+    reading_only,
     told_by_sqlite,
 )
 from agents.features.databases.drivers.sqlite.recorder import Recorder

@@ -9,10 +9,10 @@ from typing import Any
 
 import psycopg
 
-from agents.features.databases.drivers.execute import execute_sql
 from agents.features.databases.drivers.own_database import OwnDatabase
 from agents.features.databases.drivers.table import QueryResult
 from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.drivers.write import execute_sql
 from sandbox.cancellation import Cancellation
 
 NOBODYS = OwnDatabase()

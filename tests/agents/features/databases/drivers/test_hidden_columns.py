@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from agents.features.databases.drivers.errors import QueryFailed
-from agents.features.databases.drivers.hidden import is_hidden
 from agents.features.databases.drivers.inspect import describe_table, get_schema
-from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.drivers.target import DatabaseTarget, is_hidden
 from sandbox.cancellation import Cancellation
 from tests.agents.features.databases.drivers.shop import NOBODYS, admin_of, ask
 

@@ -210,7 +210,7 @@ def test_a_large_database_is_not_copied_for_a_trial(
 WORKER = """
 import json, os, signal, sys
 from agents.features.databases.drivers.helper.client import _pool_of
-from agents.features.databases.drivers.execute import execute_sql
+from agents.features.databases.drivers.write import execute_sql
 from agents.features.databases.drivers.helper.process import Helper
 from agents.features.databases.drivers.own_database import OwnDatabase
 from agents.features.databases.drivers.target import DatabaseTarget

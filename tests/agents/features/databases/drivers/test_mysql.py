@@ -15,8 +15,7 @@ from agents.features.databases.actions import save_connection, try_connection
 from agents.features.databases.drivers import address, inspect, pools
 from agents.features.databases.drivers.address import AddressRefused, address_of, checked_url
 from agents.features.databases.drivers.errors import QueryFailed
-from agents.features.databases.drivers.mysql.read import query_mysql, read_only_mysql
-from agents.features.databases.drivers.mysql.session import pool_of
+from agents.features.databases.drivers.mysql.read import pool_of, query_mysql, read_only_mysql
 from agents.features.databases.drivers.params import marked
 from agents.features.databases.drivers.target import DatabaseTarget
 from agents.features.databases.drivers.write import try_sql

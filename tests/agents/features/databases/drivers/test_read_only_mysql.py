@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from agents.features.databases.drivers.errors import QueryFailed
-from agents.features.databases.drivers.mysql.account import powers
-from agents.features.databases.drivers.mysql.read import read_only_mysql
+from agents.features.databases.drivers.mysql.read import powers, read_only_mysql
 from agents.features.databases.drivers.pools import close_idle
 from sandbox.cancellation import Cancellation
 from tests.agents.features.databases.drivers.mariadb_shop import root_of, target_of

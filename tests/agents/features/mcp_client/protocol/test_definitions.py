@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from agents.features.mcp_client.protocol.definitions import read_listing
+from agents.features.mcp_client.protocol.definitions import LONGEST, offered_name, read_listing
 from agents.features.mcp_client.protocol.errors import McpError
 from agents.features.mcp_client.protocol.input_schema import (
     SchemaUnusable,
     input_model,
     usable_schema,
 )
-from agents.features.mcp_client.protocol.names import LONGEST, offered_name
 from agents.features.mcp_client.protocol.results import File, read_answer
 from agents.middleware.wire_schema import wire_schema
 from agents.structured_output.schema import check_schema

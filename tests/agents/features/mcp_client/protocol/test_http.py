@@ -15,8 +15,8 @@ from agents.features.mcp_client.protocol.connection import Connection
 from agents.features.mcp_client.protocol.errors import McpError
 from agents.features.mcp_client.protocol.http import CheckedTransport, HttpTransport
 from agents.features.mcp_client.protocol.transport import HttpTarget
-from agents.services.private_hosts import PrivateHosts
-from sandbox.linux.egress.destinations import Destinations, PublicInternet
+from agents.services.outside_address import PrivateHosts
+from sandbox.linux.egress.dialling import Destinations, PublicInternet
 from sandbox.linux.egress.hosts import Address, Endpoint
 from tests.support.hang import HANG
 from tests.support.mcp_http import plain_http_server, real_server

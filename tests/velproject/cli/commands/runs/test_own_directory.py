@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
@@ -14,8 +12,8 @@ import pytest
 
 from tests.sandbox.own_directory.checkouts import as_user, contents, make_checkout
 from tests.sandbox.places import reachable_directory
-from tests.velproject.cli.commands.runs.test_subagents import TEAM, tasks
-from tests.velproject.command import ROOT, Vel, say
+from tests.velproject.cli.commands.runs.test_subagents import create_team, tasks
+from tests.velproject.command import Vel, say
 
 pytestmark = pytest.mark.bubblewrap
 
@@ -237,12 +235,7 @@ def test_the_changes_of_a_subagent_are_in_the_report_of_its_parent(vel: Vel, pla
         "subagents": [{"name": "helper", "model": child[-1]}],
         "sandbox": True,
     }
-    subprocess.run(
-        [sys.executable, "-c", TEAM, json.dumps(given)],
-        env=vel.env(DJANGO_SETTINGS_MODULE="velproject.cli.settings"),
-        cwd=ROOT,
-        check=True,
-    )
+    create_team(vel, given)
     done = vel("--agent", "team", "--workspace", str(project), "work")
     assert done.returncode == 0, done.stderr
     assert done.stderr.count(HEADING) == 1

@@ -27,9 +27,14 @@ def team(vel: Vel, turns: list[dict[str, Any]], **subagents: list[dict[str, Any]
         "interrupt_on": {"write_file": True},
         "background_subagents": True,
     }
+    create_team(vel, given)
+    return ["--agent", "team"]
+
+
+def create_team(vel: Vel, given: dict[str, Any]) -> None:
+    """Create the agent `team` with the given values; `subagents` is a list of values of each."""
     done = vel(stdin=json.dumps(given), **{PROGRAM: team_program.__name__})
     assert done.returncode == 0, done.stderr
-    return ["--agent", "team"]
 
 
 def tasks(*names: str) -> dict[str, Any]:
