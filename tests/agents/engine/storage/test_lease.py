@@ -224,6 +224,7 @@ WRITES: dict[str, Write] = {
     "cancel_driven_run": lambda writer, run: cancel_driven_run(writer, 1),
     "park_for_approval": lambda writer, run: park(writer, a_call(0)),
     "hand_back": lambda writer, run: hand_back(writer),
+    "held_clock": lambda writer, run: held_clock(writer),
     "load_run": lambda writer, run: load_run(writer, run, spec_of(run), {}),
 }
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 from agents.features.budgets.models import Allowance
+from agents.features.budgets.reservations import Need, NoRoom, reserve
 from agents.models import Agent, ApprovalRequest, Message, Run, RunClock
 from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed
@@ -91,6 +93,18 @@ def test_a_rejection_ends_the_run_with_the_reason_and_resuming_asks_anew() -> No
 
 
 @pytest.mark.both_databases
+@pytest.mark.parametrize("limit", ["max_tokens", "max_microusd"])
+def test_a_call_in_progress_counts_as_used(limit: str) -> None:
+    _, run = limited()
+    allowance = Allowance.objects.create(run=run, **{limit: 100})
+    need = Need(tokens=100, microusd=100)
+    with transaction.atomic():
+        reserve(run.pk, [allowance], need)
+    with pytest.raises(NoRoom) as refused, transaction.atomic():
+        reserve(run.pk, [allowance], need)
+    assert not refused.value.is_used_up
+
+
 def test_a_cost_limit_asks_in_dollars() -> None:
     with served([LOOK_100] * 4 + [ANSWER_100]):
         user, run = limited(max_cost=Decimal("0.000001"))

@@ -171,6 +171,13 @@ def test_errors_and_other_languages(tmp_path: Path) -> None:
     assert "NEEDLE-数豆子" in bytes(StateFile.objects.get().content).decode()
 
 
+def test_the_limit_counts_bytes_and_not_characters(tmp_path: Path) -> None:
+    run = drive_to_end(a_run(tmp_path, fetch(50_000, "豆" * 100)))
+    (result,) = results(run)
+    assert path_in(result) == StateFile.objects.get().path
+    assert len(result.encode()) < ContextSettings.now().EVICT_BYTES
+
+
 @pytest.mark.bubblewrap
 @pytest.mark.parametrize("profile", ["full", "sandbox_only"])
 def test_in_a_sandbox_commands_find_the_file(tmp_path: Path, profile: str) -> None:
