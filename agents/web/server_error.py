@@ -10,7 +10,7 @@ from django.template.loader import render_to_string
 from django.views.defaults import server_error as django_server_error
 
 from agents.disk_space import full_disk
-from agents.doors.web.pages import CONTENT_SECURITY_POLICY
+from agents.doors.web.page_policy import CONTENT_SECURITY_POLICY
 from agents.services.errors import NoSpace
 
 

@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.urls import reverse
 from django.utils.decorators import sync_and_async_middleware
 
-from agents.doors.web.pages import CONTENT_SECURITY_POLICY as PAGES
+from agents.doors.web.page_policy import CONTENT_SECURITY_POLICY as PAGES
 
 ADMIN = "; ".join(
     (

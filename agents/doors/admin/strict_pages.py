@@ -5,7 +5,7 @@ from __future__ import annotations
 from django import forms
 from django.http import HttpResponse
 
-from agents.doors.web.pages import CONTENT_SECURITY_POLICY
+from agents.doors.web.page_policy import CONTENT_SECURITY_POLICY
 
 STYLES = forms.Media(
     css={"all": ["agents/admin/vel.css", "agents/web/review.css", "agents/admin/skills.css"]}

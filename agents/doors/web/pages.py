@@ -13,6 +13,8 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.cache import never_cache
 
+from agents.doors.web.page_policy import CONTENT_SECURITY_POLICY
+
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
@@ -40,17 +42,3 @@ def public_page(view: View[P]) -> View[P]:
 def page(view: Callable[Concatenate[PersonRequest, P], HttpResponseBase]) -> View[P]:
     """Decorate a page for signed-in users. Redirects other users to the login page."""
     return public_page(login_required(cast(View[P], view)))
-
-
-CONTENT_SECURITY_POLICY = "; ".join(
-    (
-        "default-src 'self'",
-        "base-uri 'none'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-        "object-src 'none'",
-        # Scripts cannot turn text into markup: browsers with trusted types refuse innerHTML.
-        "require-trusted-types-for 'script'",
-        "trusted-types 'none'",
-    )
-)
