@@ -6,6 +6,7 @@ import json
 import sqlite3
 import threading
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from agents.engine import crash_points
 from agents.engine.crash_points import CrashPoint
 from agents.engine.worker import Worker
 from agents.features.databases.drivers import write
-from agents.features.databases.middleware import writes as database_writes
 from agents.features.databases.models import DatabaseConnection
 from agents.models import ApprovalRequest, Run, RunClock, ToolCall
 from agents.review import as_text
@@ -32,6 +32,7 @@ from agents.services.approvals.request_review import review_of_request
 from agents.services.errors import Conflict, InvalidRequest, ServiceError
 from agents.services.runs.control import cancel_run
 from sandbox.cancellation import Cancellation
+from tests.support.hang import HANG
 from tests.support.runs import (
     drive_to_end,
     fail_if_asked_again,
@@ -286,7 +287,7 @@ def test_cancelling_after_the_commit_does_not_say_that_nothing_was_written(
         changes = original(*arguments)
         cancel_run(run.pk, by="ada")
         connection.close()
-        assert go_on.wait(20)
+        assert go_on.wait(HANG)
         return changes
 
     class Waking(Cancellation):
@@ -295,7 +296,9 @@ def test_cancelling_after_the_commit_does_not_say_that_nothing_was_written(
             go_on.set()
 
     monkeypatch.setattr(write, "write_sql", slow)
-    monkeypatch.setattr(database_writes, "Cancellation", Waking)
+    # The package has only a lazy reference to the module.
+    writes = import_module("agents.features.databases.middleware.writes")
+    monkeypatch.setattr(writes, "Cancellation", Waking)
     run = drive_to_end(run)
     assert run.status == "cancelled"
     assert rows(tmp_path) == [(1, 43), (2, 7)]
