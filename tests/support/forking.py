@@ -19,6 +19,7 @@ import fcntl
 import gc
 import json
 import os
+import select
 import selectors
 import shutil
 import signal
@@ -29,6 +30,7 @@ import tempfile
 import termios
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -118,8 +120,12 @@ class Forked:
         return self._exit_code
 
     def send_signal(self, number: int) -> None:
+        """Send a signal. Does nothing if the process has ended, as `Popen.send_signal`."""
+        if self._exit_code is None and select.select([self._connection], [], [], 0)[0]:
+            self.wait()
         if self._exit_code is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # its parent has not reported the end yet
+                os.kill(self.pid, number)
 
     def close(self) -> None:
         self._connection.close()
