@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.engine.files.workspaces import ThreadFiles
+from agents.engine.gate import installed_gate
 from agents.engine.model_call import output_format_of
 from agents.engine.process.heartbeat import RunHandle
 from agents.engine.process.resources import Resources
@@ -171,6 +172,7 @@ async def open_session(
         cost_microusd=clock.cost_microusd,
         active_ms_before=clock.active_ms,
     )
+    session.gate = installed_gate()(session)
     context.session = session
     session.open_calls, session.late_notes = loaded.calls, loaded.late_notes
     if loaded.last_step == StepStarted.type:

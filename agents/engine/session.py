@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from agents.engine.files.workspaces import ThreadFiles
+from agents.engine.gate import Gate
 from agents.engine.process.deltas import DeltaStream
 from agents.engine.process.heartbeat import RunHandle
 from agents.engine.prompt.token_count import Meter
@@ -16,7 +17,6 @@ from agents.events.append import EventDraft
 from agents.kernel.chain import Chain
 from agents.kernel.middleware import Leave, ModelHandler, RunContext, ToolHandler
 from agents.kernel.window import Window
-from agents.middleware.context import Preview
 from agents.middleware.registry import Toolset, known_tool_names
 from agents.middleware.run_parts import RunParts
 from agents.models import Run
@@ -58,19 +58,16 @@ class Session:
     """Notes for the model that follow their results, each a JSON array of blocks."""
     started_here: set[tuple[int, int]] = field(default_factory=set)
     """(turn, position) of calls whose `started` this driver committed."""
-    stale: set[tuple[int, int]] = field(default_factory=set)
-    """Calls whose approval no longer fits the workspace, or whose grant is used up."""
     waits: dict[tuple[int, int], Waiting] = field(default_factory=dict)
     """Calls that continue when other runs have ended."""
     leaving: list[Leave] = field(default_factory=list)
     """Calls whose middleware releases the run, when the parallel calls have ended."""
+    gate: Gate = field(init=False, repr=False)
+    """Decides which calls may be made."""
     call_model: ModelHandler = field(init=False, repr=False)
     """A model call with all wraps."""
     call_tool: ToolHandler = field(init=False, repr=False)
     """An attempt of a tool call with all wraps."""
-    approved: dict[tuple[int, int], Preview] = field(default_factory=dict)
-    """By calls about to be made: the approved result of a trial, which a new trial has
-    confirmed."""
     claimed_at: float = field(default_factory=time.monotonic)
     _billed_ms: int = 0
 

@@ -15,11 +15,8 @@ from functools import partial
 
 from agents.disk_space import is_used_up
 from agents.engine.calls.admission import check_call, judge_call
-from agents.engine.calls.delegation import wait_for_children
 from agents.engine.calls.dispatch import attempt_tool, failed_wrap, run_open_calls
-from agents.engine.calls.family_state import family_state
 from agents.engine.calls.outcomes import commit_with
-from agents.engine.calls.park import park_run, wait_for_people
 from agents.engine.calls.results import called_event
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.errors import Stopped, StopReason
@@ -40,7 +37,7 @@ from agents.events.catalogue.messages import (
 from agents.events.catalogue.runs import Usage
 from agents.events.catalogue.tool_calls import ToolStarted
 from agents.kernel.middleware import Leave, Tell
-from agents.kernel.park import End, Park
+from agents.kernel.park import End, Park, park
 from agents.models import Effect
 from agents.providers.base import ProviderError, Reply
 from agents.providers.prices import cost_microusd
@@ -70,14 +67,9 @@ async def run_turns(session: Session) -> None:
 async def _take_turn(session: Session) -> bool:
     """Finish the open calls, or call the model. Returns False if the run has ended or is parked."""
     if session.open_calls:
-        questions = await run_open_calls(session, session.open_calls)
-        if session.waits:
-            waits = list(session.waits.values())
-            session.waits.clear()
-            return not await park_run(session, wait_for_children(waits))
-        if questions:
-            family = await family_state(session)
-            if await park_run(session, wait_for_people(questions, family)):
+        parking = await run_open_calls(session, session.open_calls)
+        if parking is not None:
+            if await _park(session, parking):
                 return False
             session.open_calls = await session.database.run(
                 calls_of_turn, session.run, session.open_calls[0].turn
@@ -121,10 +113,21 @@ async def _tell_model(session: Session, author: str, told: Tell) -> None:
 async def _let_go(session: Session, reason: Park | End) -> bool:
     """End or park the run. Returns False if there is nothing to wait for, and it continues."""
     if isinstance(reason, Park):
-        return await park_run(session, reason)
+        return await _park(session, reason)
     await report(session)
     await session.database.run(end_run, session.writer, reason, session.active_ms())
     return True
+
+
+async def _park(session: Session, parking: Park) -> bool:
+    """Park the run. Return False if there is nothing to wait for, and the run continues."""
+    for item in session.chain.on_park:
+        await item.on_park(session.context, parking)
+    active_ms = session.active_ms()
+    if await session.database.run(park, session.writer, parking, active_ms, fail_run):
+        return True
+    session.keep_active(active_ms)
+    return False
 
 
 async def _step(session: Session) -> bool:
@@ -177,9 +180,7 @@ async def _step(session: Session) -> bool:
     session.tokens += usage.total
     session.cost_microusd += cost or 0
     session.open_calls = calls
-    session.started_here |= {
-        (call.turn, call.position) for call in calls if call.status == ToolCallStatus.STARTED
-    }
+    session.started_here |= {call.place for call in calls if call.status == ToolCallStatus.STARTED}
     if reply.blocks:
         session.conversation.append("assistant", content)
     session.meter.replied(usage, content)
@@ -231,7 +232,7 @@ def _calls_of(session: Session, turn: int, reply: Reply) -> list[Call]:
             call.is_error, call.result = True, dump(checked)
         else:
             call.effect = checked[0].effect
-            verdict, _ = judge_call(session, *checked, block["input"])
+            verdict = judge_call(session, *checked, block["input"])
             if call.effect == Effect.READ and verdict.action == "allow":
                 call.status = ToolCallStatus.STARTED
                 call.attempt = 1

@@ -17,6 +17,7 @@ from django.db import DatabaseError, connection
 
 from agents.engine.drive import drive
 from agents.engine.errors import StopReason
+from agents.engine.gate import installed_gate
 from agents.engine.process.deltas import DeltaFlusher
 from agents.engine.process.heartbeat import Heartbeat, RunHandle
 from agents.engine.process.membership import Membership
@@ -67,6 +68,7 @@ class Worker(Resources):
         on_claim: Callable[[], None] | None = None,
     ) -> None:
         check_settings()
+        installed_gate()
         registered_tools()
         if executor != POOL:
             check_own_process()

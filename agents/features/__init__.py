@@ -6,6 +6,7 @@ It needs no Django, so that the command line can import it.
 FEATURES = (
     "skills_app",
     "memory",
+    "agents.features.approvals",
     "agents.features.credentials",
     "agents.features.budgets",
     "agents.features.guardrails",

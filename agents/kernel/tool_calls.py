@@ -26,6 +26,11 @@ class Call:
     result: str = ""
     edited_input: str = ""
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """Return its turn and its position, which identify a call in its run."""
+        return self.turn, self.position
+
 
 @dataclass(slots=True)
 class ToolResult:

@@ -20,7 +20,6 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from agents.engine.calls.admission import start_call
 from agents.engine.errors import FenceLost
 from agents.engine.prompt.history import call_from_row, open_turn
 from agents.engine.storage.finish import cancel_driven_run, complete_run, fail_run
@@ -34,7 +33,7 @@ from agents.services.runs.control import cancel_run, resume_run
 from agents.services.runs.start import RunRequest, create_run
 from agents.services.runs.wake import wake_due
 from agents.states import ACTIVE_RUNS, FINISHED_CALLS, ToolCallStatus
-from tests.agents.engine.by_hand import HOUR, a_call, claim, committed, park, reply_with
+from tests.agents.engine.by_hand import HOUR, a_call, claim, committed, park, reply_with, start
 from tests.agents.engine.families import park_for, spawn
 from tests.agents.engine.invariants import check_family, check_run
 from tests.agents.transition_guard import guarded_transitions
@@ -254,7 +253,7 @@ class AnyHistory(RuleBasedStateMachine):
         committed(write_results, writer, [outcome])
 
     def start(self, writer: Writer, call: Call) -> bool:
-        is_started = committed(start_call, writer, call)
+        is_started = committed(start, writer, call)
         row = ToolCall.objects.get(run=writer.run_id, turn=call.turn, position=call.position)
         assert row.status == ("started" if is_started else "approved")
         decided = row.approvals.exclude(decided_by=None).latest("created_at")

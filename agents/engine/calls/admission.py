@@ -1,41 +1,29 @@
-"""Admission of calls: check the input, apply the policy, and look for a grant."""
+"""Admission of calls: check the input, and ask the gate and the middleware."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel
 
 from agents.engine.calls.outcomes import store_outcomes
-from agents.engine.calls.park import Question, approval_is_stale
 from agents.engine.calls.results import finished_event
 from agents.engine.crash_points import CrashPoint, reached
+from agents.engine.gate import CheckedCall, Starting, Unfit
 from agents.engine.session import Session
 from agents.engine.storage.journal import Call, Outcome, Writer, write_started
 from agents.events.append import dump
 from agents.events.catalogue.tool_calls import ToolDenied, ToolStarted
 from agents.events.event import OMITTED
 from agents.kernel.middleware import Refusal, ToolCallRequest
-from agents.kernel.proposals import Proposed
+from agents.kernel.park import Park
 from agents.middleware.base import Tool
-from agents.middleware.inputs import checked_input, input_names
-from agents.models import ToolCall
-from agents.policy import Verdict, judge
-from agents.services.approvals.grants import find_grant, use_grant
-from agents.services.errors import InvalidRequest
+from agents.middleware.inputs import checked_input
+from agents.policy import Verdict
 from agents.states import ToolCallStatus
-
-
-@dataclass(slots=True)
-class Ready:
-    """A call that may run now, with its tool and its checked input."""
-
-    call: Call
-    tool: Tool[Any]
-    given: BaseModel
-    grant_id: str = ""
 
 
 def check_call(session: Session, name: str, raw_input: Any) -> tuple[Tool[Any], BaseModel] | str:
@@ -43,23 +31,11 @@ def check_call(session: Session, name: str, raw_input: Any) -> tuple[Tool[Any], 
     return checked_input(session.toolset, name, raw_input)
 
 
-def judge_call(
-    session: Session, tool: Tool[Any], given: BaseModel, raw_input: Any
-) -> tuple[Verdict, Proposed | None]:
-    """Return the policy's verdict on a call, and the call's proposal, if it makes one."""
-    proposed = tool.proposed(given)
-    verdict = judge(
-        session.spec,
-        tool.name,
-        tool.effect,
-        raw_input,
-        proposes=None if proposed is None else proposed.kind,
-        tried=tool.trial is not None,
-        reads=input_names(tool.input_model),
-        asks=tool.asks,
-    )
+def judge_call(session: Session, tool: Tool[Any], given: BaseModel, raw_input: Any) -> Verdict:
+    """Return the gate's verdict on a call, or the refusal of a part of a feature."""
+    verdict = session.gate.judge(tool, given, raw_input)
     refused = None if verdict.action == "deny" else _refusal(session, tool.name)
-    return refused or verdict, proposed
+    return refused or verdict
 
 
 def _refusal(session: Session, tool: str) -> Verdict | None:
@@ -71,11 +47,12 @@ def _refusal(session: Session, tool: str) -> Verdict | None:
     return None
 
 
-async def prepare_call(session: Session, call: Call) -> Ready | None:
+async def prepare_call(session: Session, call: Call) -> CheckedCall | None:
     """Return `call` with the data to run it now; None if it has ended or must wait."""
     runnable = (ToolCallStatus.PENDING, ToolCallStatus.APPROVED, ToolCallStatus.STARTED)
-    place = (call.turn, call.position)
-    if call.status not in runnable or place in session.stale or place in session.waits:
+    if call.status not in runnable or call.place in session.waits:
+        return None
+    if session.gate.awaits_decision(call):
         return None
     raw_input = json.loads(call.edited_input or call.input)
     checked = check_call(session, call.tool, raw_input)
@@ -84,60 +61,35 @@ async def prepare_call(session: Session, call: Call) -> Ready | None:
         # that the agent no longer has.
         await refuse_call(session, call, checked, "invalid_input")
         return None
-    ready = Ready(call, *checked)
+    item = CheckedCall(call, *checked, raw_input)
     if call.status == ToolCallStatus.STARTED:
-        return None if await _is_blocked(session, ready) else ready
-    verdict, proposed = judge_call(session, *checked, raw_input)
+        return None if await _is_blocked(session, item) else item
+    verdict = judge_call(session, *checked, raw_input)
     if verdict.action == "deny":
         await _deny(session, call, verdict)
         return None
-    if await _is_blocked(session, ready):
+    if await _is_blocked(session, item):
         return None
-    if ready.tool.trial is not None and call.edited_input:
-        # The trial was about the original call and not about a person's edit.
-        message = "A person's edit cannot turn a call into one that writes: make the call yourself."
-        await refuse_call(session, call, message, "invalid_input")
+    permitted = await session.gate.permit(item, verdict)
+    if isinstance(permitted, Unfit):
+        await refuse_call(session, call, permitted.message, permitted.code)
         return None
-    if call.status == ToolCallStatus.APPROVED:
-        if proposed is None:
-            return ready
-        # The decision on a proposal makes its change. This call was approved as something else.
-        message = proposed.kind.no_tool.format(tool=call.tool)
-        await refuse_call(session, call, message, "invalid_input")
-        return None
-    if proposed is not None:
-        problem = await session.database.run(_problem_of, session.agent_id, proposed)
-        if problem is not None:
-            await refuse_call(session, call, problem, proposed.kind.refused)
-        return None
-    if ready.tool.trial is not None:
-        return None  # a person checks its effect each time
-    if verdict.action == "ask":
-        reads = input_names(ready.tool.input_model)
-        grant = await session.database.run(
-            find_grant, session.run, call.tool, raw_input, verdict.terms, reads
-        )
-        if grant is None:
-            return None
-        ready.grant_id = grant.id
-    return ready
+    return item if permitted else None
 
 
-def question_of(session: Session, call: Call) -> Question:
-    raw_input = json.loads(call.edited_input or call.input)
-    checked = check_call(session, call.tool, raw_input)
-    assert not isinstance(checked, str)  # `prepare_call` has ended such calls
-    verdict, proposed = judge_call(session, *checked, raw_input)
-    return Question(call, verdict, proposed)
-
-
-def _problem_of(agent_id: str, proposed: Proposed) -> str | None:
-    """Return why a proposal is invalid, and needs no approval request; None if it is valid."""
-    try:
-        proposed.kind.propose(agent_id, proposed.change)
-    except InvalidRequest as problem:
-        return problem.message
-    return None
+async def ask_about(session: Session, calls: Sequence[Call]) -> Park | None:
+    """Return the park in which the run waits for decisions; None if a call has ended instead."""
+    items = []
+    for call in calls:
+        raw_input = json.loads(call.edited_input or call.input)
+        checked = check_call(session, call.tool, raw_input)
+        assert not isinstance(checked, str)  # `prepare_call` has ended such calls
+        items.append(CheckedCall(call, *checked, raw_input))
+    asked = await session.gate.ask(items)
+    if isinstance(asked, Unfit):
+        await refuse_call(session, asked.call, asked.message, asked.code)
+        return None
+    return asked
 
 
 async def refuse_call(session: Session, call: Call, message: str, code: str) -> None:
@@ -149,16 +101,17 @@ async def refuse_call(session: Session, call: Call, message: str, code: str) -> 
     await store_outcomes(session, [outcome])
 
 
-async def _is_blocked(session: Session, ready: Ready) -> bool:
+async def _is_blocked(session: Session, item: CheckedCall) -> bool:
     """Call the middleware's checks, before an approval request and again before the call."""
     if session.chain.check_call:
-        tool = ready.tool
-        request = ToolCallRequest(ready.call, tool.effect, leaves_machine=tool.leaves_machine)
-        for item in session.chain.check_call:
+        tool = item.tool
+        request = ToolCallRequest(item.call, tool.effect, leaves_machine=tool.leaves_machine)
+        for middleware in session.chain.check_call:
             with session.handle.interruptible():
-                refusal = await item.check_call(session.context, request)
+                refusal = await middleware.check_call(session.context, request)
             if refusal is not None:
-                await _block(session, ready.call, replace(refusal, by=refusal.by or item.name))
+                by = refusal.by or middleware.name
+                await _block(session, item.call, replace(refusal, by=by))
                 return True
     return False
 
@@ -182,19 +135,13 @@ async def _deny(session: Session, call: Call, verdict: Verdict) -> None:
     await store_outcomes(session, [outcome])
 
 
-def start_call(writer: Writer, call: Call, grant_id: str = "", family: str = "") -> bool:
+def start_call(writer: Writer, call: Call, starting: Starting, grant_id: str = "") -> bool:
     """Commit that `call` is about to run.
 
-    Returns False, and starts nothing, if its approval is stale or its grant is no longer valid.
+    Returns False, and starts nothing, if `starting` finds that its permission is no longer valid.
     """
-    if call.status == ToolCallStatus.APPROVED and approval_is_stale(writer, call, family):
+    if not starting():
         return False
-    if grant_id and not use_grant(grant_id):
-        return False
-    if grant_id:
-        ToolCall.objects.filter(
-            run_id=writer.run_id, turn=call.turn, position=call.position
-        ).update(grant_id=grant_id)
     started = ToolStarted(
         call_id=call.call_id, attempt=call.attempt + 1, grant_id=grant_id or OMITTED
     )

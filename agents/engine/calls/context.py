@@ -43,7 +43,7 @@ class CallContext:
         self.spec = session.spec
         self.deadline = deadline
         self.subagents = CallSubagents(session, call)
-        self.approved = session.approved.get((call.turn, call.position))
+        self.approved = session.gate.approved_preview(call)
         self.marker = run_marker(self.run_id)
 
     def part(self, kind: type[Part]) -> Part:

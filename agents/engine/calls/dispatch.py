@@ -16,28 +16,26 @@ from dataclasses import dataclass, field, replace
 
 from django.db import InterfaceError, InternalError, OperationalError
 
-from agents.engine.calls.admission import Ready, prepare_call, start_call
+from agents.engine.calls.admission import ask_about, prepare_call, refuse_call, start_call
 from agents.engine.calls.context import CallContext
-from agents.engine.calls.delegation import CallSubagents, still_waits
+from agents.engine.calls.delegation import CallSubagents, still_waits, wait_for_children
 from agents.engine.calls.error_text import error_content
-from agents.engine.calls.family_state import family_state
 from agents.engine.calls.outcomes import outcome_of, stopped_outcome, store_outcomes
-from agents.engine.calls.park import Question
 from agents.engine.calls.results import finished_event
-from agents.engine.calls.trials import questions_about, still_as_shown
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.errors import FenceLost, Stopped, StopReason
 from agents.engine.files.snapshots import add_changes, begin_changes
+from agents.engine.gate import CheckedCall, Unfit
 from agents.engine.prompt.history import INTERRUPTED
 from agents.engine.session import Session
 from agents.engine.storage.journal import Call, Outcome, write_attempt, write_events
 from agents.events.catalogue.tool_calls import ToolStarted
 from agents.kernel.middleware import Leave, Refusal, ToolCallRequest
-from agents.kernel.park import End
+from agents.kernel.park import End, Park
 from agents.middleware.base import ToolResult, WaitForRuns
 from agents.middleware.run_parts import FinishedCall
 from agents.models import Effect
-from agents.states import ToolCallStatus
+from agents.states import OPEN_CALLS, ToolCallStatus
 from agents.telemetry.tool_watch import watched_tool_call
 from sandbox.policy import MAX_TIMEOUT
 
@@ -47,30 +45,34 @@ BACKSTOP_SECONDS = 15.0
 """The sandbox ends a command at its time limit. The call is abandoned only if that fails."""
 
 
-async def run_open_calls(session: Session, calls: Sequence[Call]) -> list[Question]:
-    """Run the calls that may run, and return the questions about calls that need approval.
+async def run_open_calls(session: Session, calls: Sequence[Call]) -> Park | None:
+    """Run the calls that may run. Return the park in which the others wait, if there are any.
 
-    Calls that wait for other runs are in `session.waits`. While there are any, no approval is
-    requested.
+    Calls that wait for other runs come first: while there are any, no approval is requested.
     """
     while True:
         await _close_interrupted(session, calls)
         ready = [item for call in calls if (item := await prepare_call(session, call)) is not None]
         if not ready and session.waits:
-            return []
+            waits = list(session.waits.values())
+            session.waits.clear()
+            return wait_for_children(waits)
         if not ready:
-            questions = await questions_about(session, calls)
-            if questions is None:
-                continue  # a call has ended instead
-            return questions
+            still_open = [call for call in calls if call.status in OPEN_CALLS]
+            if not still_open:
+                return None
+            park = await ask_about(session, still_open)
+            if park is not None:
+                return park
+            continue  # a call has ended instead
         for group in _groups(ready):
             session.handle.check()
             if not await _run_group(session, group):
-                break  # an approval has become stale: its call waits again
+                break  # a call has ended, or needs another decision
 
 
-def _groups(ready: Sequence[Ready]) -> list[list[Ready]]:
-    groups: list[list[Ready]] = []
+def _groups(ready: Sequence[CheckedCall]) -> list[list[CheckedCall]]:
+    groups: list[list[CheckedCall]] = []
     for item in ready:
         if groups and _runs_beside_others(item) and _runs_beside_others(groups[-1][0]):
             groups[-1].append(item)
@@ -79,7 +81,7 @@ def _groups(ready: Sequence[Ready]) -> list[list[Ready]]:
     return groups
 
 
-def _runs_beside_others(item: Ready) -> bool:
+def _runs_beside_others(item: CheckedCall) -> bool:
     return item.tool.effect == Effect.READ and not item.tool.runs_alone
 
 
@@ -90,7 +92,7 @@ async def _close_interrupted(session: Session, calls: Sequence[Call]) -> None:
         for call in calls
         if call.status == ToolCallStatus.STARTED
         and call.effect != Effect.READ
-        and (call.turn, call.position) not in session.started_here
+        and call.place not in session.started_here
     ]
     if not lost:
         return
@@ -108,16 +110,14 @@ async def _close_interrupted(session: Session, calls: Sequence[Call]) -> None:
     await store_outcomes(session, outcomes)
 
 
-async def _run_group(session: Session, group: Sequence[Ready]) -> bool:
+async def _run_group(session: Session, group: Sequence[CheckedCall]) -> bool:
     """Run calls in parallel and store their results as they arrive.
 
-    Returns False if a call needs another approval.
+    Returns False if a call has ended before, or needs another decision.
     """
     for item in group:
         goes_on = item.tool.outlives_driver and item.call.status == ToolCallStatus.STARTED
-        if item.tool.trial is not None and not await still_as_shown(session, item):
-            return False
-        if not goes_on and not await _start(session, item.call, item.grant_id):
+        if not goes_on and not await _start(session, item):
             return False
     tasks = {asyncio.create_task(_run_one(session, item)): item for item in group}
     pending = set(tasks)
@@ -140,23 +140,29 @@ async def _run_group(session: Session, group: Sequence[Ready]) -> bool:
     return True
 
 
-async def _start(session: Session, call: Call, grant_id: str) -> bool:
-    """Commit `started`, unless the reply's commit did. Returns False if the permission is stale."""
-    place = (call.turn, call.position)
-    if place in session.started_here:
+async def _start(session: Session, item: CheckedCall) -> bool:
+    """Commit `started`, unless the reply's commit did. Returns False if the call cannot start."""
+    call, gate = item.call, session.gate
+    if call.place in session.started_here:
         return True
-    family = await family_state(session) if call.status == ToolCallStatus.APPROVED else ""
-    if not await session.database.run(start_call, session.writer, call, grant_id, family):
-        session.stale.add(place)
+    starting = await gate.confirm(item)
+    if isinstance(starting, Unfit):
+        await refuse_call(session, call, starting.message, starting.code)
+        return False
+    if starting is None:
+        return False
+    start = (start_call, session.writer, call, starting, item.grant_id)
+    if not await session.database.run(*start):
+        gate.withdraw(call)
         return False
     reached(CrashPoint.STARTED_WRITTEN)
     call.status = ToolCallStatus.STARTED
     call.attempt += 1
-    session.started_here.add(place)
+    session.started_here.add(call.place)
     return True
 
 
-async def _run_one(session: Session, item: Ready) -> Outcome | None:
+async def _run_one(session: Session, item: CheckedCall) -> Outcome | None:
     """Run one call to exactly one outcome, for any behaviour of the tool (invariant 7).
 
     Returns None if the call continues later. Either it waits for other runs (see `session.waits`),
@@ -185,7 +191,7 @@ async def _run_one(session: Session, item: Ready) -> Outcome | None:
 class _Request(ToolCallRequest):
     """A call with its tool, and the result of its last attempt."""
 
-    item: Ready = field(kw_only=True)
+    item: CheckedCall = field(kw_only=True)
     attempts: int = 0
     result: ToolResult | None = None
 
@@ -204,7 +210,7 @@ async def _made_with_wraps(session: Session, request: _Request) -> ToolResult | 
     except Leave as leave:
         if isinstance(leave.reason, End) or request.effect == Effect.READ:
             # If the run continues after all, that is another attempt.
-            session.started_here.discard((item.call.turn, item.call.position))
+            session.started_here.discard(item.call.place)
             session.leaving.append(leave)
             return None
         error: Exception = RuntimeError("a call that may change something cannot wait")
@@ -291,7 +297,7 @@ def _finish_parts(session: Session, call: Call, outcome: Outcome) -> None:
     outcome.commit = commit
 
 
-async def _attempt(session: Session, item: Ready) -> ToolResult | None:
+async def _attempt(session: Session, item: CheckedCall) -> ToolResult | None:
     """Make the call once. Returns None if it waits for other runs."""
     call = item.call
     place = (call.turn, call.position)
@@ -320,7 +326,7 @@ def _for_model(session: Session, call: Call, result: ToolResult) -> ToolResult:
     return replace(result, content=content)
 
 
-async def _made(session: Session, item: Ready) -> ToolResult | None:
+async def _made(session: Session, item: CheckedCall) -> ToolResult | None:
     call, tool = item.call, item.tool
     limit = tool.time_limit
     if tool.has_timeout_field:
@@ -359,11 +365,11 @@ async def _result(
     waiting = await still_waits(session, call, given)
     if waiting is None:
         return given.answer(await CallSubagents(session, call).report(given.run_ids))
-    session.waits[call.turn, call.position] = waiting
+    session.waits[call.place] = waiting
     return None
 
 
-async def _stop(session: Session, tasks: dict[asyncio.Task[Outcome | None], Ready]) -> None:
+async def _stop(session: Session, tasks: dict[asyncio.Task[Outcome | None], CheckedCall]) -> None:
     """End the calls of a run that is being stopped, and store their outcomes, if still allowed."""
     for task in tasks:
         task.cancel()

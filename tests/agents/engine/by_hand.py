@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Barrier, Thread
 from typing import Any, TypeVar
 
@@ -14,13 +15,15 @@ from django.db import connection, transaction
 from django.db.models import F
 from django_q.models import OrmQ
 
-from agents.engine.calls.park import Question, wait_for_people
+from agents.engine.calls.admission import start_call
 from agents.engine.calls.results import called_event
 from agents.engine.storage.finish import fail_run
 from agents.engine.storage.journal import Call, Outcome, Totals, Writer, write_reply
 from agents.engine.storage.lease import Claim, claim_run
 from agents.events.append import dump
 from agents.events.catalogue.tool_calls import ToolCompleted
+from agents.features.approvals.gate import may_start
+from agents.features.approvals.requests import Question, wait_for_people
 from agents.kernel.park import park as kernel_park
 from agents.models import POOL, ApprovalRequest, Run, RunClock
 from agents.policy import Verdict
@@ -94,6 +97,11 @@ def with_calls(run: Run, *calls: Call) -> Writer:
     writer = claimed(run)
     committed(reply_with, writer, calls)
     return writer
+
+
+def start(writer: Writer, call: Call, grant_id: str = "") -> bool:
+    """Start a call if it is still permitted. Call it in a transaction."""
+    return start_call(writer, call, partial(may_start, writer, call, grant_id), grant_id)
 
 
 def park(writer: Writer, *calls: Call) -> None:

@@ -36,6 +36,8 @@ USE = Path(__file__).with_name("use_copy.py")
 RUNS = Path(__file__).with_name("use_removed_features.py")
 OPTIONAL = ("skills_app/memory_folders.py",)
 """Modules that only another feature imports, if it is installed."""
+STAYS = "approvals"
+"""The gate of all runs: no worker starts without it (`tests/agents/engine/test_gate.py`)."""
 
 
 def path_of(name: str) -> str:
@@ -90,9 +92,14 @@ def required_features() -> dict[str, set[str]]:
     }
 
 
+def removable_features() -> dict[str, set[str]]:
+    """Return the features that Vel works without, as `required_features`."""
+    return {name: needed for name, needed in required_features().items() if name != STAYS}
+
+
 def halves() -> list[list[str]]:
     """Return two groups of features to remove together, so that each is removed once."""
-    required = required_features()
+    required = removable_features()
     connected: list[set[str]] = []
     for name in required:
         group = {name} | required[name]
@@ -112,7 +119,7 @@ def removals() -> list[list[str]]:
     Of any two features each is removed in some group in which the other stays, unless the other
     requires it. So a feature that uses another one without requiring it is found.
     """
-    required = required_features()
+    required = removable_features()
     apart = [
         (removed, other)
         for removed, other in permutations(required, 2)

@@ -11,7 +11,6 @@ from django.apps import apps
 from django.db.models import Value
 from django_q.models import OrmQ
 
-from agents.engine.calls.admission import start_call
 from agents.engine.errors import FenceLost
 from agents.engine.loading import load_run
 from agents.engine.storage import journal
@@ -40,6 +39,7 @@ from tests.agents.engine.by_hand import (
     park,
     parked,
     reply_with,
+    start,
     success,
     with_calls,
 )
@@ -215,7 +215,7 @@ WRITES: dict[str, Write] = {
     "write_events without events": lambda writer, run: write_events(writer, []),
     "write_reply": lambda writer, run: reply_with(writer, [a_call(turn=2)], turn=2),
     "write_started": lambda writer, run: write_started(writer, a_call(0), []),
-    "start_call": lambda writer, run: start_call(writer, a_call(0)),
+    "start": lambda writer, run: start(writer, a_call(0)),
     "write_results": lambda writer, run: write_results(
         writer, [success(a_call(1, status="started", effect="read"))]
     ),
@@ -278,9 +278,9 @@ def test_a_replaced_driver_cannot_take_an_approval_away() -> None:
     let_lease_expire(run)
     new = claimed(run)
     call = a_call(0, status="approved")
-    assert committed(start_call, new, call)
+    assert committed(start, new, call)
     with pytest.raises(FenceLost):
-        committed(start_call, old, call)
+        committed(start, old, call)
     request.refresh_from_db()
     assert request.status == "decided"
 

@@ -11,7 +11,6 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.utils import timezone
 
-from agents.engine.calls.admission import start_call
 from agents.middleware.decisions import decide
 from agents.models import Agent, ApprovalGrant, ApprovalRequest, Run, ToolCall
 from agents.selectors.visible import grants_for
@@ -20,7 +19,7 @@ from agents.services.approvals.decisions import DecisionRequest
 from agents.services.approvals.grants import GrantTerms, revoke_grant, use_grant
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from tests.agents.api.test_idempotency import in_processes
-from tests.agents.engine.by_hand import a_call, at_once, committed, new_run, with_calls
+from tests.agents.engine.by_hand import a_call, at_once, committed, new_run, start, with_calls
 from tests.support.runs import (
     drive_to_end,
     events,
@@ -118,7 +117,7 @@ def test_a_grant_that_ends_between_finding_and_starting_starts_nothing(end: Any)
     now = timezone.now()
     changed = {name: now if value is True else value for name, value in end.items()}
     ApprovalGrant.objects.filter(pk=grant.pk).update(**changed)
-    assert not committed(start_call, writer, call, grant.id)
+    assert not committed(start, writer, call, grant.id)
     row = ToolCall.objects.get(run=run)
     assert (row.status, row.grant) == ("pending", None)
     assert not events(run, "tool.started")
@@ -129,7 +128,7 @@ def test_a_grant_that_is_good_starts_the_call_once() -> None:
     call = a_call()
     writer = with_calls(run, call)
     grant = a_grant(run, user, max_uses=1)
-    assert committed(start_call, writer, call, grant.id)
+    assert committed(start, writer, call, grant.id)
     assert ToolCall.objects.get(run=run).grant == grant
     assert not committed(use_grant, grant.id)
 

@@ -10,13 +10,11 @@ from typing import Any
 
 from django.utils import timezone
 
-from agents.engine.session import Session
-from agents.engine.storage.finish import fail_run
 from agents.engine.storage.journal import Call, Writer, check_fence
 from agents.events.append import EventDraft, append_events, dump
 from agents.events.catalogue.tool_calls import ToolFailed
 from agents.events.preview import preview
-from agents.kernel.park import Locked, Park, Suspend, park
+from agents.kernel.park import Locked, Park, Suspend
 from agents.kernel.proposals import Proposed
 from agents.middleware.context import Preview
 from agents.models import ApprovalRequest, Run, Thread, ToolCall
@@ -156,14 +154,3 @@ def approval_is_stale(writer: Writer, call: Call, family: str) -> bool:
     request.status = ApprovalStatus.SUPERSEDED
     request.save(update_fields=["status"])
     return True
-
-
-async def park_run(session: Session, parking: Park) -> bool:
-    """Park the run. Return False if there is nothing to wait for, and the run continues."""
-    for item in session.chain.on_park:
-        await item.on_park(session.context, parking)
-    active_ms = session.active_ms()
-    if await session.database.run(park, session.writer, parking, active_ms, fail_run):
-        return True
-    session.keep_active(active_ms)
-    return False
