@@ -13,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from agents.api.approvals import show_approval
+from agents.features.approvals.api.approvals import show_approval
 from agents.models import Agent, ApprovalRequest, Run
 from agents.selectors.queue import waiting_for
 from agents.services.agent_definitions.actions import current_version
