@@ -8,8 +8,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from agents.admin import approval_page
 from agents.doors.admin.journal import JournalAdmin, person
+from agents.features.approvals.admin import approval_page
 from agents.hidden_text import visible
 from agents.kernel.proposals import request_relations
 from agents.models import ApprovalRequest

@@ -17,10 +17,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDi
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from agents.admin import approval_page
-from agents.admin.approval_several import DecideSeveral, with_rows
 from agents.doors.admin.journal import person, tag
 from agents.doors.admin.json_input import parse_json
+from agents.features.approvals.admin import approval_page
+from agents.features.approvals.admin.approval_several import DecideSeveral, with_rows
 from agents.hidden_text import unescaped_text, visible
 from agents.kernel.proposals import proposal_kind, run_request_kind, run_request_kinds
 from agents.middleware.decisions import decide
