@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agents.features.approvals.api.approvals import show_approval
+from agents.features.approvals.cli.requests import in_full
 from agents.models import Agent, ApprovalRequest, Run
 from agents.selectors.queue import waiting_for
 from agents.services.agent_definitions.actions import current_version
@@ -22,7 +23,6 @@ from memory.models import MemoryEditRequest
 from tests.agents.web.asking import HOSTILE, ask, decide, html, remember, shown_ids
 from tests.agents.web.conftest import SignIn
 from tests.support import site_writer
-from velproject.cli.commands.approvals.requests import in_full
 
 
 def test_only_own_requests_are_there_and_an_approver_sees_all(run: str, sign_in: SignIn) -> None:

@@ -25,6 +25,7 @@ from agents.doors.cli.errors import (
     Signalled,
     explain,
 )
+from agents.doors.cli.orphans import resume_orphaned_run
 from agents.engine.worker import Worker
 from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
 from agents.events.read import read_events
@@ -44,11 +45,10 @@ from sandbox.directories.reopening import open_directory
 from velproject.cli.commands.runs.display import Display
 from velproject.cli.commands.runs.follow import PATIENCE, STOPPED, Watch, leave_at_once
 from velproject.cli.commands.runs.tree_display import TreeDisplay
-from velproject.cli.orphans import resume_orphaned_run
 
 with lazy_modules:
     # Showing a request costs 30 ms, and most runs need no approval.
-    from velproject.cli.commands.approvals import ask as asking
+    from agents.features.approvals.cli import ask as asking
 
 
 StandIn = Callable[[ApprovalRequest], DecisionRequest]
