@@ -15,10 +15,10 @@ from django.utils import timezone
 
 from agents.features.approvals.api.approvals import show_approval
 from agents.features.approvals.cli.requests import in_full
+from agents.features.approvals.pages.queue import PAGE_CARDS
 from agents.models import Agent, ApprovalRequest, Run
 from agents.selectors.queue import waiting_for
 from agents.services.agent_definitions.actions import current_version
-from agents.web.approvals import PAGE_CARDS
 from memory.models import MemoryEditRequest
 from tests.agents.web.asking import HOSTILE, ask, decide, html, remember, shown_ids
 from tests.agents.web.conftest import SignIn
