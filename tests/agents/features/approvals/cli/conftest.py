@@ -1,5 +1,0 @@
-"""A `vel` for each test."""
-
-from tests.velproject.conftest import vel
-
-__all__ = ["vel"]
