@@ -29,12 +29,12 @@ with late_imports:
     )
     from agents.features.approvals.cli.requests import requests_with_rows
     from agents.features.approvals.cli.shown_request import show_request
+    from agents.features.approvals.edited_review import review_of_edit
     from agents.kernel.proposals import proposal_kind, proposal_kinds
     from agents.middleware import decisions
     from agents.models import POOL, ApprovalRequest
     from agents.selectors.family import root_of
     from agents.services.approvals.decisions import DecisionRequest
-    from agents.services.approvals.edited_review import review_of_edit
     from agents.services.approvals.grants import GrantTerms
     from agents.services.errors import ServiceError
     from agents.states import ApprovalStatus, Decision, RunStatus

@@ -37,12 +37,12 @@ with late_imports:
         show_outcome,
         show_request,
     )
+    from agents.features.approvals.pending_responses import pending_responses
     from agents.kernel.proposals import proposal_kind, request_relations
     from agents.models import ApprovalRequest
     from agents.models.approval import request_kinds
     from agents.review import as_json as reading_as_json
     from agents.selectors.visible import approvals_for
-    from agents.services.approvals.pending_responses import pending_responses
     from agents.services.approvals.request_review import review_of_request
     from agents.states import ApprovalStatus
 

@@ -29,13 +29,13 @@ from agents.doors.cli.orphans import resume_orphaned_run
 from agents.engine.worker import Worker
 from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
 from agents.events.read import read_events
+from agents.features.approvals.pending_responses import pending_responses
 from agents.ids import own_executor
 from agents.kernel.lazy_modules import lazy_modules
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run
 from agents.sdk.rows.state import Family
 from agents.services.approvals.decisions import DecisionRequest
-from agents.services.approvals.pending_responses import pending_responses
 from agents.services.errors import NotFound, ServiceError
 from agents.services.files.outside_changes import unreported_changes
 from agents.services.runs.control import cancel_run
