@@ -1,13 +1,11 @@
-"""The admin of Vel: agents, threads, runs, approvals, grants, tokens, machines and the audit log.
+"""The admin of Vel: agents, threads, runs, tokens, machines and the audit log.
 
 One file per aggregate. Pages read rows; functions of `agents.services` change them.
 """
 
 from agents.admin import (
     agents,
-    approvals,
     audit,
-    grants,
     machines,
     runs,
     threads,
@@ -16,9 +14,7 @@ from agents.admin import (
 
 __all__ = [
     "agents",
-    "approvals",
     "audit",
-    "grants",
     "machines",
     "runs",
     "threads",

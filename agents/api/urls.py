@@ -6,13 +6,11 @@ from django.urls import path, re_path
 
 from agents.api.agent_files import ExportAgent, ImportAgent
 from agents.api.agents import Agents, AgentTemplates, OneAgent
-from agents.api.approvals import Approvals, DecideApproval, OneApproval
 from agents.api.audit import Audit
 from agents.api.chat import CancelChat, Chat, ChatHistory, ChatStream
 from agents.api.event_stream import RunEventStream
 from agents.api.events import RunEvents
 from agents.api.files import Changes, FileContent, Files, OneUpload, Restore, Uploads
-from agents.api.grants import Grants, RehearsePolicy, RevokeGrant
 from agents.api.runs import CancelRun, OneRun, Runs
 from agents.api.schema_views import Docs, Schema
 from agents.api.threads import OneThread, Threads
@@ -70,20 +68,8 @@ urlpatterns = [
     path("runs/<opaque_id:run_id>/todos", Todos.as_view(), name="todos"),
     path("runs/<opaque_id:run_id>/artifacts", Artifacts.as_view(), name="artifacts"),
     path("runs/<opaque_id:run_id>/subagents", Subagents.as_view(), name="subagents"),
-    path("approvals", Approvals.as_view(), name="approvals"),
-    path("approvals/<opaque_id:approval_id>", OneApproval.as_view(), name="approval"),
-    path(
-        "approvals/<opaque_id:approval_id>/decide", DecideApproval.as_view(), name="approval-decide"
-    ),
     path("usage", Usage.as_view(), name="usage"),
     path("audit", Audit.as_view(), name="audit"),
-    path("grants", Grants.as_view(), name="grants"),
-    path("grants/<opaque_id:grant_id>/revoke", RevokeGrant.as_view(), name="grant-revoke"),
-    path(
-        "agents/<opaque_id:agent_id>/policy/rehearse",
-        RehearsePolicy.as_view(),
-        name="policy-rehearse",
-    ),
     path("toolboxes", Toolboxes.as_view(), name="toolboxes"),
     path("threads", Threads.as_view(), name="threads"),
     path("threads/<opaque_id:thread_id>", OneThread.as_view(), name="thread"),

@@ -9,13 +9,13 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Annotated, Any, ClassVar, Literal, Union, cast, get_args
+from typing import Annotated, Any, Literal, Union, cast, get_args
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import DatabaseError
-from pydantic import Field, TypeAdapter, ValidationError, model_validator
+from pydantic import Field, TypeAdapter, ValidationError
 
 from agents.client_address import client_address
 from agents.disk_space import full_disk
@@ -30,15 +30,13 @@ from agents.doors.websockets.base import (
     person_of,
     reader_of,
 )
-from agents.doors.websockets.frames import Frame, Json, Text, accepted, after_events, refused
+from agents.doors.websockets.frames import Frame, Text, accepted, after_events, refused
 from agents.events.read import MAX_SEQ, RunNotFound, StoredEvent
 from agents.events.tail import tail
 from agents.events.tree import MAX_POSITIONS, follow_tree
 from agents.kernel.features import collect
-from agents.middleware.decisions import decide
 from agents.models import Door, Run, TokenScope
-from agents.selectors.visible import Person, approvals_for, watchable_runs_for
-from agents.services.approvals.decisions import DecisionRequest
+from agents.selectors.visible import Person, watchable_runs_for
 from agents.services.audit import Origin, acting
 from agents.services.errors import (
     Conflict,
@@ -289,33 +287,6 @@ class MessageFrame(Frame):
         return {"run_id": create_run(request, owner=user, idempotency_key=self.key).run.id}
 
 
-class DecideFrame(Frame):
-    """A decision on an approval request, bound to the digest of the displayed request."""
-
-    type: Literal["decide"]
-    scope: ClassVar = TokenScope.APPROVE
-    approval_id: Text = Field(max_length=64)
-    digest: Text = Field(max_length=64)
-    decision: Text = Field(max_length=20)
-    input: Json | None = None
-    reason: Text = ""
-
-    @model_validator(mode="after")
-    def _runs_what_was_shown(self) -> DecideFrame:
-        if self.input is not None and self.decision != "edit":
-            raise ValueError("only the decision `edit` takes an input")
-        return self
-
-    def carry_out(self, run: Run, user: AbstractBaseUser) -> dict[str, str]:
-        if not approvals_for(user).filter(pk=self.approval_id, run=run).exists():
-            raise NotFound("This run has no such request that you may decide.")
-        answer = DecisionRequest(
-            decision=self.decision, digest=self.digest, input=self.input, reason=self.reason
-        )
-        decide(self.approval_id, answer, by=user)
-        return {"approval_id": self.approval_id}
-
-
 class CancelFrame(Frame):
     """A request to cancel the run."""
 
@@ -327,4 +298,4 @@ class CancelFrame(Frame):
         return {}
 
 
-FRAMES = (MessageFrame, DecideFrame, CancelFrame)
+FRAMES = (MessageFrame, CancelFrame)

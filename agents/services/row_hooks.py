@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from agents.kernel.row_hooks import RowHooks
 from agents.selectors.starters import StarterRows
-from agents.services.approvals.decisions import ApprovalRows
 from agents.services.runs.delegation import SubagentRows
 from agents.services.runs.ends import EndRows
 from agents.services.runs.usage_totals import UsageRows
 
 ROW_HOOKS: tuple[type[RowHooks], ...] = (
-    ApprovalRows,
     SubagentRows,
     EndRows,
     UsageRows,

@@ -6,9 +6,7 @@ from django.urls import URLPattern, path
 
 from agents.kernel.features import collect
 from agents.web import (
-    approvals,
     changes,
-    deciding,
     erase,
     files,
     history,
@@ -25,11 +23,6 @@ urlpatterns: list[URLPattern] = [
     *(pattern for _, pattern in collect("pages", "urlpatterns", skip_broken=True)),
     path("", home.home, name="home"),
     path("demo/", home.start_demo, name="demo"),
-    path("approvals/", approvals.queue, name="approvals"),
-    path("approvals/live/", approvals.live, name="approvals-live"),
-    path("approvals/decide/", deciding.decide_several, name="approvals-decide"),
-    path("approvals/<slug:request_id>/", approvals.one, name="approval"),
-    path("approvals/<slug:request_id>/decide/", deciding.decide_one, name="approval-decide"),
     path("agents/new/", home.new_agent, name="new-agent"),
     path("profile/", profile.profile, name="profile"),
     path("profile/password/", profile.password, name="password"),

@@ -24,6 +24,7 @@ from vel_rows import AGENT, database_bytes, make_site, write_notes  # noqa: E402
 
 from agents.engine.storage.lease import orphaned_runs  # noqa: E402
 from agents.engine.worker import Worker  # noqa: E402
+from agents.features.approvals.expiry import expire_approval  # noqa: E402
 from agents.features.notifications.queue import due_targets  # noqa: E402
 from agents.ids import own_executor  # noqa: E402
 from agents.models import (  # noqa: E402
@@ -37,7 +38,6 @@ from agents.models import (  # noqa: E402
     ToolCall,
 )
 from agents.selectors.metrics import gauges  # noqa: E402
-from agents.services.approvals.expiry import expire_approval  # noqa: E402
 from agents.services.erasure.actions import erasures_wait  # noqa: E402
 from agents.services.runs.ends import take_ended_run  # noqa: E402
 from agents.services.runs.start import RunRequest, create_run  # noqa: E402

@@ -13,10 +13,10 @@ from django.db import transaction
 from django.test import Client
 
 from agents.engine.storage.lease import orphaned_runs
+from agents.features.approvals.expiry import expire_approval
 from agents.features.notifications.queue import due_targets
 from agents.models import POOL, Run
 from agents.services.approvals.decisions import DecisionRequest, decide_approval
-from agents.services.approvals.expiry import expire_approval
 from agents.services.background_jobs import take_background_job
 from agents.services.erasure.actions import erase_thread, erasures_wait, finish_erasures
 from agents.services.runs.ends import take_ended_run

@@ -26,7 +26,7 @@ _FIRST_USED_IN_COMMANDS = (
     "agents.services.row_hooks",
     "skills_app.library.scan.scanning",
     "text_scanner.scanning",
-    "velproject.cli.commands.approvals.ask",
+    "agents.features.approvals.cli.ask",
     "velproject.cli.main",
 )
 

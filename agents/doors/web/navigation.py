@@ -33,9 +33,6 @@ class NavigationEntry:
 
 _BUILT_IN = (
     NavigationEntry("web:home", "Home", order=100, key="h", help="home"),
-    NavigationEntry(
-        "web:approvals", "Approvals", order=200, key="a", help="approvals", counts_waiting=True
-    ),
     NavigationEntry("web:history", "History", order=300, key="r", help="runs: the history"),
     NavigationEntry("web:usage", "Usage", order=500, key="u", help="usage"),
     NavigationEntry("web:profile", "Profile", place=MENU, order=100),

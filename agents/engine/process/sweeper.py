@@ -17,7 +17,6 @@ from agents.engine.storage.lease import orphaned_runs
 from agents.ids import run_marker
 from agents.kernel.features import Job, feature_jobs
 from agents.models import POOL, ProcessKind
-from agents.services.approvals.expiry import expire_approval
 from agents.services.machines.dead_workers import (
     FINDS_SANDBOXES,
     inherit_lease,
@@ -39,10 +38,7 @@ SWEEP_SHARE = 4
 """One pass fills at most a fourth of the capacity, so several processes share the waiting runs.
 Measured: of 24 runs that were queued together, one of two workers took 23, and used one core."""
 
-JOBS = (
-    Job("requests that have expired", expire_approval, workers_only=False),
-    Job("runs to wake", wake_due, workers_only=False),
-)
+JOBS = (Job("runs to wake", wake_due, workers_only=False),)
 """Done before the search for runs."""
 COUNT_USE = Job("runs to count", count_ended_runs, parts=4)
 """The limit matters after an upgrade, when all earlier runs are uncounted."""

@@ -23,7 +23,6 @@ from agents.kernel.proposals import (
     run_request_kind,
     run_request_kinds,
 )
-from agents.kernel.row_hooks import RowHooks
 from agents.models import ApprovalKind, ApprovalRequest, Run, ToolCall
 from agents.policy import judge
 from agents.review.json_text import size_of
@@ -362,16 +361,3 @@ def reject_call(call: ToolCall, text: str, *, code: str, reason: str) -> list[Ev
     call.finished_at = timezone.now()
     call.save()
     return [ToolDenied(call_id=call.call_id, reason=preview(reason))]
-
-
-class ApprovalRows(RowHooks):
-    """Requests of a run that has ended are cancelled."""
-
-    order = 200
-
-    def ended(self, run: Run, *, wake: bool) -> None:
-        if run.status == RunStatus.COMPLETED:
-            return  # nothing was open
-        ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING).update(
-            status=ApprovalStatus.CANCELLED
-        )

@@ -16,11 +16,6 @@ TABLE: Table = {
         "user": "Create accounts for the pages.",
     },
     _HERE + "agents": {"agents": "Export and import agents, take an AGENTS.md as a prompt."},
-    _HERE + "approvals": {
-        "approvals": "List, show and decide what waits for a person.",
-        "grants": "List and revoke standing permissions.",
-        "policy": "Show an agent's policy, and try another on its past calls.",
-    },
     _HERE + "demo": {"demo": "Run the demo: a real analysis, also without a key."},
     _HERE + "features": {"features": "List features, and remove one with its tables."},
     _HERE + "machines": {

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from agents.doors.cli.terminal import one_line, visible
+from agents.doors.cli.wording import short_input, short_output, totals
 from agents.events.catalogue.approvals import ApprovalDecided, ApprovalRequested
 from agents.events.catalogue.files import UploadsReady, WorkspaceRunsOutside
 from agents.events.catalogue.messages import StepReset, StepStarted, TextCompleted, TextDelta
@@ -41,7 +42,6 @@ from agents.events.catalogue.tool_calls import (
 from agents.hidden_text import escaped_json
 from agents.kernel.features import collect
 from agents.kernel.lazy_modules import lazy_modules
-from velproject.cli.wording import short_input, short_output, totals
 
 with lazy_modules:
     from rich import status  # takes 5 ms, which only terminals need

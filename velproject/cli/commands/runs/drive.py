@@ -25,16 +25,17 @@ from agents.doors.cli.errors import (
     Signalled,
     explain,
 )
+from agents.doors.cli.orphans import resume_orphaned_run
 from agents.engine.worker import Worker
 from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
 from agents.events.read import read_events
+from agents.features.approvals.pending_responses import pending_responses
 from agents.ids import own_executor
 from agents.kernel.lazy_modules import lazy_modules
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run
 from agents.sdk.rows.state import Family
 from agents.services.approvals.decisions import DecisionRequest
-from agents.services.approvals.pending_responses import pending_responses
 from agents.services.errors import NotFound, ServiceError
 from agents.services.files.outside_changes import unreported_changes
 from agents.services.runs.control import cancel_run
@@ -44,11 +45,10 @@ from sandbox.directories.reopening import open_directory
 from velproject.cli.commands.runs.display import Display
 from velproject.cli.commands.runs.follow import PATIENCE, STOPPED, Watch, leave_at_once
 from velproject.cli.commands.runs.tree_display import TreeDisplay
-from velproject.cli.orphans import resume_orphaned_run
 
 with lazy_modules:
     # Showing a request costs 30 ms, and most runs need no approval.
-    from velproject.cli.commands.approvals import ask as asking
+    from agents.features.approvals.cli import ask as asking
 
 
 StandIn = Callable[[ApprovalRequest], DecisionRequest]

@@ -18,6 +18,7 @@ with late_imports:
 
     from agents.doors.cli.find import by_id
     from agents.doors.cli.local_user import local_user
+    from agents.doors.cli.orphans import cancel_wherever, resume_orphaned_run
     from agents.models import POOL, Message, MessageRole, Run
     from agents.selectors.family import descendants_of, in_tree_order, root_of
     from agents.selectors.visible import runs_for
@@ -26,7 +27,6 @@ with late_imports:
     from velproject.cli.commands.runs.drive import Driver, replay
     from velproject.cli.commands.runs.runs import status_words
     from velproject.cli.commands.runs.tree_display import TreeDisplay
-    from velproject.cli.orphans import cancel_wherever, resume_orphaned_run
 
 
 @runs.command("show")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.doors.cli.terminal import one_line, visible
+from agents.doors.cli.wording import LINE_WIDTH, short_input
 from agents.events.catalogue.approvals import ApprovalDecided, ApprovalRequested
 from agents.events.catalogue.messages import TextCompleted
 from agents.events.catalogue.runs import RunFailed
@@ -15,7 +16,6 @@ from agents.events.catalogue.tool_calls import ToolCalled, ToolDenied, ToolFaile
 from agents.kernel.features import collect
 from agents.models import Run
 from velproject.cli.commands.runs.display import Display
-from velproject.cli.wording import LINE_WIDTH, short_input
 
 TEXT_LINES = 3
 """Lines of a subagent's text that are shown together; its own run shows all of it."""

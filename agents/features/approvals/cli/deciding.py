@@ -14,30 +14,30 @@ from agents.doors.cli.errors import OK, USAGE, CliError
 from agents.doors.cli.late_imports import late_imports
 from agents.doors.cli.options import persist_option
 from agents.doors.cli.terminal import one_line
-from velproject.cli.commands.approvals.requests import approvals
+from agents.features.approvals.cli.requests import approvals
 
 with late_imports:
     from agents.doors.cli.console import new_console, show_review
     from agents.doors.cli.find import by_id
     from agents.doors.cli.local_user import local_user
+    from agents.doors.cli.orphans import is_orphan
     from agents.doors.cli.questions import confirm
+    from agents.features.approvals.cli.ask import (
+        content_of,
+        edited_in_editor,
+        parsed_input,
+    )
+    from agents.features.approvals.cli.requests import requests_with_rows
+    from agents.features.approvals.cli.shown_request import show_request
+    from agents.features.approvals.edited_review import review_of_edit
     from agents.kernel.proposals import proposal_kind, proposal_kinds
     from agents.middleware import decisions
     from agents.models import POOL, ApprovalRequest
     from agents.selectors.family import root_of
     from agents.services.approvals.decisions import DecisionRequest
-    from agents.services.approvals.edited_review import review_of_edit
     from agents.services.approvals.grants import GrantTerms
     from agents.services.errors import ServiceError
     from agents.states import ApprovalStatus, Decision, RunStatus
-    from velproject.cli.commands.approvals.ask import (
-        content_of,
-        edited_in_editor,
-        parsed_input,
-    )
-    from velproject.cli.commands.approvals.requests import requests_with_rows
-    from velproject.cli.commands.approvals.shown_request import show_request
-    from velproject.cli.orphans import is_orphan
 
 DECISIONS = ["approve", "edit", "reject", "respond"]
 

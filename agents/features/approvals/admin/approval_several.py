@@ -8,15 +8,15 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from agents.admin import approval_page
 from agents.doors.admin.journal import JournalAdmin, person
+from agents.features.approvals.admin import approval_page
+from agents.features.approvals.pending_responses import pending_responses
 from agents.hidden_text import visible
 from agents.kernel.proposals import request_relations
 from agents.models import ApprovalRequest
 from agents.review.json_text import size_of
 from agents.review.room import CHARACTERS
 from agents.services.approvals.decisions import DecisionRequest
-from agents.services.approvals.pending_responses import pending_responses
 from agents.states import Decision
 
 SEVERAL_AT_ONCE = 100

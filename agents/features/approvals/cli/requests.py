@@ -29,22 +29,22 @@ with late_imports:
     from agents.doors.cli.console import new_console, print_table, table_of
     from agents.doors.cli.find import by_id
     from agents.doors.cli.local_user import local_user
-    from agents.kernel.proposals import proposal_kind, request_relations
-    from agents.models import ApprovalRequest
-    from agents.models.approval import request_kinds
-    from agents.review import as_json as reading_as_json
-    from agents.selectors.visible import approvals_for
-    from agents.services.approvals.pending_responses import pending_responses
-    from agents.services.approvals.request_review import review_of_request
-    from agents.states import ApprovalStatus
-    from velproject.cli.commands.approvals.ask import show_refused
-    from velproject.cli.commands.approvals.shown_request import (
+    from agents.doors.cli.wording import short_input
+    from agents.features.approvals.cli.ask import show_refused
+    from agents.features.approvals.cli.shown_request import (
         expiry,
         length,
         show_outcome,
         show_request,
     )
-    from velproject.cli.wording import short_input
+    from agents.features.approvals.pending_responses import pending_responses
+    from agents.kernel.proposals import proposal_kind, request_relations
+    from agents.models import ApprovalRequest
+    from agents.models.approval import request_kinds
+    from agents.review import as_json as reading_as_json
+    from agents.selectors.visible import approvals_for
+    from agents.services.approvals.request_review import review_of_request
+    from agents.states import ApprovalStatus
 
 STATUSES = ["pending", "decided", "expired", "cancelled", "superseded"]
 PENDING = "pending"

@@ -13,12 +13,12 @@ from django.utils import timezone
 
 from agents.doors.cli.errors import CliError
 from agents.doors.cli.local_user import local_user
+from agents.features.approvals.cli.requests import approvals
 from agents.models import Agent, ApprovalGrant, ApprovalRequest
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed
 from memory.models import MemoryFile
 from tests.agents.admin import rows
 from tests.velproject.in_process import call
-from velproject.cli.commands.approvals.requests import approvals
 
 pytestmark = pytest.mark.django_db
 

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from agents.doors.admin.numbers import span
 from agents.doors.admin.text import ShownText, decided_input, shown, typed
+from agents.features.approvals.edited_review import edited_review
 from agents.hidden_text import escaped_json, escaped_text, visible
 from agents.kernel.proposals import proposal_kind, run_request_kind
 from agents.models import ApprovalRequest
@@ -21,7 +22,6 @@ from agents.review.json_text import is_editable, size_of, text_of
 from agents.review.room import CHARACTERS
 from agents.selectors.queue import paths_of_runs
 from agents.services.agent_definitions.actions import SCRIPTED
-from agents.services.approvals.edited_review import edited_review
 from agents.services.approvals.request_review import review_of_request
 from agents.states import ApprovalStatus, Decision
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from agents.features.approvals.edited_review import review_of_edit
 from agents.models import ApprovalKind, ApprovalRequest
 from agents.review import as_text
-from agents.services.approvals.edited_review import review_of_edit
 from agents.states import ApprovalStatus
 
 

@@ -13,16 +13,16 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from agents.api.approvals import show_approval
+from agents.features.approvals.api.approvals import show_approval
+from agents.features.approvals.cli.requests import in_full
+from agents.features.approvals.pages.queue import PAGE_CARDS
 from agents.models import Agent, ApprovalRequest, Run
 from agents.selectors.queue import waiting_for
 from agents.services.agent_definitions.actions import current_version
-from agents.web.approvals import PAGE_CARDS
 from memory.models import MemoryEditRequest
 from tests.agents.web.asking import HOSTILE, ask, decide, html, remember, shown_ids
 from tests.agents.web.conftest import SignIn
 from tests.support import site_writer
-from velproject.cli.commands.approvals.requests import in_full
 
 
 def test_only_own_requests_are_there_and_an_approver_sees_all(run: str, sign_in: SignIn) -> None:

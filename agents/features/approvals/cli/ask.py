@@ -15,15 +15,15 @@ from rich.text import Text
 from agents.doors.cli.console import show_review
 from agents.doors.cli.errors import CliError
 from agents.doors.cli.questions import forget_typed_ahead, read
+from agents.features.approvals.cli.shown_request import show_request
+from agents.features.approvals.edited_review import review_of_edit
+from agents.features.approvals.pending_responses import PendingResponses
 from agents.hidden_text import escaped_text, unescaped_text
 from agents.kernel.proposals import ProposalKind, proposal_kind, run_request_kind
 from agents.models import ApprovalKind, ApprovalRequest
 from agents.services.approvals.decisions import DecisionRequest
-from agents.services.approvals.edited_review import review_of_edit
 from agents.services.approvals.grants import GrantMatch, GrantTerms
-from agents.services.approvals.pending_responses import PendingResponses
 from agents.states import Decision
-from velproject.cli.commands.approvals.shown_request import show_request
 
 _KEYS = {
     "y": Decision.APPROVE,

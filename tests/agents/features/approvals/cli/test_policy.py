@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agents.doors.cli.errors import CliError
+from agents.features.approvals.cli.policy import read_policy
 from tests.velproject.command import Vel, say
-from velproject.cli.commands.approvals.policy import read_policy
 
 WRITE = ("write_file", {"path": "note.txt", "content": "hello"})
 

@@ -8,18 +8,18 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.serializers.approvals import (
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.list_queries import created_between
+from agents.doors.rest.operations import Page, operation
+from agents.doors.rest.pagination import PAGE_BYTES, ordered_page
+from agents.doors.rest.serializers import read_body, read_query
+from agents.features.approvals.serializers import (
     APPROVAL_ORDER,
     ApprovalListQuery,
     ApprovalShape,
     DecisionBody,
     with_approval_columns,
 )
-from agents.doors.rest.base import ApiView, person
-from agents.doors.rest.list_queries import created_between
-from agents.doors.rest.operations import Page, operation
-from agents.doors.rest.pagination import PAGE_BYTES, ordered_page
-from agents.doors.rest.serializers import read_body, read_query
 from agents.kernel.proposals import proposal_kind
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, TokenScope

@@ -7,7 +7,12 @@ from typing import ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.serializers.approvals import (
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.list_queries import created_between
+from agents.doors.rest.operations import Page, operation
+from agents.doors.rest.pagination import ordered_page
+from agents.doors.rest.serializers import StrictSerializer, read_body, read_query
+from agents.features.approvals.serializers import (
     GRANT_ORDER,
     GrantListQuery,
     GrantShape,
@@ -15,11 +20,6 @@ from agents.api.serializers.approvals import (
     RehearsalShape,
     with_grant_columns,
 )
-from agents.doors.rest.base import ApiView, person
-from agents.doors.rest.list_queries import created_between
-from agents.doors.rest.operations import Page, operation
-from agents.doors.rest.pagination import ordered_page
-from agents.doors.rest.serializers import StrictSerializer, read_body, read_query
 from agents.middleware.rehearsal import rehearse, with_policy
 from agents.models import Agent, TokenScope
 from agents.selectors.visible import grants_for, runs_for

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from velproject.cli.wording import result_text, short_input
+from agents.doors.cli.wording import result_text, short_input
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def queue(request: PersonRequest) -> HttpResponse:
         "next_query": found.next_query,
         "back": request.GET.urlencode(),
     }
-    return render(request, "web/approvals.html", context)
+    return render(request, "vel_approvals/approvals.html", context)
 
 
 @page
@@ -180,7 +180,7 @@ def one(request: PersonRequest, request_id: str) -> HttpResponse:
     [card] = cards_of([row], request.user, opened=True)
     if request.GET.get("as") == "json":
         return JsonResponse(card_json(card))
-    return render(request, "web/approval.html", {"card": card, "back": ""})
+    return render(request, "vel_approvals/approval.html", {"card": card, "back": ""})
 
 
 def _ended(request: PersonRequest, displayed: set[str], known: set[str]) -> dict[str, str]:

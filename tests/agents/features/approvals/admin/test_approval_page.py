@@ -11,8 +11,8 @@ from django.contrib.auth.models import Group, User
 from django.urls import reverse
 from django.utils import timezone
 
+from agents.features.approvals.expiry import expire_approval
 from agents.models import Agent, ApprovalRequest
-from agents.services.approvals.expiry import expire_approval
 from agents.states import ApprovalStatus
 from memory.actions.edits import store_change
 from memory.folders import Change

@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
 from agents.doors.web.pages import PersonRequest, page
+from agents.features.approvals.pages.queue import back_to, card_rows
 from agents.hidden_text import unescaped_text, visible
 from agents.kernel.proposals import proposal_kind
 from agents.middleware.decisions import decide
@@ -25,7 +26,6 @@ from agents.services.errors import (
     ServiceError,
 )
 from agents.states import ApprovalStatus, Decision
-from agents.web.approvals import back_to, card_rows
 from agents.web.cards import cards_of, terms_of
 
 SEVERAL = 100
@@ -183,7 +183,7 @@ def _refused(request: PersonRequest, request_id: str, error: ServiceError) -> Ht
     row = get_object_or_404(card_rows(request.user), pk=request_id)
     [card] = cards_of([row], request.user, opened=True)
     context = {"card": card, "problem": message, "typed": request.POST, "back": back_to(request)}
-    return render(request, "web/approval.html", context, status=error.http_status)
+    return render(request, "vel_approvals/approval.html", context, status=error.http_status)
 
 
 def _said(decided: ApprovalRequest) -> str:

@@ -10,11 +10,11 @@ from rich.text import Text
 
 from agents.doors.cli.console import show_review
 from agents.doors.cli.terminal import one_line
+from agents.features.approvals.edited_review import edited_review
 from agents.hidden_text import visible
 from agents.kernel.proposals import Background, proposal_kind
 from agents.models import ApprovalRequest
 from agents.selectors.queue import paths_of_runs
-from agents.services.approvals.edited_review import edited_review
 from agents.services.approvals.request_review import review_of_request
 from agents.states import ApprovalStatus
 

@@ -17,10 +17,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDi
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from agents.admin import approval_page
-from agents.admin.approval_several import DecideSeveral, with_rows
 from agents.doors.admin.journal import person, tag
 from agents.doors.admin.json_input import parse_json
+from agents.features.approvals.admin import approval_page
+from agents.features.approvals.admin.approval_several import DecideSeveral, with_rows
+from agents.features.approvals.pending_responses import pending_responses
 from agents.hidden_text import unescaped_text, visible
 from agents.kernel.proposals import proposal_kind, run_request_kind, run_request_kinds
 from agents.middleware.decisions import decide
@@ -35,7 +36,6 @@ from agents.selectors.visible import (
     is_approver,
 )
 from agents.services.approvals.decisions import DecisionRequest
-from agents.services.approvals.pending_responses import pending_responses
 from agents.services.errors import ServiceError
 from agents.states import ApprovalStatus, Decision, IllegalTransition
 
