@@ -25,7 +25,6 @@ from agents.api.transcript import (
     RunTranscript,
     Subagents,
     ThreadTranscript,
-    Todos,
     ToolCalls,
 )
 from agents.api.usage import Usage
@@ -67,7 +66,6 @@ urlpatterns = [
         OneToolCall.as_view(),
         name="tool-call",
     ),
-    path("runs/<opaque_id:run_id>/todos", Todos.as_view(), name="todos"),
     path("runs/<opaque_id:run_id>/artifacts", Artifacts.as_view(), name="artifacts"),
     path("runs/<opaque_id:run_id>/subagents", Subagents.as_view(), name="subagents"),
     path("approvals", Approvals.as_view(), name="approvals"),
