@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from agents.doors.cli.terminal import one_line
 from agents.features.planning.events import TodosUpdated
 from agents.features.planning.queries import TOOL
-from agents.hidden_text import one_line
 
 _MARKS = {"pending": "○", "in_progress": "◐", "completed": "●", "blocked": "!"}
 
