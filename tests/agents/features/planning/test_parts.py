@@ -26,7 +26,8 @@ TODOS = [{"content": "Look", "status": "completed"}, {"content": "Tell", "status
 
 def planned(tmp_path: Path) -> Run:
     user = make_user("olga")
-    turns = [{"tool_calls": [{"name": "write_todos", "input": {"todos": TODOS}}]}, {"text": "Yes."}]
+    call = {"name": "write_todos", "input": {"todos": TODOS}}
+    turns: list[dict[str, Any]] = [{"tool_calls": [call]}, {"text": "Done."}]
     make_agent(user, model=script_file(tmp_path, turns))
     run = drive_to_end(start_run(user))
     assert run.status == "completed", run.error_message
