@@ -17,6 +17,7 @@ from agents.admin.timeline import TURNS_PER_PAGE, Turn, turns_of
 from agents.doors.admin.bulk import Bulk, carry_out
 from agents.doors.admin.journal import JournalAdmin, person
 from agents.doors.admin.text import shown
+from agents.doors.admin.thread_sections import thread_sections
 from agents.hidden_text import visible
 from agents.models import Run, Thread, WorkspaceSnapshot
 from agents.selectors.steps import step_of
@@ -113,7 +114,7 @@ class ThreadAdmin(JournalAdmin):
             "steps": _shown_steps(row),
             "may_restore": request.user.has_perm(RESTORE),
             "can_see_runs": self.admin_site.get_model_admin(Run).has_view_permission(request),
-            "todos": [(todo, shown(todo.content), shown(todo.note)) for todo in row.todos.all()],
+            "sections": thread_sections(row),
             "page": page,
             "turn_limit": TURNS_PER_PAGE,
             "runs": shown_runs,

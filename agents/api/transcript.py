@@ -20,7 +20,6 @@ from agents.api.serializers.runs import (
     RunShape,
     SubagentShape,
     SubagentsShape,
-    TodosShape,
     with_run_columns,
 )
 from agents.api.serializers.transcript import (
@@ -41,7 +40,6 @@ from agents.doors.rest.serializers import StrictSerializer, read_body, read_quer
 from agents.models import Run, TokenScope, ToolCall
 from agents.selectors.conversation import turns_after
 from agents.selectors.family import MAX_SHOWN, descendants_of
-from agents.selectors.todos import todos_after
 from agents.selectors.visible import runs_for
 from agents.services.errors import NotAllowed, NotFound
 from agents.services.files.thread_files import artifacts_of
@@ -169,17 +167,6 @@ class ResumeRun(ApiView):
 
 def reverse_run(run_id: str) -> str:
     return reverse("api:run", kwargs={"run_id": run_id})
-
-
-class Todos(ApiView):
-    """The endpoint `GET /runs/{id}/todos`: the thread's list at the end of the run, or now."""
-
-    scopes: ClassVar = {"GET": TokenScope.READ}
-
-    @operation("list_todos", "Read a run's to-do list", errors=(400,), answer=TodosShape)
-    def get(self, request: Request, run_id: str) -> Response:
-        read_query(StrictSerializer, request)
-        return Response({"results": todos_after(run_of(person(request), run_id))})
 
 
 class Artifacts(ApiView):

@@ -23,7 +23,6 @@ from agents.api.transcript import (
     RunTranscript,
     Subagents,
     ThreadTranscript,
-    Todos,
     ToolCalls,
 )
 from agents.api.usage import Usage
@@ -65,7 +64,6 @@ urlpatterns = [
         OneToolCall.as_view(),
         name="tool-call",
     ),
-    path("runs/<opaque_id:run_id>/todos", Todos.as_view(), name="todos"),
     path("runs/<opaque_id:run_id>/artifacts", Artifacts.as_view(), name="artifacts"),
     path("runs/<opaque_id:run_id>/subagents", Subagents.as_view(), name="subagents"),
     path("usage", Usage.as_view(), name="usage"),

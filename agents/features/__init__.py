@@ -12,6 +12,7 @@ FEATURES = (
     "agents.features.guardrails",
     "agents.features.custom_middleware",
     "agents.features.compaction",
+    "agents.features.planning",
     "agents.features.fallbacks",
     "agents.features.subagents",
     "agents.features.databases",

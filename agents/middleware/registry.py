@@ -17,7 +17,6 @@ from agents.middleware.builder import BuilderMiddleware
 from agents.middleware.custom.registered import RegisteredMiddleware, registered_tools
 from agents.middleware.execution import ExecutionMiddleware
 from agents.middleware.filesystem import FilesystemMiddleware
-from agents.middleware.planning import PlanningMiddleware
 from agents.middleware.transcript import TranscriptMiddleware
 from agents.middleware.wire_schema import wire_schema
 from agents.models import Run
@@ -28,7 +27,6 @@ from agents.spec import ALL_TOOLS, AgentSpec
 from agents.structured_output.validation import prompt_segment
 
 _BUILT_IN: tuple[tuple[int, Middleware], ...] = (
-    (100, PlanningMiddleware()),
     (200, FilesystemMiddleware()),
     (300, ExecutionMiddleware()),
     (600, BuilderMiddleware(lambda: _known_tools())),

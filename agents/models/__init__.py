@@ -20,7 +20,7 @@ from agents.models.machine import Machine
 from agents.models.message import Message, MessageRole
 from agents.models.run import POOL, EndedRun, RemoteTrace, Run, RunClock, RunEvent
 from agents.models.server_process import ProcessKind, ServerProcess
-from agents.models.thread import Epoch, MiddlewareState, Thread, Todo, TodoStatus
+from agents.models.thread import Epoch, MiddlewareState, Thread
 from agents.models.token import ApiToken, TokenScope
 from agents.models.tool_call import Effect, ToolCall
 from agents.models.trigger import ThreadPolicy, Trigger, forget_trigger
@@ -62,8 +62,6 @@ __all__ = [
     "StateFile",
     "Thread",
     "ThreadPolicy",
-    "Todo",
-    "TodoStatus",
     "TokenScope",
     "ToolCall",
     "Trigger",

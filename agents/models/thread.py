@@ -193,31 +193,3 @@ class MiddlewareState(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} of {self.thread_id}"
-
-
-class TodoStatus(models.TextChoices):
-    PENDING = "pending", _("pending")
-    IN_PROGRESS = "in_progress", _("in progress")
-    COMPLETED = "completed", _("completed")
-    BLOCKED = "blocked", _("blocked")
-
-
-class Todo(models.Model):
-    """An item of the plan. `position` orders the list and is the agent's id for the item."""
-
-    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="todos")
-    position = models.PositiveIntegerField()
-    content = models.TextField()
-    active_form = models.TextField(blank=True)
-    status = models.CharField(max_length=20, choices=TodoStatus.choices, default=TodoStatus.PENDING)
-    note = models.TextField(blank=True)
-    updated_at = models.DateTimeField(auto_now=True)
-
-    class Meta:
-        ordering = ["thread", "position"]
-        constraints = [
-            models.UniqueConstraint(fields=["thread", "position"], name="todo_position"),
-        ]
-
-    def __str__(self) -> str:
-        return self.content

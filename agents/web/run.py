@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from agents.doors.web.pages import PersonRequest, page
+from agents.doors.web.run_panels import run_panels
 from agents.doors.web.upload_limit import limited_upload
 from agents.events.read import ROWS_AT_ONCE
 from agents.hidden_text import visible
@@ -70,6 +71,7 @@ def run_page(request: PersonRequest, run_id: str) -> HttpResponse:
         "waiting_for_space": waiting_for_space(run),
         "key": new_id(),
         "readable_tools": readable_tools(),
+        "panels": run_panels(),
     }
     return render(request, "web/run.html", context)
 

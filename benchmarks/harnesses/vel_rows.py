@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from protocol import NOTES
 
+from agents.features.planning.todos import TodoDraft, store_todos
 from agents.models import Agent
 from agents.services.agent_definitions.actions import save_agent
-from agents.services.runs.todos import TodoDraft, store_todos
 
 AGENT = "reader"
 ASKING_AGENT = "asker"

@@ -49,7 +49,6 @@ GROWING = {
         "messageimage",
         "idempotencykey",
         "compaction",
-        "todo",
         "usagetotal",
     )
 } | {
@@ -60,6 +59,7 @@ GROWING = {
     "vel_budgets_budgetrequest",
     "vel_budgets_runbudget",
     "vel_notifications_notification",
+    "vel_planning_todo",
 }
 
 pytestmark = pytest.mark.django_db(transaction=True)

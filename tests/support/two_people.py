@@ -144,13 +144,13 @@ def _runs(made: Somebody, person: Any) -> None:
     from django.utils import timezone
 
     from agents.events.append import append_events, dump
+    from agents.features.planning.models import Todo
     from agents.models import (
         Effect,
         Message,
         MessageRole,
         Run,
         StateFile,
-        Todo,
         ToolCall,
         WorkspaceSnapshot,
     )

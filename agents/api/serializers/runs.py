@@ -19,7 +19,7 @@ from agents.doors.rest.serializers import Flag, JsonObject, StrictSerializer, Te
 from agents.doors.rest.triggers import StartedByShape
 from agents.doors.rest.wire import check_json
 from agents.kernel.triggers import trigger_kinds
-from agents.models import Message, MessageRole, Run, RunClock, TodoStatus, Upload
+from agents.models import Message, MessageRole, Run, RunClock, Upload
 from agents.models.run import wait_reasons
 from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.family import with_child_count
@@ -163,18 +163,6 @@ class RunShape(serializers.Serializer[Run]):
         if run.status != RunStatus.COMPLETED or content is None:
             return None
         return Message(content=content).text
-
-
-class TodoShape(serializers.Serializer[object]):
-    id = serializers.CharField()
-    content = serializers.CharField()
-    status = serializers.ChoiceField(choices=TodoStatus.choices)
-    active_form = serializers.CharField(allow_blank=True)
-    note = serializers.CharField(allow_blank=True)
-
-
-class TodosShape(serializers.Serializer[object]):
-    results = TodoShape(many=True)
 
 
 class ArtifactShape(serializers.Serializer[object]):

@@ -23,7 +23,6 @@ from agents.events.catalogue.messages import (
     TextDelta,
     TextStarted,
 )
-from agents.events.catalogue.planning import TodosUpdated
 from agents.events.catalogue.runs import (
     RunCancelled,
     RunCompleted,
@@ -231,9 +230,6 @@ class UiStream:
         self._ending = [_metadata(cancelled), {"type": "abort"}]
         return self._break_off("The run was cancelled.")
 
-    def _todos(self, data: dict[str, Any]) -> list[Chunk]:
-        return [{"type": "data-todos", "id": "todos", "data": data}]
-
     def _subagent(self, data: dict[str, Any]) -> list[Chunk]:
         told = {
             "runId": data["child_run_id"],
@@ -307,7 +303,6 @@ _TRANSLATIONS: dict[str, Callable[[UiStream, dict[str, Any]], list[Chunk]]] = {
     ApprovalRequested.type: UiStream._requested,
     ApprovalDecided.type: UiStream._decided,
     ApprovalExpired.type: UiStream._decided,
-    TodosUpdated.type: UiStream._todos,
     SubagentStarted.type: UiStream._subagent,
     SubagentFinished.type: UiStream._subagent,
     RunSuspended.type: UiStream._run_suspended,

@@ -39,10 +39,10 @@ from agents.features.compaction.plan import Plan, Room, make_plan, place_after
 from agents.features.compaction.result_files import keep_text, message_place
 from agents.features.compaction.summary import Summary, summarize
 from agents.kernel.middleware import ModelHandler, ModelRequest, RunContext
+from agents.kernel.reminders import ReminderSection, reminder_sections
 from agents.middleware.base import Middleware
 from agents.models import Compaction, CompactionAuthor, Message, MessageRole, Run
 from agents.providers.base import ProviderError, Reply
-from agents.services.runs.todos import read_todos, todos_as_markdown
 from agents.settings import ContextSettings
 
 MESSAGES_SHOWN = 20
@@ -59,8 +59,8 @@ class Material:
     """The turns that are not left out, with uncut texts."""
     end: Place
     """The place of the run's next reply."""
-    todos: str
-    """The open to-dos, as Markdown."""
+    sections: list[tuple[ReminderSection, str]]
+    """The sections of features, with their texts."""
 
 
 def read_material(run: Run) -> Material:
@@ -68,8 +68,8 @@ def read_material(run: Run) -> Material:
     previous = latest_compaction(run.thread_id)
     start = (previous.from_run, previous.from_turn) if previous else (0, 0)
     turns = list(thread_turns(run, start))
-    todos = [draft for draft in read_todos(run.thread_id) if draft.status != "completed"]
-    return Material(previous, turns, (run.number, next_turn(run)), todos_as_markdown(todos))
+    sections = [(section, section.read(run.thread_id)) for section in reminder_sections()]
+    return Material(previous, turns, (run.number, next_turn(run)), sections)
 
 
 def read_messages(run: Run, before: Place) -> list[UserMessage]:
@@ -275,7 +275,7 @@ async def _leave_out(
     row.files = files_of(material.previous, turns)
     messages = await _messages(run, row, start, room)
     opening = opening_text(
-        messages, row.summary, row.by, material.todos, row.files, run.reminders(), room
+        messages, row.summary, row.by, material.sections, row.files, run.reminders(), room
     )
     row.summary, row.opening = _storable(row.summary), _storable(opening)
     row.files = [_storable(path) for path in row.files]

@@ -1,7 +1,7 @@
 """The text that replaces turns which are left out.
 
-The user's messages, the open to-dos and the files come from rows. Only the summary can be written
-by a model.
+The user's messages, the sections of features and the files come from rows. Only the summary can be
+written by a model.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from agents.engine.prompt.conversation import cut_middle
 from agents.engine.prompt.history import Said
 from agents.features.compaction.plan import Room
 from agents.features.compaction.result_files import call_place, paths_for
+from agents.kernel.reminders import ReminderSection
 from agents.models import Compaction, CompactionAuthor
 from agents.states import ToolCallStatus
 
-MESSAGES, SUMMARY, TODOS, FILES = 0.1, 0.12, 0.04, 0.04
-"""The parts of the room that each section can take."""
+MESSAGES, SUMMARY, FILES = 0.1, 0.12, 0.04
+"""The parts of the room that each of these sections can take."""
 MAX_FILES = 100
 _WRITES = frozenset({"write_file", "edit_file"})
 _LINE_BYTES = 160
@@ -39,7 +40,7 @@ def opening_text(
     messages: Sequence[UserMessage],
     summary: str,
     by: str,
-    todos: str,
+    sections: Sequence[tuple[ReminderSection, str]],
     files: Sequence[str],
     reminders: Sequence[str],
     room: Room,
@@ -52,7 +53,11 @@ def opening_text(
         "The transcript itself is kept.]",
         _messages(messages, room.share_bytes(MESSAGES)),
         f"## What happened so far ({author})\n{summary}" if summary else "",
-        f"## Open to-dos\n{cut_middle(todos, room.share_bytes(TODOS))}" if todos else "",
+        *(
+            f"## {section.title}\n{cut_middle(text, room.share_bytes(section.share))}"
+            for section, text in sections
+            if text
+        ),
         _files(files, room.share_bytes(FILES)),
         *reminders,
     ]

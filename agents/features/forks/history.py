@@ -13,8 +13,7 @@ from django.db import connection, models
 from django.db.models import Q
 from django.utils import timezone
 
-from agents.events.append import append_events, dump
-from agents.events.catalogue.planning import TodosUpdated
+from agents.events.append import dump
 from agents.ids import new_id
 from agents.kernel import row_hooks
 from agents.models import (
@@ -27,9 +26,7 @@ from agents.models import (
     ToolCall,
     Upload,
 )
-from agents.selectors.todos import todos_after
 from agents.services.files.upload_contents import copy_contents
-from agents.services.runs.todos import TodoDraft, store_todos
 from agents.settings import MachineSettings
 from agents.states import OPEN_CALLS, RunStatus, ToolCallStatus
 
@@ -61,7 +58,6 @@ def copy_history(source: Run, turn: int, thread: Thread, *, uploads: bool) -> No
     for run in earlier.exclude(message_refused=True).order_by("number"):
         copies[run.pk] = _copy_run(run, thread, turn if run.pk == source.pk else None)
     _copy_compactions(source, turn, thread, copies)
-    _copy_todos(source, turn, thread, copies[source.pk])
     row_hooks.forked(source, turn, thread)
     if uploads:
         _copy_uploads(source, thread, copies)
@@ -163,16 +159,3 @@ def _copy_compactions(source: Run, turn: int, thread: Thread, copies: Mapping[st
         row.thread = thread
         row.run = copies[row.run_id]
         row.save(force_insert=True)
-
-
-def _copy_todos(source: Run, turn: int, thread: Thread, last: Run) -> None:
-    todos = todos_after(source, turn)
-    if not todos:
-        return
-    drafts = [
-        TodoDraft(todo["content"], todo["status"], todo["active_form"], todo["note"])
-        for todo in todos
-    ]
-    store_todos(thread.pk, drafts)
-    # A fork of the fork needs them as well.
-    append_events(last.pk, [TodosUpdated(todos=todos)])

@@ -9,27 +9,23 @@ from typing import Any
 
 from agents.engine.prompt.history import history_since
 from agents.kernel.proposals import request_relations
+from agents.kernel.session_state import session_states
 from agents.models import ApprovalRequest, Message, MessageRole, Run, RunClock, StateFile, Thread
 from agents.sdk.errors import SetupError
 from agents.sdk.rows.definition import Definition
 from agents.selectors.family import descendants_of, goes_on_alone
 from agents.services.files.state_files import DatabaseFileStore
 from agents.services.runs.middleware_states import states_of, store_state
-from agents.services.runs.todos import (
-    TodoDraft,
-    check_todos,
-    read_todos,
-    store_todos,
-    todos_as_data,
-)
 from agents.states import ACTIVE_RUNS, ApprovalStatus, RunStatus
 
-KEYS = frozenset({"session_id", "planning", "filesystem", "middleware"})
+KEYS = frozenset({"session_id", "filesystem", "middleware"})
+"""Keys of a state, beside those of features."""
 
 
 def check_state(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return a copy of a state from `read_session`. Raises `SetupError` for other keys."""
-    if unknown := sorted(set(state) - KEYS):
+    known = KEYS | {part.name for part in session_states()}
+    if unknown := sorted(set(state) - known):
         raise SetupError(f"load_state: {unknown[0]!r} is no part of a state from get_state.")
     return dict(json.loads(json.dumps(dict(state))))
 
@@ -39,13 +35,13 @@ def thread_of(owner: Any, session_id: str) -> Thread | None:
 
 
 def read_session(definition: Definition, owner: Any, session_id: str) -> dict[str, Any]:
-    """Return `session_id`, `planning`, `middleware`, and `filesystem` without a sandbox."""
+    """Return `session_id`, `middleware`, features' parts, and `filesystem` without a sandbox."""
     thread = thread_of(owner, session_id)
     if thread is None:
         return {"session_id": session_id}
     state: dict[str, Any] = {
         "session_id": session_id,
-        "planning": {"todos": todos_as_data(read_todos(thread.pk))},
+        **{part.name: part.read(thread.pk) for part in session_states()},
         "middleware": states_of(thread.pk),
     }
     if not definition.config.sandbox_enabled:
@@ -71,12 +67,9 @@ def write_session(
 
 def give(definition: Definition, thread: Thread, state: Mapping[str, Any]) -> None:
     """Write a state into a thread without an active run."""
-    if "planning" in state:
-        drafts = [
-            TodoDraft(item["content"], item["status"], item["active_form"], item["note"])
-            for item in state["planning"]["todos"]
-        ]
-        store_todos(thread.pk, check_todos(drafts))
+    for part in session_states():
+        if part.name in state:
+            part.write(thread.pk, state[part.name])
     for name, value in state.get("middleware", {}).items():
         store_state(thread.pk, name, value)
     for keeper in definition.toolkit.keepers():
@@ -97,13 +90,14 @@ def values_of(run_id: str, session_id: str) -> dict[str, Any]:
         {"role": role, "content": json.loads(blocks)} for role, blocks in history_since(None, run)
     ]
     waiting = Family(run_id).pending_requests()
+    of_features = [part.read(run.thread_id) for part in session_states()]
     answer = Message.objects.filter(run=run, role=MessageRole.ASSISTANT).last()
     return {
         "session_id": session_id,
         "run_id": run_id,
         "status": run.status,
         "messages": messages,
-        "todos": todos_as_data(read_todos(run.thread_id)),
+        **{name: value for fields in of_features for name, value in fields.items()},
         "interrupts": [
             {"approval_id": request.pk, "tool_name": request.tool, "kind": request.kind}
             for request in waiting

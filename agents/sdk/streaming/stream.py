@@ -17,7 +17,6 @@ from agents.events.catalogue.messages import (
     TextCompleted,
     TextDelta,
 )
-from agents.events.catalogue.planning import TodosUpdated
 from agents.events.catalogue.runs import RunCancelled, RunCompleted, RunFailed, RunStarted
 from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
 from agents.events.catalogue.tool_calls import (
@@ -205,7 +204,6 @@ _MAKERS: dict[str, Callable[[dict[str, Any]], StreamEvent]] = {
     StepCompleted.type: _event("step", "finish_reason", "step", "usage"),
     StepReset.type: _event("reset", "reason", "step"),
     WorkspaceRunsOutside.type: _event("runs_outside", "", "changes", "count", "incomplete"),
-    TodosUpdated.type: _event("todos", "", "todos"),
     ApprovalDecided.type: _event("decision", "decision", "approval_id", "call_id", "by"),
     RunCompleted.type: _event("end", "", "finish_reason", "usage", "cost", "structured_output"),
     RunFailed.type: _event("error", "message", "code", "retryable"),

@@ -8,8 +8,9 @@ import re
 import pytest
 
 from agents.doors.admin.text import shown, shown_result_json, typed
+from agents.features.planning.models import Todo
 from agents.hidden_text import visible
-from agents.models import Agent, ApprovalRequest, Run, Thread, Todo
+from agents.models import Agent, ApprovalRequest, Run, Thread
 from agents.states import RunStatus
 from tests.agents.admin import rows
 from tests.agents.admin.pages import act, client_of, list_url, page_url, text_of

@@ -7,7 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from agents.models import Thread, Todo
+from agents.features.planning.models import Todo
+from agents.models import Thread
 from agents.states import RunStatus
 from tests.agents.admin import rows
 from tests.agents.admin.pages import client_of, list_url, page_url, text_of

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from agents.features.planning.todos import read_todos
 from agents.models import ToolCall
-from agents.services.runs.todos import read_todos
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 from tests.support.skills import write_skill
 

@@ -18,7 +18,7 @@ from agents.engine import turns as turns_module
 from agents.engine.crash_points import CrashPoint
 from agents.engine.storage.lease import MAX_LOST_DRIVERS
 from agents.engine.worker import Worker
-from agents.middleware import planning as planning_module
+from agents.features.planning import middleware as planning_module
 from agents.models import Message, Run, RunClock, StateFile, ToolCall
 from tests.support.runs import (
     drive_to_end,

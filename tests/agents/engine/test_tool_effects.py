@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from agents.custom.tool_spec import tool
 from agents.features.databases.models import DatabaseConnection
 from agents.features.google_workspace.actions import save_google_key
+from agents.features.planning.models import Todo
 from agents.features.slack.actions import save_slack_token
 from agents.middleware.base import Tool
 from agents.middleware.registry import built_in_tools, toolset_for
@@ -23,7 +24,6 @@ from agents.models import (
     Compaction,
     Effect,
     Run,
-    Todo,
     ToolCall,
 )
 from agents.providers.registry import get_provider
@@ -239,4 +239,4 @@ def test_a_tool_that_hides_a_change_is_found(world: World, monkeypatch: pytest.M
     Agent.objects.filter(slug="full").delete()
     world.make_agent("full", tools=["*", "forget_todos"])
     problem = world.problem("Forget.", example, declarations()["forget_todos"])
-    assert problem.endswith("and changed ['agents.Todo']")
+    assert problem.endswith("and changed ['vel_planning.Todo']")

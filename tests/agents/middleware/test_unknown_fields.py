@@ -8,10 +8,10 @@ import pytest
 from pydantic import BaseModel
 
 from agents.custom.json_schema import model_of_schema
+from agents.features.planning.middleware import WriteTodosInput
 from agents.middleware.execution import ExecuteInput
 from agents.middleware.filesystem import ReadFileInput
 from agents.middleware.inputs import unknown_fields
-from agents.middleware.planning import WriteTodosInput
 
 TEXT = {"type": "string"}
 CLOSED = {

@@ -3,7 +3,7 @@
 import { CardList } from "./card_list.js";
 import { keepTime } from "./clock.js";
 import * as types from "./event_types.js";
-import { showStatus, showSummary, showTodos } from "./side.js";
+import { showStatus, showSummary } from "./side.js";
 import { RunStream } from "./stream.js";
 import { Subagents } from "./subagents.js";
 import { Transcript } from "./transcript.js";
@@ -71,7 +71,7 @@ function applyOwn(event) {
   transcript.apply(event);
   const status = STATUS_AFTER[event.type];
   if (status) showStatus(status);
-  if (event.type === types.TODOS_UPDATED) showTodos(event.data.todos ?? []);
+  page.dispatchEvent(new CustomEvent("run-event", { detail: event }));
 }
 
 const SUMMARY_AFTER = new Set([

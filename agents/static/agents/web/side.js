@@ -1,4 +1,4 @@
-// Beside the transcript: status, plan, usage, files and the conversation's other runs.
+// Beside the transcript: status, usage, files and the conversation's other runs.
 
 import { element, setText, visible } from "./text.js";
 import { ENDED } from "./tree.js";
@@ -19,15 +19,6 @@ export function showStatus(status) {
   if (cancel) cancel.hidden = ENDED.has(status);
   const again = byId("again");
   if (again) again.hidden = !ENDED.has(status);
-}
-
-export function showTodos(todos) {
-  byId("no-todos").hidden = todos.length > 0;
-  byId("todos").replaceChildren(...todos.map((todo) => {
-    const text = element("span");
-    setText(text, todo.note ? `${todo.content} (${todo.note})` : todo.content);
-    return element("li", { "data-status": todo.status }, text);
-  }));
 }
 
 /** All that the server's summary tells, except the requests for approval. */

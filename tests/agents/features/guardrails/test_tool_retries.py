@@ -10,7 +10,7 @@ import pytest
 
 from agents.engine.crash_points import CrashPoint
 from agents.features.guardrails.options import RetryOptions, RetryRule
-from agents.middleware import planning as planning_module
+from agents.features.planning import middleware as planning_module
 from agents.models import Run, StateFile, ToolCall
 from agents.services.runs.control import cancel_run
 from sandbox.backends.state import StateFilesystemBackend

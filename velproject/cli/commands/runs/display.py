@@ -19,7 +19,6 @@ from agents.doors.cli.wording import short_input, short_output, totals
 from agents.events.catalogue.approvals import ApprovalDecided, ApprovalRequested
 from agents.events.catalogue.files import UploadsReady, WorkspaceRunsOutside
 from agents.events.catalogue.messages import StepReset, StepStarted, TextCompleted, TextDelta
-from agents.events.catalogue.planning import TodosUpdated
 from agents.events.catalogue.runs import (
     RunCancelled,
     RunCompleted,
@@ -46,10 +45,8 @@ from agents.kernel.lazy_modules import lazy_modules
 with lazy_modules:
     from rich import status  # takes 5 ms, which only terminals need
 
-TODOS = "write_todos"
 SKIPPED_SHOWN = 10
 OUTSIDE_SHOWN = 50
-_TODO_MARKS = {"pending": "○", "in_progress": "◐", "completed": "●", "blocked": "!"}
 
 
 def new_console(*, stderr: bool = False) -> Console:
@@ -151,8 +148,7 @@ class Display:
 
     def _on_tool_called(self, data: dict[str, Any]) -> None:
         self._tools[data["call_id"]] = data["tool"]
-        # The list itself follows as an event.
-        given = "" if data["tool"] == TODOS else short_input(data["input"])
+        given = "" if data["tool"] in _QUIET_TOOLS else short_input(data["input"])
         self.note(f"• {data['tool']}  {given}".rstrip(), "bold cyan")
 
     def _on_tool_rejected(self, data: dict[str, Any]) -> None:
@@ -168,7 +164,7 @@ class Display:
         self._busy(f"{name}: {one_line(last, 60)}" if last else name)
 
     def _on_tool_completed(self, data: dict[str, Any]) -> None:
-        if self._tools.get(data["call_id"]) != TODOS:
+        if self._tools.get(data["call_id"]) not in _QUIET_TOOLS:
             for line in short_output(str(data["output"])):
                 self.note(f"  {line}")
         self._busy("thinking")
@@ -203,12 +199,6 @@ class Display:
             self.note(f"  and {more} more files", "yellow")
         for place in data["incomplete"][:SKIPPED_SHOWN]:
             self.note(f"  not looked at: {one_line(str(place), 200)}", "yellow")
-
-    def _on_todos_updated(self, data: dict[str, Any]) -> None:
-        for todo in data["todos"]:
-            mark = _TODO_MARKS.get(todo["status"], "?")
-            style = "bold" if todo["status"] == "in_progress" else "dim"
-            self.note(f"  {mark} {one_line(todo['content'])}", style)
 
     # Pauses and the end.
 
@@ -295,7 +285,6 @@ _SHOWN: dict[str, Callable[[Display, dict[str, Any]], None]] = {
     SandboxConnection.type: Display._on_sandbox_connection,
     UploadsReady.type: Display._on_uploads_ready,
     WorkspaceRunsOutside.type: Display._on_workspace_runs_outside,
-    TodosUpdated.type: Display._on_todos_updated,
     ApprovalRequested.type: Display._on_approval_requested,
     ApprovalDecided.type: Display._on_approval_decided,
     RunSuspended.type: Display._on_run_suspended,
@@ -307,3 +296,5 @@ _SHOWN: dict[str, Callable[[Display, dict[str, Any]], None]] = {
 _SHOWN.update(
     (kind, show) for _, (kind, show) in collect("event_lines", "EVENT_LINES", skip_broken=True)
 )
+_QUIET_TOOLS = {tool for _, tool in collect("event_lines", "QUIET_TOOLS", skip_broken=True)}
+"""Tools whose events show what they do: their input and result are not printed."""

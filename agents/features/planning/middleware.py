@@ -1,4 +1,4 @@
-"""Planning: a to-do list that the agent writes and people can watch."""
+"""The tools that write and show the to-do list, and a segment of the prompt."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.events.catalogue.planning import TodosUpdated
-from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
-from agents.middleware.context import ToolContext
-from agents.models import Effect
-from agents.services.runs.todos import (
+from agents.features.planning.events import TodosUpdated
+from agents.features.planning.queries import TOOL
+from agents.features.planning.todos import (
     TodoDelta,
     TodoDraft,
     TodoError,
@@ -21,6 +19,9 @@ from agents.services.runs.todos import (
     todos_as_data,
     todos_as_markdown,
 )
+from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
+from agents.middleware.context import ToolContext
+from agents.models import Effect
 from agents.spec import AgentSpec
 
 
@@ -115,7 +116,7 @@ class PlanningMiddleware(Middleware):
         # crash.
         tools: list[Tool[Any]] = [
             Tool(
-                "write_todos",
+                TOOL,
                 "Replace your to-do list. Use it for work of several steps: keep one item "
                 "in_progress, and mark each completed as soon as it is really done.",
                 WriteTodosInput,
@@ -137,7 +138,7 @@ class PlanningMiddleware(Middleware):
         return tools
 
     def prompt(self, context: PromptContext) -> str:
-        if "write_todos" not in context.tool_names:
+        if TOOL not in context.tool_names:
             return ""
         return (
             "## Planning\n"
@@ -145,3 +146,6 @@ class PlanningMiddleware(Middleware):
             "in_progress, tick each off when it is done, and change the plan when you learn more. "
             "Skip it for a single simple step."
         )
+
+
+MIDDLEWARE = [PlanningMiddleware()]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from agents.events.catalogue.planning import Todo as TodoData
-from agents.models import Todo, TodoStatus
+from agents.features.planning.events import Todo as TodoData
+from agents.features.planning.models import Todo, TodoStatus
 
 MAX_ITEMS = 200
 _ALIASES = {"done": TodoStatus.COMPLETED.value}
@@ -127,6 +127,14 @@ def todos_as_markdown(drafts: Sequence[TodoDraft]) -> str:
         if draft.note:
             lines.append(f"  - {draft.note}")
     return "\n".join(lines)
+
+
+def drafts_from(todos: Iterable[TodoData]) -> list[TodoDraft]:
+    """Return the drafts of a result of `todos_as_data`."""
+    return [
+        TodoDraft(todo["content"], todo["status"], todo["active_form"], todo["note"])
+        for todo in todos
+    ]
 
 
 def todos_as_data(drafts: Sequence[TodoDraft]) -> list[TodoData]:

@@ -1,4 +1,4 @@
-"""Planning: the to-do list of the thread."""
+"""The to-do list of the thread."""
 
 from __future__ import annotations
 

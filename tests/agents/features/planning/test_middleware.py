@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agents.models import Todo, ToolCall
-from agents.services.runs.todos import (
+from agents.features.planning.models import Todo
+from agents.features.planning.todos import (
     TodoDelta,
     TodoDraft,
     TodoError,
@@ -17,6 +17,7 @@ from agents.services.runs.todos import (
     check_todos,
     todos_as_markdown,
 )
+from agents.models import ToolCall
 from tests.support.runs import drive_to_end, events, make_agent, make_user, script_file, start_run
 
 

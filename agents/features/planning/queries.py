@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from agents.events.catalogue.planning import Todo, TodosUpdated
+from agents.features.planning.events import Todo, TodosUpdated
 from agents.models import Run, RunEvent, ToolCall
 from agents.states import ToolCallStatus
 

@@ -1,0 +1,23 @@
+"""Sections that features add to the page of a run (`pages.RUN_PANELS`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agents.kernel.features import collect
+
+
+@dataclass(frozen=True, slots=True)
+class RunPanel:
+    """A section beside the transcript, between the subagents and the usage."""
+
+    template: str
+    script: str
+    """The path of a static file, which is a JavaScript module. The element `run` dispatches each
+    event of the run as the DOM event `run-event`, whose `detail` is the event."""
+    style: str
+    """The path of a static file with its CSS."""
+
+
+def run_panels() -> list[RunPanel]:
+    return [panel for _, panel in collect("pages", "RUN_PANELS", skip_broken=True)]
