@@ -54,9 +54,13 @@ def wanted(name: str) -> Wanted:
 
 
 def wanted_words(words: Iterable[str]) -> Wanted:
-    """Return the expressions of literal words."""
-    either = "|".join(map(re.escape, words))
-    return _wanted(lambda wild, dotted: either)
+    """Return the expressions of literal words. Only those with a dot are names anywhere."""
+    words = list(words)
+    named = [word for word in words if "." in word]
+    return _wanted(
+        lambda wild, dotted: "|".join(map(re.escape, named if dotted else words)),
+        in_names=bool(named),
+    )
 
 
 def _wanted(

@@ -99,9 +99,9 @@ def installed_gate() -> Callable[[Any], Gate]:
     if len(found) != 1:
         apps = ", ".join(config.name for config, _ in found) or "none"
         raise ImproperlyConfigured(
-            f"Exactly one app must decide which tool calls may be made; these do: {apps}. Vel's own "
-            "app is agents.features.approvals: remove it from VEL_DISABLED_FEATURES, or remove the "
-            "other apps."
+            f"Exactly one app must decide which tool calls may be made; these do: {apps}. Vel's "
+            "own app is agents.features.approvals: remove it from VEL_DISABLED_FEATURES, or "
+            "remove the other apps."
         )
     gate: Callable[[Any], Gate] = found[0][1]
     return gate
