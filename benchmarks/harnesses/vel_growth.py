@@ -24,7 +24,7 @@ from vel_rows import AGENT, database_bytes, make_site, write_notes  # noqa: E402
 
 from agents.engine.storage.lease import orphaned_runs  # noqa: E402
 from agents.engine.worker import Worker  # noqa: E402
-from agents.features.approvals.expiry import expire_approval  # noqa: E402
+from agents.features.approvals.jobs import expire_approval  # noqa: E402
 from agents.features.notifications.queue import due_targets  # noqa: E402
 from agents.ids import own_executor  # noqa: E402
 from agents.models import (  # noqa: E402

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.test import Client
 
 from agents.engine.storage.lease import orphaned_runs
-from agents.features.approvals.expiry import expire_approval
+from agents.features.approvals.jobs import expire_approval
 from agents.features.notifications.queue import due_targets
 from agents.models import POOL, Run
 from agents.services.approvals.decisions import DecisionRequest, decide_approval

@@ -1,6 +1,51 @@
-"""Requests without a decision expire."""
+"""Periodic work: requests without a decision expire."""
 
-from agents.features.approvals.expiry import expire_approval
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from agents.events.append import EventDraft, append_events
+from agents.events.catalogue.approvals import ApprovalExpired
 from agents.kernel.features import Job
+from agents.models import ApprovalRequest
+from agents.services.approvals.decisions import reject_call, wake_if_decided
+from agents.services.audit import record
+from agents.services.runs.wake import lock_run
+from agents.states import APPROVAL_TRANSITIONS, ApprovalStatus, RunStatus, check_transition
+
+
+@transaction.atomic
+def expire_approval() -> bool:
+    """Reject the request that expired first, and wake its run.
+
+    Returns False if there is none. Any process may call this at any time.
+    """
+    due = ApprovalRequest.objects.filter(
+        status=ApprovalStatus.PENDING,
+        expires_at__lte=timezone.now(),
+        run__status=RunStatus.WAITING,
+    ).order_by("expires_at")
+    found = due.values_list("pk", "run_id").first()
+    if found is None:
+        return False
+    request_id, run_id = found
+    run = lock_run(run_id)
+    request = ApprovalRequest.objects.select_for_update().get(pk=request_id)
+    if request.status != ApprovalStatus.PENDING or run.status != RunStatus.WAITING:
+        return False  # another process was faster
+    check_transition(APPROVAL_TRANSITIONS, request.status, ApprovalStatus.EXPIRED)
+    request.status = ApprovalStatus.EXPIRED
+    request.save(update_fields=["status"])
+    drafts: list[EventDraft] = [ApprovalExpired(approval_id=request.id)]
+    call = request.tool_call
+    if call is not None:
+        text = "Nobody decided about this call in time; it was not made."
+        drafts += reject_call(call, text, code="expired", reason=text)
+    append_events(run.id, drafts)
+    record("approval.expired", request, name=request.tool)
+    wake_if_decided(run)
+    return True
+
 
 JOBS = [Job("requests that have expired", expire_approval, workers_only=False)]

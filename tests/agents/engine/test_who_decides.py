@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.utils import timezone
 
-from agents.features.approvals.expiry import expire_approval
+from agents.features.approvals.jobs import expire_approval
 from agents.models import Agent, ApprovalRequest, Run, StateFile, ToolCall
 from agents.selectors.visible import approvals_for, watchable_runs_for
 from agents.services.approvals.decisions import DecisionRequest, decide_approval

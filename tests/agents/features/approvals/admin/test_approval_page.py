@@ -11,7 +11,7 @@ from django.contrib.auth.models import Group, User
 from django.urls import reverse
 from django.utils import timezone
 
-from agents.features.approvals.expiry import expire_approval
+from agents.features.approvals.jobs import expire_approval
 from agents.models import Agent, ApprovalRequest
 from agents.states import ApprovalStatus
 from memory.actions.edits import store_change
