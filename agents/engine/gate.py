@@ -1,7 +1,7 @@
 """The gate of a run: it decides which calls may be made, and asks people about the others.
 
-Vel has one gate: an app lists its class in `gate.GATES`. Without a gate no
-worker starts, so no call can be made without a decision.
+Vel has one gate: an app lists its class in `gate.GATES`. Without a gate no worker starts, so no
+call can be made without a decision.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Gate(ABC):
 
     @abstractmethod
     def judge(self, tool: Tool[Any], given: BaseModel, raw_input: Any) -> Verdict:
-        """Return the verdict of the policy on a call. Changes nothing."""
+        """Return the verdict of the policy on a call, without a change of any row."""
 
     @abstractmethod
     def awaits_decision(self, call: Call) -> bool:

@@ -1,4 +1,4 @@
-"""What the model is told again when the earlier turns of its conversation are left out.
+"""Texts that repeat facts to the model when the earlier turns of its conversation are left out.
 
 A feature lists sections in its `reminders.SECTIONS`. They come from rows, so that a summary cannot
 change them.
