@@ -49,8 +49,7 @@ test-root: $(VENV)/installed-dev system-test ## run the tests that need root, as
 	@$(TESTS) root root-postgres
 
 storm: $(VENV)/installed-dev system-test ## run the long chaos, load and fuzz tests
-	$(BIN)/pytest -m storm --timeout 3600
-	$(BIN)/python -m tests.support.postgres $(BIN)/pytest -m storm --timeout 3600 tests/chaos $(shell grep -l "mark.storm" -r tests --include="test_*locking*.py")
+	@$(TESTS) --workers 1 storm storm-postgres
 
 lint: $(VENV)/installed-dev ## check style, format, types, imports and migrations
 	$(BIN)/ruff check .

@@ -68,6 +68,13 @@ GROUPS = {
         "root and both_databases and not storm",
         *_files("root", "both_databases"),
     ),
+    "storm": (*POSTGRES, "--aside", "PYTEST", "--timeout", "3600", "-m", "storm"),
+    "storm-postgres": (
+        *POSTGRES,
+        "PYTEST",
+        *("--timeout", "3600", "-m", "storm", "tests/chaos"),
+        *(file for file in _files("storm") if "locking" in file),
+    ),
 }
 """The command of each group. PYTEST is replaced by pytest and its general options."""
 
