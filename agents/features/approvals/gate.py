@@ -1,29 +1,51 @@
-"""The gate: the policy, then the grants and decisions of people."""
+"""The gate: the policy, then the grants and decisions of people.
+
+An approval applies to exactly one state of the files (invariant 4: the approved call is the call
+that runs). The workspace generation counts a thread's own writes, but other runs can also change
+the files that a subagent shares with its parent; so an approval is bound to the state of the whole
+family of runs.
+
+Some calls have a trial. Vel shows its result before the decision, and repeats it before the call. A
+trial leaves no changes, so it can be repeated at any time, also after a crash.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from django.db import InterfaceError, InternalError, OperationalError
+from django.db.models import Count, Max, Sum
+from django.db.models.functions import Length
 from pydantic import BaseModel
 
+from agents.engine.calls.context import CallContext
+from agents.engine.errors import FenceLost, Stopped
 from agents.engine.gate import CheckedCall, Gate, Starting, Unfit
 from agents.engine.session import Session
-from agents.engine.storage.journal import Call, Writer
-from agents.features.approvals.family_state import family_state
+from agents.engine.storage.journal import Call, Writer, check_fence
 from agents.features.approvals.requests import Question, approval_is_stale, wait_for_people
-from agents.features.approvals.trials import Trials
 from agents.kernel.park import Park
 from agents.kernel.proposals import Proposed
-from agents.middleware.base import Tool
+from agents.middleware.base import Tool, ToolResult
 from agents.middleware.context import Preview
 from agents.middleware.inputs import input_names
-from agents.models import ToolCall
+from agents.models import ApprovalRequest, StateFile, Thread, ToolCall
 from agents.policy import Verdict, judge
 from agents.services.approvals.grants import find_grant, use_grant
 from agents.services.errors import InvalidRequest
-from agents.states import ToolCallStatus
+from agents.states import APPROVAL_TRANSITIONS, ApprovalStatus, ToolCallStatus, check_transition
+from sandbox.directories.fingerprint import fingerprint
+from sandbox.errors import SandboxError
+from sandbox.paths import FAMILY_AREAS
+
+logger = logging.getLogger(__name__)
+
+TRIAL_SECONDS = 300.0
+"""The limits of the systems that a tool accesses also apply, and are usually shorter."""
 
 
 class ApprovalsGate(Gate):
@@ -139,6 +161,120 @@ def _problem_of(agent_id: str, proposed: Proposed) -> str | None:
     except InvalidRequest as problem:
         return problem.message
     return None
+
+
+async def family_state(session: Session) -> str:
+    """Return a text that changes with the shared files; empty for a run that shares none."""
+    found = await session.database.run(_generations, session.writer.thread_id)
+    if not found:
+        return ""
+    location = session.files.location
+    if not session.spec.sandbox:
+        return await session.database.run(_rows, location.family or location.thread_id)
+    if location.own_directory is not None:
+        # The caller's own directory is the workspace of all, and may be large: compare the numbers
+        # of writes, not the contents.
+        return found
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(session.threads, _shared, session)
+
+
+def _generations(thread_id: str) -> str:
+    """Return the generations of all threads of the family, or "" without one."""
+    thread = Thread.objects.only("pk", "root_id").get(pk=thread_id)
+    root = thread.root_id or thread.pk
+    members = Thread.objects.filter(root_id=root).order_by("pk")
+    counted = list(members.values_list("pk", "workspace_generation"))
+    if not counted:
+        return ""
+    first = Thread.objects.values_list("workspace_generation", flat=True).get(pk=root)
+    return repr([first, counted])
+
+
+def _rows(thread_id: str) -> str:
+    rows = StateFile.objects.filter(thread_id=thread_id)
+    return repr(rows.aggregate(Count("pk"), Max("updated_at"), size=Sum(Length("content"))))
+
+
+def _shared(session: Session) -> str:
+    try:
+        directories = session.files.workspace().directories
+    except SandboxError:
+        return "no workspace"  # the call itself reports it
+    return fingerprint(directories[area] for area in FAMILY_AREAS)
+
+
+class Trials:
+    """The trials of one claim."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.approved: dict[tuple[int, int], Preview] = {}
+        """By calls about to be made: the approved result, which a new trial has confirmed."""
+
+    async def make(self, item: CheckedCall) -> Preview | Unfit:
+        """Return the result of a trial. A trial that fails ends its call."""
+        call, tool = item.call, item.tool
+        assert tool.trial is not None
+        session = self._session
+        context = CallContext(session, call, min(tool.time_limit, TRIAL_SECONDS))
+        try:
+            with session.handle.interruptible():
+                async with asyncio.timeout(TRIAL_SECONDS):
+                    found = await tool.trial(context, item.given)
+        except TimeoutError:
+            return Unfit(call, f"{call.tool} could not be tried: it took too long.", "timeout")
+        except (OperationalError, InterfaceError, InternalError, FenceLost, Stopped):
+            raise
+        except Exception as problem:  # a tool is third-party code
+            logger.exception(
+                "a trial failed", extra={"run_id": session.writer.run_id, "tool": call.tool}
+            )
+            message = f"{call.tool} could not be tried: {type(problem).__name__}."
+            return Unfit(call, message, "exception")
+        if isinstance(found, ToolResult):
+            return Unfit(call, str(found.content), found.code)
+        return found
+
+    async def repeat(self, item: CheckedCall) -> bool | Unfit:
+        """Return whether an approved call would still do the same.
+
+        If not, its request is superseded, and it needs a new approval.
+        """
+        database, writer = self._session.database, self._session.writer
+        request = await database.run(_approved, writer, item.call)
+        approved = request.preview if request is not None else None
+        if approved is not None:
+            found = await self.make(item)
+            if isinstance(found, Unfit):
+                return found
+            if found["digest"] == approved["digest"]:
+                self.approved[item.call.place] = approved
+                return True
+        await database.run(_supersede, writer, item.call)
+        return False
+
+
+def _approved(writer: Writer, call: Call) -> ApprovalRequest | None:
+    return (
+        ApprovalRequest.objects.filter(
+            tool_call__run_id=writer.run_id,
+            tool_call__turn=call.turn,
+            tool_call__position=call.position,
+            status=ApprovalStatus.DECIDED,
+        )
+        .order_by("-created_at")
+        .first()
+    )
+
+
+def _supersede(writer: Writer, call: Call) -> None:
+    check_fence(writer)
+    request = _approved(writer, call)
+    if request is not None:
+        check_transition(APPROVAL_TRANSITIONS, request.status, ApprovalStatus.SUPERSEDED)
+        request.status = ApprovalStatus.SUPERSEDED
+        request.save(update_fields=["status"])
 
 
 GATES = [ApprovalsGate]

@@ -32,7 +32,7 @@ def digest_of(
     """Return the digest that a decision is bound to.
 
     It covers the call, its input, the workspace's generation, the result of a trial of the call,
-    and the files that other threads of the family write (`agents.features.approvals.family_state`).
+    and the files that other threads of the family write (`agents.features.approvals.gate`).
     """
     displayed = [tool, tool_input, workspace_generation]
     displayed += [preview] if preview is not None else []
