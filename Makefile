@@ -12,7 +12,7 @@ SETUP = PYTHON='$(PYTHON)' VENV='$(VENV)' INSTALLER='$(INSTALLER)' requirements/
 TESTS = $(BIN)/python -m tests.run --workers '$(WORKERS)'
 
 .DEFAULT_GOAL := help
-.PHONY: help run up test test-sqlite test-postgres test-fast test-python test-lowest test-root storm lint format bench \
+.PHONY: help run up test test-slow test-sqlite test-postgres test-fast test-python test-lowest test-root storm lint format bench \
 	screenshots events settings-page client requirements clean system-run system-test
 
 help: ## show this list
@@ -25,7 +25,7 @@ run: $(VENV)/installed system-run ## install everything and run the demo (SQLite
 up: $(VENV)/installed system-run ## start the web server and the workers on http://127.0.0.1:8000
 	$(BIN)/vel up
 
-test: $(VENV)/installed-dev system-test ## run all tests, on SQLite and on PostgreSQL
+test: $(VENV)/installed-dev system-test ## run the tests, on SQLite and on PostgreSQL
 	@$(TESTS) sqlite postgres
 
 test-sqlite: $(VENV)/installed-dev system-test ## run the SQLite half of the tests
@@ -36,6 +36,9 @@ test-postgres: $(VENV)/installed-dev system-test ## run the PostgreSQL half of t
 
 test-fast: $(VENV)/installed-dev ## run the unit tests, in about a minute
 	@$(TESTS) fast
+
+test-slow: $(VENV)/installed-dev system-test ## run the slow tests that `make test` leaves out
+	@$(TESTS) slow slow-postgres
 
 test-python: $(VENV)/installed-dev system-test ## run the unit tests and some with processes, for another PYTHON
 	@$(TESTS) python

@@ -95,8 +95,20 @@ def _begin_with_long_files(items: list[pytest.Item]) -> None:
     items.sort(key=place)
 
 
+def _mark_slow_cases(items: list[pytest.Item]) -> None:
+    """Mark as slow all cases but the first of each test with the marker slow_cases."""
+    seen = set()
+    for item in items:
+        if item.get_closest_marker("slow_cases") is not None:
+            test = item.nodeid.partition("[")[0]
+            if test in seen:
+                item.add_marker(pytest.mark.slow)
+            seen.add(test)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     _begin_with_long_files(items)
+    _mark_slow_cases(items)
     markers = ("bubblewrap", "postgresql", "mariadb", "chromium", "node", "root")
     reasons = {marker: _missing(marker) for marker in markers}
     for item in items:

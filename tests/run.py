@@ -44,16 +44,29 @@ UNIT_TESTS = (
 POSTGRES = (sys.executable, "-m", "tests.support.postgres")
 
 GROUPS = {
-    "sqlite": (*POSTGRES, "--aside", "PYTEST", "-m", "not storm"),
+    "sqlite": (*POSTGRES, "--aside", "PYTEST", "-m", "not storm and not slow"),
     # Tests that depend on the database run on PostgreSQL as well.
     "postgres": (
         *POSTGRES,
         "PYTEST",
         "-m",
-        "both_databases and not storm",
+        "both_databases and not storm and not slow",
         *_files("both_databases"),
     ),
-    "fast": ("PYTEST", "-m", "not storm and not bubblewrap and not postgresql", *UNIT_TESTS),
+    "slow": (*POSTGRES, "--aside", "PYTEST", "-m", "slow and not storm", *_files("slow")),
+    "slow-postgres": (
+        *POSTGRES,
+        "PYTEST",
+        "-m",
+        "slow and both_databases and not storm",
+        *_files("slow", "both_databases"),
+    ),
+    "fast": (
+        "PYTEST",
+        "-m",
+        "not storm and not slow and not bubblewrap and not postgresql",
+        *UNIT_TESTS,
+    ),
     # For another version of Python: processes and threads end in different ways.
     "python": (
         *("PYTEST", "-m", "not storm", *UNIT_TESTS),

@@ -239,6 +239,7 @@ def found_earlier(pattern: str, tool_input: dict[str, str]) -> bool:
     )
 
 
+@pytest.mark.slow
 @EXAMPLES
 def test_what_was_found_part_by_part_is_found(examples: int) -> None:
     @settings(max_examples=examples)
@@ -258,6 +259,7 @@ def may_become_ascii(character: str) -> bool:
     return unicodedata.ucd_3_2_0.normalize("NFKC", mapped).isascii()
 
 
+@pytest.mark.slow
 def test_every_letter_with_an_ascii_form_is_read() -> None:
     """A pattern without `xn--` and stars is not compared with the ASCII forms of names."""
     read, missing = 0, []
@@ -303,6 +305,7 @@ def hold(pattern: str, text: str) -> None:
         holds(CallCondition(host=pattern), "fetch", {"url": text, "text": text}, permits=permits)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("kind", HOSTILE)
 @pytest.mark.parametrize("pattern", ["*.evil.example", "10.*.*.*", "xn--*.evil.example"])
 def test_time_grows_linearly(kind: str, pattern: str) -> None:

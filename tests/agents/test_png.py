@@ -87,6 +87,7 @@ def test_what_is_no_picture_is_refused(data: bytes) -> None:
         remade_png(data)
 
 
+@pytest.mark.slow
 def test_a_file_that_unpacks_to_more_than_it_says_is_cut_there() -> None:
     more = png(4, 3, raw=(b"\0" + b"\x40" * 12) * 3 + b"\0" * 50_000_000)
     assert len(zlib.decompress(dict(chunks(remade_png(more)))[b"IDAT"])) == 39

@@ -105,6 +105,7 @@ def test_a_call_that_waits_begins_only_by_way_of_an_approval() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_database_can_be_made_to_refuse_what_the_tables_do() -> None:
     """Other tests use these triggers to check every writer, also raw SQL."""

@@ -19,6 +19,7 @@ from benchmarks.server import script
 from tests.support.migrated import copy_postgres, copy_sqlite
 
 
+@pytest.mark.slow
 def test_the_fake_model_calls_its_tool_as_often_as_the_script_says() -> None:
     messages: list[anthropic.types.MessageParam] = [
         {"role": "user", "content": script("look", 2, pace_ms=1)}
@@ -46,6 +47,7 @@ def test_a_model_server_that_does_not_start_is_a_failure(
         pass
 
 
+@pytest.mark.slow
 def test_watchers_are_measured_beside_a_data_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,6 +81,7 @@ def _migrated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(overhead, "postgres_server", server)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_migrated")
 def test_vel_is_measured_beside_a_bare_loop() -> None:
     report = overhead.measure(Options(turns=(2,), rounds=1, peers=False))
@@ -91,6 +94,7 @@ def test_vel_is_measured_beside_a_bare_loop() -> None:
     assert "Peers left out, as asked (--no-peers)." in report.notes
 
 
+@pytest.mark.slow
 def test_a_peer_that_cannot_be_installed_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

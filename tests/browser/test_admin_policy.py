@@ -35,6 +35,7 @@ def visit(page: Page, path: str) -> list[str]:
     return [f"{path}: {text}" for text in page.evaluate("window.refused")]
 
 
+@pytest.mark.slow
 def test_the_policy_refuses_nothing_on_the_pages_of_the_admin(
     site: Site, new_page: NewPage
 ) -> None:
@@ -69,6 +70,7 @@ def test_the_policy_refuses_nothing_on_the_pages_of_the_admin(
     assert visited > 60
 
 
+@pytest.mark.slow
 def test_the_scripts_of_the_admin_work_under_the_policy(site: Site, new_page: NewPage) -> None:
     site.do("make_user", name="mayor", admin=True)
     page = new_page("mayor")

@@ -170,6 +170,7 @@ def test_every_page_fits_is_readable_and_obeys_the_policy(site: Site, new_page: 
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_the_status_page_of_the_admin(site: Site, new_page: NewPage) -> None:
     site.do("make_user", name="operator", admin=True)
     said = f"key sk-ant-api03-{'k' * 40} \u202e<b>{'slow' * 60}</b>"
@@ -211,6 +212,7 @@ def box_of(page: Page, heading: str) -> Locator:
     return page.locator("section.vel-box", has=page.get_by_role("heading", name=heading))
 
 
+@pytest.mark.slow
 def test_the_sign_in_page_and_the_page_of_nothing(site: Site, new_page: NewPage) -> None:
     page = new_page()
     page.goto("/login/")
@@ -220,6 +222,7 @@ def test_the_sign_in_page_and_the_page_of_nothing(site: Site, new_page: NewPage)
         assert overflow(page) == 0
 
 
+@pytest.mark.slow
 def test_the_keyboard_and_the_colours(site: Site, new_page: NewPage) -> None:
     page = new_page("olga")
     page.goto("/runs/")

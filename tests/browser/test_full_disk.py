@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.chromium, pytest.mark.bubblewrap]
 WAITS = "This run waits for disk space: the disk of the data directory is full"
 
 
+@pytest.mark.slow
 def test_an_open_page_shows_the_wait_and_its_end(browser: Browser, tmp_path: Path) -> None:
     with (
         served_on_a_small_disk(tmp_path, RESERVE) as served,

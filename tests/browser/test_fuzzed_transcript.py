@@ -80,6 +80,7 @@ LARGE = [
 ]
 
 
+@pytest.mark.slow
 def test_the_worst_transcript_is_text_and_the_page_stays_quick(
     site: Site, new_page: NewPage
 ) -> None:

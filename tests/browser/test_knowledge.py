@@ -37,6 +37,7 @@ def opened(page: Page, path: str) -> Page:
     return page
 
 
+@pytest.mark.slow
 def test_a_file_is_looked_at_from_the_first_page_on(new_page: NewPage, path: str) -> None:
     page = new_page("olga")
     page.goto("/")
@@ -61,6 +62,7 @@ def test_the_history_shows_each_change(new_page: NewPage, path: str) -> None:
     assert page.evaluate("window.pwned") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scripts", [True, False])
 def test_an_earlier_state_is_restored_and_the_file_edited_and_deleted(
     site: Site, new_page: NewPage, path: str, scripts: bool
@@ -87,6 +89,7 @@ def test_an_earlier_state_is_restored_and_the_file_edited_and_deleted(
     assert site.do("remembered", path=path) == "# Ada\nLikes lists.\n"
 
 
+@pytest.mark.slow
 def test_a_save_over_somebody_elses_change_keeps_what_was_typed(
     site: Site, new_page: NewPage, path: str
 ) -> None:
@@ -100,6 +103,7 @@ def test_a_save_over_somebody_elses_change_keeps_what_was_typed(
     assert site.do("remembered", path=path) == "meanwhile"
 
 
+@pytest.mark.slow
 def test_what_waits_is_linked_to_the_queue(site: Site, new_page: NewPage, path: str) -> None:
     run = site.do("make_run", owner="olga")
     site.do("ask_memory", run=run, path=path, content="agent's", reason="Because it was said")
@@ -110,6 +114,7 @@ def test_what_waits_is_linked_to_the_queue(site: Site, new_page: NewPage, path: 
     expect(page.get_by_role("main")).to_contain_text("Because it was said")
 
 
+@pytest.mark.slow
 def test_nothing_is_wider_than_the_window(new_page: NewPage, path: str) -> None:
     page = opened(new_page("ada"), path)
     for width in (1280, 390):

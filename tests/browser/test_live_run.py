@@ -87,6 +87,7 @@ def test_signing_in_starting_a_run_and_watching_it(site: Site, new_page: NewPage
     expect(page.get_by_role("button", name="Cancel run")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_a_reload_shows_everything_once(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
     append(site, run, FIRST_STEP, "running")
@@ -137,6 +138,7 @@ FALLBACK = {
 }
 
 
+@pytest.mark.slow
 def test_what_a_broken_model_call_said_goes_when_the_call_is_made_again(
     site: Site, new_page: NewPage
 ) -> None:
@@ -162,6 +164,7 @@ def test_what_a_broken_model_call_said_goes_when_the_call_is_made_again(
     ]
 
 
+@pytest.mark.slow
 def test_where_a_command_went_stands_with_its_call(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
     call = {"call_id": "c1", "tool": "execute", "input": {"command": "curl …"}}
@@ -182,6 +185,7 @@ def test_where_a_command_went_stands_with_its_call(site: Site, new_page: NewPage
     expect(page.get_by_text("<b>evil</b>:443: 3 times, refused: not on the list")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_output_of_a_running_tool_is_shown_until_its_result_is_there(
     site: Site, new_page: NewPage
 ) -> None:
@@ -208,6 +212,7 @@ def test_output_of_a_running_tool_is_shown_until_its_result_is_there(
     expect(output).to_have_text("one of two\ntwo of two")
 
 
+@pytest.mark.slow
 def test_a_call_that_is_tried_again_is_a_note(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
     retried = {"call_id": "c1", "attempt": 1, "code": "timeout", "message": "slow", "retry_in": 2.5}
@@ -217,6 +222,7 @@ def test_a_call_that_is_tried_again_is_a_note(site: Site, new_page: NewPage) -> 
     assert transcript(page) == "Tried again in 2.5 s: slow"
 
 
+@pytest.mark.slow
 def test_a_long_run_is_followed_to_its_end_unless_somebody_reads_above(
     site: Site, new_page: NewPage
 ) -> None:
@@ -238,6 +244,7 @@ def test_a_long_run_is_followed_to_its_end_unless_somebody_reads_above(
     assert page.evaluate("scrollY") == 1000
 
 
+@pytest.mark.slow
 def test_a_deliverable_is_downloaded(site: Site, new_page: NewPage, tmp_path: Path) -> None:
     run = site.do("make_run", owner="olga")
     thread = site.do("run", run=run)["thread"]
@@ -254,6 +261,7 @@ def test_a_deliverable_is_downloaded(site: Site, new_page: NewPage, tmp_path: Pa
     assert Path(download.value.path()).read_text() == "<script>document.title = 'x'</script>"
 
 
+@pytest.mark.slow
 def test_a_follow_up_to_a_busy_run_is_queued_below_it(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga", message="First")
     page = new_page("olga")
@@ -266,6 +274,7 @@ def test_a_follow_up_to_a_busy_run_is_queued_below_it(site: Site, new_page: NewP
     expect(page.locator(".asked")).to_have_text("First")
 
 
+@pytest.mark.slow
 def test_cancelling_is_one_click(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
     page = new_page("olga")
@@ -276,6 +285,7 @@ def test_cancelling_is_one_click(site: Site, new_page: NewPage) -> None:
     assert site.do("run", run=run)["status"] == "cancelled"
 
 
+@pytest.mark.slow
 def test_somebody_who_was_signed_out_is_told(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
     page = new_page("olga")
@@ -290,6 +300,7 @@ def test_somebody_who_was_signed_out_is_told(site: Site, new_page: NewPage) -> N
     expect(page.locator("#connection")).to_contain_text("signed out")
 
 
+@pytest.mark.slow
 def test_pages_fit_the_window(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga", message="x" * 300)
     wide = {"path": "y" * 400}

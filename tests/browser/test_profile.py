@@ -22,6 +22,7 @@ def assert_that_it_fits(page: Page, name: str) -> None:
         shoot(page, f"{name}-{width}")
 
 
+@pytest.mark.slow
 def test_a_token_is_made_shown_once_and_revoked(new_page: NewPage) -> None:
     page = new_page("olga", width=390)
     page.goto("/")
@@ -44,6 +45,7 @@ def test_a_token_is_made_shown_once_and_revoked(new_page: NewPage) -> None:
     assert answer.status == 401
 
 
+@pytest.mark.slow
 def test_the_page_of_the_api_is_styled_and_can_be_walked(new_page: NewPage) -> None:
     page = new_page("olga", width=390)
     page.goto("/profile/")

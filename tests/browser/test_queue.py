@@ -127,6 +127,7 @@ def test_runs_go_on_live_with_what_is_decided_here(
     expect(cards(page).first).to_contain_text("Enough")
 
 
+@pytest.mark.slow
 def test_several_at_once(site: Site, new_page: NewPage, person: str, start: Start) -> None:
     page = open_queue(new_page, person)
     runs = []
@@ -156,6 +157,7 @@ def test_several_at_once(site: Site, new_page: NewPage, person: str, start: Star
     wait_for_end(site, runs[1])
 
 
+@pytest.mark.slow
 def test_a_memory_edit_is_read_with_what_the_scanner_found(
     site: Site, new_page: NewPage, person: str, start: Start
 ) -> None:
@@ -185,6 +187,7 @@ def ask(site: Site, run: str, text: str = "x", tool: str = "send") -> str:
     return str(site.do("ask", run=run, tool=tool, tool_input={"text": text}))
 
 
+@pytest.mark.slow
 def test_what_is_typed_stays_where_it_is_while_requests_come_and_go(
     site: Site, new_page: NewPage, person: str, run: str
 ) -> None:
@@ -215,6 +218,7 @@ def test_what_is_typed_stays_where_it_is_while_requests_come_and_go(
     expect(mine.get_by_role("button", name="Reject", exact=True)).to_be_disabled()
 
 
+@pytest.mark.slow
 def test_the_keyboard_is_enough(site: Site, new_page: NewPage, person: str, run: str) -> None:
     requests = [ask(site, run, str(number)) for number in range(4)]
     page = open_queue(new_page, person)
@@ -245,6 +249,7 @@ def test_the_keyboard_is_enough(site: Site, new_page: NewPage, person: str, run:
     expect(page).to_have_url(f"{site.url}/runs/{run}/")
 
 
+@pytest.mark.slow
 def test_without_scripts(site: Site, new_page: NewPage, person: str, run: str) -> None:
     first, second, third = (ask(site, run, "x" * 9, tool="execute") for _ in range(3))
     page = new_page(person, scripts=False)
@@ -265,6 +270,7 @@ def test_without_scripts(site: Site, new_page: NewPage, person: str, run: str) -
     expect(page.get_by_text("Rejected: 1.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_double_click_decides_one_request(
     site: Site, new_page: NewPage, person: str, run: str
 ) -> None:
@@ -287,6 +293,7 @@ def test_a_double_click_decides_one_request(
     expect(card(page, requests[1])).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_what_agents_write_is_text(site: Site, new_page: NewPage, person: str, run: str) -> None:
     ask(site, run, HOSTILE, tool=HOSTILE)
     page = open_queue(new_page, person)
@@ -315,6 +322,7 @@ OUTLINE = """root => {
 }"""
 
 
+@pytest.mark.slow
 def test_script_and_template_make_the_same_cards(
     site: Site, new_page: NewPage, person: str, run: str
 ) -> None:
@@ -349,6 +357,7 @@ def test_script_and_template_make_the_same_cards(
         assert len(from_script) == (4 if query == "?" else 1)
 
 
+@pytest.mark.slow
 def test_it_fits_its_window(site: Site, new_page: NewPage, person: str, run: str) -> None:
     request = ask(site, run, "x" * 300, tool="t" * 80)
     page = open_queue(new_page, person)

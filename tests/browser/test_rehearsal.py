@@ -15,6 +15,7 @@ pytestmark = pytest.mark.chromium
 RULES = '[{"tool": "execute", "when": {"command": "echo"}, "action": "deny"}]'
 
 
+@pytest.mark.slow
 def test_unsaved_rules_are_tried_on_a_page_of_their_own(site: Site, new_page: NewPage) -> None:
     site.do("make_user", name="root", admin=True)
     run = site.do("make_run", owner="olga")

@@ -67,6 +67,7 @@ OUTLINE = """root => {
 }"""
 
 
+@pytest.mark.slow
 def test_script_and_template_make_the_same_elements(new_page: NewPage) -> None:
     live, static = new_page(), new_page()
     live.goto("/login/")  # a page with the site's Content-Security-Policy

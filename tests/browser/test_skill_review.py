@@ -88,6 +88,7 @@ def assert_that_it_fits(page: Page) -> None:
         assert overflow(page) == 0, (page.url, width)
 
 
+@pytest.mark.slow
 def test_nothing_is_wider_than_the_window(site: Site, new_page: NewPage, tmp_path: Path) -> None:
     name = "wide"
     site.do("make_user", name=name, admin=True)

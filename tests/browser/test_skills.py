@@ -44,6 +44,7 @@ def overflows(page: Page) -> tuple[int, int]:
     return found[0], found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scripts", [True, False])
 def test_an_own_skill_is_added_switched_edited_and_deleted(
     new_page: NewPage, sam: str, word: str, scripts: bool
@@ -82,6 +83,7 @@ def test_an_own_skill_is_added_switched_edited_and_deleted(
     expect(page.get_by_role("switch", name=name)).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_package_is_uploaded_and_a_bad_one_refused(
     new_page: NewPage, sam: str, word: str
 ) -> None:
@@ -97,6 +99,7 @@ def test_a_package_is_uploaded_and_a_bad_one_refused(
     expect(page.get_by_role("alert")).to_contain_text(f"{word} was imported as version 1")
 
 
+@pytest.mark.slow
 def test_a_later_version_is_found_compared_and_reviewed(
     site: Site, new_page: NewPage, sam: str, word: str
 ) -> None:
@@ -147,6 +150,7 @@ def test_a_hostile_package_is_only_text(site: Site, new_page: NewPage, sam: str,
     assert page.evaluate("window.pwned") is None
 
 
+@pytest.mark.slow
 def test_nothing_is_wider_than_the_window(
     site: Site, new_page: NewPage, sam: str, word: str
 ) -> None:

@@ -100,6 +100,7 @@ def test_the_page_shows_the_tree_while_it_grows_and_ends(site: Site, new_page: N
     assert page.locator("#subagents").inner_text() == tree
 
 
+@pytest.mark.slow
 def test_an_opened_subagent_is_followed_and_one_in_it_too(site: Site, new_page: NewPage) -> None:
     run, (child,) = delegated(site, "Look for the tests")
     page = new_page("olga")
@@ -132,6 +133,7 @@ def test_an_opened_subagent_is_followed_and_one_in_it_too(site: Site, new_page: 
     expect(page.locator("h1")).to_have_text("Survey the project")
 
 
+@pytest.mark.slow
 def test_what_a_subagent_asks_is_decided_on_the_page_of_its_parent(
     site: Site, new_page: NewPage
 ) -> None:

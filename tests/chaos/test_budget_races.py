@@ -131,6 +131,7 @@ def check(allowance: Allowance, server: MessagesServer, limit: int) -> None:
     assert not RunBudget.objects.exclude(reserved_from="").exists()
 
 
+@pytest.mark.slow
 @sizes(Size(children=8, calls=12), Size(children=20, calls=30))
 def test_children_in_three_processes_never_exceed_what_their_parent_may_use(
     directory: Path, size: Size

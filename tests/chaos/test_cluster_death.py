@@ -131,6 +131,7 @@ def suffer(running: Storm, deaths: Iterable[Callable[[Storm], None]], at_once: i
     print(running.summary())
 
 
+@pytest.mark.slow
 def test_runs_go_on_whatever_dies_of_a_cluster(directory: Path) -> None:
     with storm(directory, seed=any_seed(), lease=SHORT_LEASE) as running:
         suffer(running, FOR_EVERY_TEST_RUN, at_once=4)

@@ -87,6 +87,7 @@ def family_storm(
         yield FamilyStorm(directory, cluster, server, watchers, user, seed)
 
 
+@pytest.mark.slow
 def test_families_go_on_when_their_workers_are_killed(directory: Path) -> None:
     with family_storm(directory) as running:
         for width in (5, 1):

@@ -50,6 +50,7 @@ def drive_fan(user: Any, name: str, width: int) -> tuple[Run, float]:
     return run, taken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("widths", "together"),
     [
@@ -72,6 +73,7 @@ def test_a_parent_takes_little_longer_than_its_slowest_child(
         assert server.violations == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("width", "at_once"),
     [pytest.param(9, 3, id="test"), pytest.param(20, 5, marks=pytest.mark.storm, id="storm")],
@@ -84,6 +86,7 @@ def test_no_more_children_call_their_model_at_once_than_the_agent_allows(
     assert 1 < server.most_at_once <= at_once
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_parent_holds_no_worker_while_its_children_work(directory: Path) -> None:
     """One process that drives one run at a time must suffice for three generations."""

@@ -52,6 +52,7 @@ class BlocksAndDies(Guardrail):
         return block("nothing is written here")
 
 
+@pytest.mark.slow
 def test_a_block_holds_though_its_worker_was_killed(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

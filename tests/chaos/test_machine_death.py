@@ -37,6 +37,7 @@ def die(running: SeveralMachines) -> None:
     running.clusters["a"].start()
 
 
+@pytest.mark.slow
 def test_all_runs_end_right_when_a_host_dies_and_comes_back(directory: Path) -> None:
     with two_machines(directory, seed=any_seed(), lease=SHORT_LEASE, at_once=2) as running:
         running.storm.start_runs(4)
@@ -60,6 +61,7 @@ def test_fifty_runs_end_right_when_one_of_two_hosts_dies(directory: Path) -> Non
         assert lost.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "runs", [pytest.param(4, id="test"), pytest.param(12, marks=pytest.mark.storm, id="storm")]
 )

@@ -44,6 +44,7 @@ def terminate_after_a_look(pusher: int) -> None:
     thaw(pusher)
 
 
+@pytest.mark.slow
 def test_it_keeps_its_connection_and_gets_over_its_loss(directory: Path) -> None:
     if connection.vendor != "postgresql":
         pytest.skip("needs PostgreSQL")
@@ -84,6 +85,7 @@ def terminate_during_a_look() -> None:
         wait_until(terminated, "a look of the pusher")
 
 
+@pytest.mark.slow
 def test_a_connection_that_ends_during_a_look_is_one_line_in_the_log(directory: Path) -> None:
     if connection.vendor != "postgresql":
         pytest.skip("needs PostgreSQL")

@@ -19,6 +19,7 @@ from tests.support.runs import make_agent, make_user, wait_until
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("schedules", "rounds"),
     [

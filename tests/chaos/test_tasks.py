@@ -39,6 +39,7 @@ def wait_for_no_task() -> None:
     wait_until(lambda: not OrmQ.objects.exists(), "the workers to take all tasks")
 
 
+@pytest.mark.slow
 def test_a_run_is_driven_though_nobody_hands_its_tasks_to_the_workers(directory: Path) -> None:
     user = make_user()
     asks = {"name": "write_file", "input": {"path": "/a", "content": "x"}}
@@ -55,6 +56,7 @@ def test_a_run_is_driven_though_nobody_hands_its_tasks_to_the_workers(directory:
         assert OrmQ.objects.count() == 2
 
 
+@pytest.mark.slow
 def test_workers_take_tasks_after_all_workers_were_killed_while_they_waited(
     directory: Path,
 ) -> None:
@@ -68,6 +70,7 @@ def test_workers_take_tasks_after_all_workers_were_killed_while_they_waited(
         wait_for_no_task()
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_leaves_no_task_of_its_runs(directory: Path) -> None:
     user = make_user()
     make_agent(user)

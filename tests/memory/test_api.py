@@ -66,6 +66,7 @@ def test_the_list_has_the_knowledge_files(ann: User, agent: Agent, client: APICl
     assert file == {"path": PATH, "content_type": "text/markdown", "size_bytes": 12}
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_the_list_has_more_when_it_is_asked_for(ann: User, agent: Agent, client: APIClient) -> None:
     write_file(agent, PATH, "x", by=ann, source="web")
@@ -228,6 +229,7 @@ def test_revisions_come_in_pages(agent: Agent, client: APIClient) -> None:
     assert seen == [[5, 4], [3, 2], [1]]
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_any_revision_is_restored_as_a_new_one(ann: User, agent: Agent, client: APIClient) -> None:
     put(client, agent, "one")

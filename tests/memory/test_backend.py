@@ -108,6 +108,7 @@ NOISY = st.builds(
 )
 
 
+@pytest.mark.slow_cases
 @BOTH
 @given(path=NOISY)
 @example(path="/memory/../../memory/x")

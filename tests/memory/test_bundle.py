@@ -61,6 +61,7 @@ TEXT = st.text(
 )
 
 
+@pytest.mark.slow
 @given(files=st.dictionaries(PATHS, TEXT, max_size=5), prompt=TEXT)
 @settings(max_examples=40)
 def test_what_goes_out_and_in_goes_out_the_same(

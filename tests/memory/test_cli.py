@@ -45,6 +45,7 @@ def agent(db: None) -> Agent:
     return make_agent(local_user())
 
 
+@pytest.mark.slow
 def test_the_command_writes_reads_and_shows_no_escape_sequence(vel: Vel) -> None:
     done = vel("--provider", "scripted", "--model", "echo", "--no-sandbox", "hello")
     assert done.returncode == 0, done.stderr

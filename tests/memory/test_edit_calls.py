@@ -80,6 +80,7 @@ def test_an_edit_stores_what_the_person_wrote(tmp_path: Path) -> None:
     assert "person" in ToolCall.objects.get().result
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "given", [{"content": "x" * (MAX_FILE_BYTES + 1)}, {}, {"content": 7}, {"content": "x", "a": 1}]
 )
@@ -125,6 +126,7 @@ def test_what_can_never_be_is_refused_before_anybody_is_asked(
     assert word in refused.result
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_two_edits_of_one_file_in_one_turn_build_on_each_other(tmp_path: Path) -> None:
     user, run, [first, second] = asked(

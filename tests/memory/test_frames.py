@@ -105,6 +105,7 @@ def test_a_change_shows_the_whole_file_before_and_after(
     assert frame["proposed_content"] == proposed
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("decision", "fields", "stored", "success"),
     [

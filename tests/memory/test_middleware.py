@@ -43,6 +43,7 @@ def test_listing(tmp_path: Path) -> None:
     assert "knowledge" in wrong.result
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_file_as_large_as_one_may_be_is_read_whole(tmp_path: Path) -> None:
     text = "ä" * (MAX_FILE_BYTES // 2)
@@ -51,6 +52,7 @@ def test_a_file_as_large_as_one_may_be_is_read_whole(tmp_path: Path) -> None:
         assert call.result_content == text
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("path", ["../notes.md", "/etc/passwd", "knowledge/../AGENTS.md", "", "x"])
 def test_reading_what_is_no_path(tmp_path: Path, path: str) -> None:
     [call] = made(tmp_path, ("read_memory", {"path": path}))

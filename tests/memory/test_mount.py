@@ -60,6 +60,7 @@ def assert_no_workspace_was_touched(run: Run) -> None:
     assert not SeenFile.objects.exists()
 
 
+@pytest.mark.slow
 @BOTH
 def test_the_file_tools_read_the_memory_of_their_agent(tmp_path: Path, sandbox: bool) -> None:
     user = make_user()
@@ -98,6 +99,7 @@ def test_the_file_tools_read_the_memory_of_their_agent(tmp_path: Path, sandbox: 
     assert_no_workspace_was_touched(run)
 
 
+@pytest.mark.slow_cases
 @BOTH
 @pytest.mark.parametrize(
     "spelling",

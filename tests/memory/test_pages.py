@@ -95,6 +95,7 @@ def test_a_file_is_shown_as_text_with_hidden_characters_and_findings(
     assert "line 3:" in page
 
 
+@pytest.mark.slow
 def test_a_file_of_line_breaks_is_cut_for_the_page(olga: Client, agent: Agent) -> None:
     remember(agent, "\n" * 50_000)
     page = text(olga, f"?path={PATH}")
@@ -129,6 +130,7 @@ def test_history_says_who_and_why_and_shows_each_change(olga: Client, agent: Age
     text(olga, f"?path={PATH}&revision=x", 404)
 
 
+@pytest.mark.slow
 def test_a_long_history_has_pages(olga: Client, agent: Agent) -> None:
     for number in range(60):
         remember(agent, str(number))
@@ -240,6 +242,7 @@ def test_a_path_that_is_none_is_not_found(olga: Client, agent: Agent, path: str)
     text(olga, f"?path={path}", 404)
 
 
+@pytest.mark.slow
 def test_who_only_uses_the_agent_reads_and_changes_nothing(
     olga: Client, agent: Agent, sign_in: SignIn
 ) -> None:

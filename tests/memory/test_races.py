@@ -99,6 +99,7 @@ def assert_nothing_happened(request: ApprovalRequest) -> None:
 # Decisions at the same time ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("second", ["approve", "edit", "reject"])
 def test_of_two_people_at_once_one_decides(ann: User, eve: User, agent: Agent, second: str) -> None:
     for number in range(ROUNDS):
@@ -126,6 +127,7 @@ def test_of_many_processes_at_once_one_decides(ann: User, agent: Agent) -> None:
     assert_one_effect(request)
 
 
+@pytest.mark.slow
 def test_of_two_runs_that_change_one_file_at_once_one_is_stale(ann: User, agent: Agent) -> None:
     for number in range(ROUNDS):
         requests = [asked(ann, f"\n{name}{number}", "append") for name in "ab"]
@@ -142,6 +144,7 @@ def test_of_two_runs_that_change_one_file_at_once_one_is_stale(ann: User, agent:
         assert all(content.count(f"{name}{number}") == 1 for name in "ab")
 
 
+@pytest.mark.slow
 def test_a_person_who_writes_while_another_approves_loses_nothing(ann: User, agent: Agent) -> None:
     for number in range(ROUNDS):
         request = asked(ann, f"\nagent {number}", "append")
@@ -163,6 +166,7 @@ def test_a_person_who_writes_while_another_approves_loses_nothing(ann: User, age
         MemoryRevision.objects.all().delete()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_cancelled_while_it_is_approved(ann: User, agent: Agent) -> None:
     for _ in range(ROUNDS):
         before = MemoryRevision.objects.count()
@@ -224,6 +228,7 @@ def test_a_user_of_a_shared_agent_does_not_approve_what_all_will_read(
     assert bob(request, "reject").status_code == 200
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "content", ["x" * (MAX_FILE_BYTES + 1), "é" * (MAX_FILE_BYTES // 2 + 1), "x" * 1_000_000]
 )
@@ -237,6 +242,7 @@ def test_an_edit_over_the_size_limit_is_refused_and_the_request_waits_on(
     assert_one_effect(request)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("first", ["approve", "edit", "reject"])
 def test_a_decision_that_is_sent_again_is_refused(ann: User, agent: Agent, first: str) -> None:
     request = asked(ann)
@@ -287,6 +293,7 @@ def test_a_worker_that_is_killed_between_decision_and_resume_changes_nothing_twi
         assert RunEvent.objects.filter(run=run, type=kind).count() == 1, kind
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_within_a_decision_has_decided_nothing(
     ann: User, agent: Agent
 ) -> None:

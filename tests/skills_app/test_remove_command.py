@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.agents.features.test_feature_command import lines_of
 from tests.velproject.command import new_vel
 
@@ -38,6 +40,7 @@ print(Run.objects.count(), Permission.objects.filter(content_type__app_label="sk
 DISABLED = {"VEL_DISABLED_FEATURES": "skills_app"}
 
 
+@pytest.mark.slow
 def test_threads_and_users_can_be_deleted_afterwards() -> None:
     with new_vel() as vel:
         lines_of(vel, STORE)

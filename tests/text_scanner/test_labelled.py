@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.text_scanner.labelled import alarmed, held_out, texts
 
 
@@ -12,6 +14,7 @@ def test_the_sets_are_large_enough_and_have_no_duplicates() -> None:
     assert len({*attacks, *benign}) == len(attacks) + len(benign)
 
 
+@pytest.mark.slow
 def test_nearly_all_attacks_are_found() -> None:
     attacks = texts("attacks")
     missed = [text for text in attacks if not alarmed(text)]
@@ -24,6 +27,7 @@ def test_benign_texts_raise_no_alarm() -> None:
     assert len(flagged) <= 0.03 * len(benign), flagged
 
 
+@pytest.mark.slow
 def test_an_attack_is_found_within_a_long_benign_document() -> None:
     document = "\n\n".join(texts("benign"))
     for attack in filter(alarmed, texts("attacks")[:40]):

@@ -158,6 +158,7 @@ def test_hidden_characters_alone_are_alarms(content: str, pattern: str) -> None:
     assert pattern in {item.pattern for item in scan(content) if item.severity != "note"}
 
 
+@pytest.mark.slow
 def test_no_empty_matches() -> None:
     for text in texts("attacks"):
         assert all(finding.match for finding in scan(text))

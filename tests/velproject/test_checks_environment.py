@@ -84,6 +84,7 @@ def variables_in_code() -> Iterator[tuple[str, str]]:
                         yield name, str(file.relative_to(ROOT))
 
 
+@pytest.mark.slow
 def test_every_variable_that_the_code_names_is_declared() -> None:
     declared = {
         variable

@@ -52,6 +52,7 @@ def status(site: Site, path: str, token: str = "") -> int:
         return int(answer.status)
 
 
+@pytest.mark.slow
 def test_sockets_leave_room_for_others_and_for_other_requests(small: Site) -> None:
     tokens = [small.do("make_token", user=name, scopes=["read"]) for name in NAMES]
     olgas, peters, rosas = tokens

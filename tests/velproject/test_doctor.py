@@ -20,6 +20,7 @@ def findings(
     return done.returncode, {row["subject"]: row for row in rows}
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_a_good_machine_passes(vel: Vel) -> None:
     """This test uses a new interpreter with all settings of a server; the other tests fork."""
@@ -33,11 +34,13 @@ def test_a_good_machine_passes(vel: Vel) -> None:
     assert vel.count("django_q_ormq") == 0
 
 
+@pytest.mark.slow
 def test_the_report_for_people_says_how_to_mend(vel: Vel) -> None:
     done = vel("doctor")
     assert "→ Set ANTHROPIC_API_KEY" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_machine_without_bubblewrap_fails(vel: Vel) -> None:
     code, found = findings(vel, PATH="/nowhere")
     assert code == 1
@@ -66,6 +69,7 @@ def test_a_data_directory_that_is_no_directory_fails(vel: Vel) -> None:
     assert found["data directory"]["level"] == "broken"
 
 
+@pytest.mark.slow
 def test_a_new_database_is_a_note(vel: Vel) -> None:
     code, found = findings(vel, "--persist", str(vel.data / "new.sqlite3"))
     assert code == 0
@@ -73,6 +77,7 @@ def test_a_new_database_is_a_note(vel: Vel) -> None:
     assert "vel migrate" in found["database"]["mend"]
 
 
+@pytest.mark.slow
 def test_a_database_of_a_development_version_fails(vel: Vel) -> None:
     vel.execute(
         "INSERT INTO django_migrations (app, name, applied)"
@@ -83,6 +88,7 @@ def test_a_database_of_a_development_version_fails(vel: Vel) -> None:
     assert "development version before 0.1.0" in found["database"]["detail"]
 
 
+@pytest.mark.slow
 def test_a_database_of_a_newer_vel_fails(vel: Vel) -> None:
     vel.execute(
         "INSERT INTO django_migrations (app, name, applied)"
@@ -93,6 +99,7 @@ def test_a_database_of_a_newer_vel_fails(vel: Vel) -> None:
     assert "agents.9999_future" in found["database"]["detail"]
 
 
+@pytest.mark.slow
 def test_a_model_server_that_does_not_answer_is_told_of(vel: Vel) -> None:
     base = {"ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}
     code, found = findings(vel, **base)

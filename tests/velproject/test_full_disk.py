@@ -64,6 +64,7 @@ def roomy(shared: Served) -> Iterator[Served]:
     wait_until(lambda: api().json()["waiting_for_space"] is None, "the web process to see it")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", [*STARTING, cancel, sign_in], ids=lambda door: door.__name__)
 def test_a_failed_write_names_the_full_disk(full: Served, door: Door) -> None:
     answer = door(full)
@@ -80,6 +81,7 @@ def test_people_still_read_on_a_full_disk(full: Served) -> None:
     assert full.page("/admin/agents/run/").status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", STARTING, ids=lambda door: door.__name__)
 def test_no_run_starts_on_the_reserve(short: Served, door: Door) -> None:
     before = short.api("GET", "/runs").json()["results"]
@@ -98,6 +100,7 @@ def test_readiness_and_refusals_agree(short: Served) -> None:
     assert re.fullmatch(r"[34] MB free at .*", disk["detail"])
 
 
+@pytest.mark.slow
 def test_people_can_decide_cancel_and_erase_on_the_reserve(roomy: Served) -> None:
     asked = roomy.site.do("make_run", owner=USER)
     request = roomy.site.do("ask", run=asked, tool="execute", tool_input={"command": "ls"})
@@ -143,6 +146,7 @@ def test_a_run_waits_for_space_and_continues(roomy: Served, tmp_path: Path) -> N
         assert roomy.api("POST", f"/runs/{run}/cancel", json={}).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_run_continues_after_a_disk_without_any_space(roomy: Served, tmp_path: Path) -> None:
     """Its reply cannot be stored, and its lease cannot be renewed."""
     model = script_file(tmp_path, [{"text": "Done.", "delay": 3.0}])

@@ -11,6 +11,7 @@ from tests.velproject.command import Vel, say
 pytestmark = [pytest.mark.postgresql]
 
 
+@pytest.mark.slow
 def test_of_several_first_starts_one_prepares_the_database(vel: Vel, database_url: str) -> None:
     vel("runs", "list")  # starts the process that forks the others
     with ThreadPoolExecutor(3) as threads:
@@ -33,6 +34,7 @@ def test_a_task_is_carried_out_and_waits_for_approval(vel: Vel, prepared: str) -
     assert resumed.stdout == "Done.\n"
 
 
+@pytest.mark.slow
 def test_the_doctor_knows_it(vel: Vel, prepared: str) -> None:
     assert vel("migrate", DATABASE_URL=prepared).returncode == 0
     assert "✓ database       postgresql" in vel("doctor", DATABASE_URL=prepared).stdout

@@ -123,6 +123,7 @@ def refuses(environment: Environment) -> list[str]:
     return lines
 
 
+@pytest.mark.slow
 def test_alone_it_starts(environment: Environment, with_vel: Path) -> None:
     environment.copy(with_vel)
     done = environment.run(START, "--help")
@@ -132,6 +133,7 @@ def test_alone_it_starts(environment: Environment, with_vel: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [("vel", "other"), ("other", "vel")], ids="-then-".join)
 def test_beside_another_it_does_not_start_and_says_why(
     environment: Environment, wheels: dict[str, Path], with_vel: Path, order: tuple[str, str]
@@ -147,6 +149,7 @@ def test_beside_another_it_does_not_start_and_says_why(
         assert ("is not Vel's" if order[-1] == "other" else "agent.py") in line
 
 
+@pytest.mark.slow
 def test_what_another_took_with_it_is_noticed(environment: Environment, with_vel: Path) -> None:
     environment.copy(with_vel)
     (environment.packages / "agents" / "__init__.py").unlink()

@@ -92,6 +92,7 @@ def supervise(
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_child_that_keeps_dying_is_started_with_longer_and_longer_pauses() -> None:
     one = child("raise SystemExit(3)")
 
@@ -114,6 +115,7 @@ def test_a_child_that_worked_before_it_died_is_started_again_soon() -> None:
     supervise(one, story)
 
 
+@pytest.mark.slow
 def test_a_life_is_told_which_lives_before_it_are_dead(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

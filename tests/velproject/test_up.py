@@ -171,6 +171,7 @@ def test_it_serves_pages_and_drives_runs(up: Up) -> None:
     drive_a_run(up)
 
 
+@pytest.mark.slow
 def test_the_doctor_sees_the_workers(up: Up) -> None:
     drive_a_run(up)
     assert "took a test task in " in up.vel("doctor").stdout
@@ -180,6 +181,7 @@ def test_the_demo_agent_is_there_for_everybody(up: Up) -> None:
     assert up.vel.count("agents_agent WHERE slug = 'demo' AND everyone") == 1
 
 
+@pytest.mark.slow
 def test_a_second_one_on_the_same_port_is_told_so(up: Up) -> None:
     second = up.vel("up", "--port", str(up.port))
     assert second.returncode == 1
@@ -213,6 +215,7 @@ def patient() -> Iterator[Up]:
         yield up
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["web", "workers"])
 def test_an_address_in_the_settings_stays(patient: Up, role: str) -> None:
     assert public_url_of(patient.main_of(role)) == "https://vel.example.org"
@@ -226,6 +229,7 @@ def test_web_is_started_again_when_it_is_killed(patient: Up) -> None:
     assert patient.page("/login/") == 200
 
 
+@pytest.mark.slow
 def test_a_run_does_not_wait_for_the_lease_of_a_worker_that_was_killed(patient: Up) -> None:
     run_id = start_slow_run(patient.vel)
     os.kill(worker_of(patient), signal.SIGKILL)
@@ -233,6 +237,7 @@ def test_a_run_does_not_wait_for_the_lease_of_a_worker_that_was_killed(patient: 
     cancel(patient.vel, run_id)
 
 
+@pytest.mark.slow
 def test_runs_are_driven_after_every_worker_was_killed_while_it_waited(patient: Up) -> None:
     drive_a_run(patient)
     _, *others = patient.cluster()
@@ -241,6 +246,7 @@ def test_runs_are_driven_after_every_worker_was_killed_while_it_waited(patient: 
     drive_a_run(patient)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", ["guard", "main"])
 def test_runs_of_a_dead_cluster_do_not_wait_for_their_leases(patient: Up, killed: str) -> None:
     """One run is cancelled before another worker starts. The next worker takes the other one."""
@@ -261,6 +267,7 @@ def test_runs_of_a_dead_cluster_do_not_wait_for_their_leases(patient: Up, killed
     cancel(vel, taken)
 
 
+@pytest.mark.slow
 def test_it_hands_a_run_back_and_stops_by_itself_whatever_was_killed_before(patient: Up) -> None:
     for role in {"web", "main", "guard"} - patient.killed:
         replace(patient, patient.kill(role))

@@ -54,6 +54,7 @@ def test_all_of_it_is_saved_with_a_version():
     assert spec["approval_expiry"] == 3600
 
 
+@pytest.mark.slow
 def test_what_changed_is_in_the_versions_without_what_says_nothing():
     agent = rows.agent("helper", name="Helper")
     client = client_of(rows.superuser())
@@ -96,6 +97,7 @@ def test_what_does_not_fit_is_an_error_of_its_field_that_names_the_rule(field, t
     assert complaint in found[field][0]
 
 
+@pytest.mark.slow
 def test_other_fields_have_their_bounds():
     client = client_of(rows.superuser())
     assert "approval_expiry" in errors_of(client, approval_expiry=0)
@@ -117,6 +119,7 @@ def test_messages_name_their_place(message, expected):
     assert at_its_field(message) == expected
 
 
+@pytest.mark.slow
 def test_without_the_permission_it_is_shown_and_not_changed():
     group = Group.objects.create(name="leads")
     agent = rows.agent(

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.django_db
 SCHEMA = {"type": "object", "properties": {"zeta": {"type": "string"}, "a": {"type": "number"}}}
 
 
+@pytest.mark.slow
 def test_a_schema_is_kept_in_its_order_and_shown_again() -> None:
     client = client_of(rows.superuser())
     client.post(reverse(ADD), form(output_schema=json.dumps(SCHEMA), output_repairs=1))

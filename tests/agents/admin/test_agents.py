@@ -74,6 +74,7 @@ def test_the_slug_of_an_agent_of_vels_own_is_not_taken(slug: str):
     assert not Agent.objects.filter(slug=slug).exists()
 
 
+@pytest.mark.slow
 def test_a_change_is_a_version_and_shows_what_it_changed():
     root = rows.superuser()
     agent = rows.agent("helper", name="Helper", system_prompt="You are kind.\nYou are quick.")
@@ -257,6 +258,7 @@ def test_the_list_shows_provider_and_model_in_force(settings):
         assert shown in text
 
 
+@pytest.mark.slow
 def test_the_list_and_the_page_ask_no_more_queries_for_many_rows_than_for_few():
     agent = rows.agent("helper", name="Helper")
     client = client_of(rows.superuser())

@@ -82,6 +82,7 @@ def test_a_day_is_a_day_of_its_zone(monkeypatch: pytest.MonkeyPatch):
     assert counts.today == {"completed": 1}
 
 
+@pytest.mark.slow
 def test_everybody_sees_only_their_part():
     ada = rows.user()
     rows.asked(rows.run(ada))

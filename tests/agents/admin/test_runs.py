@@ -133,6 +133,7 @@ def test_the_page_tells_the_run_in_order():
     assert "1.4 s" in text  # between two timestamps of the rows
 
 
+@pytest.mark.slow
 def test_the_page_asks_no_more_queries_for_many_turns_than_for_few():
     run, root = rows.run(rows.user()), rows.superuser()
     client = client_of(root)
@@ -436,6 +437,7 @@ def test_a_run_that_does_not_exist_is_a_message():
     assert messages_of(response) == ["There is no run none that you may see."]
 
 
+@pytest.mark.slow
 def test_a_page_of_long_turns_keeps_only_their_beginnings():
     """A hundred replies of megabytes were in memory together."""
     run = rows.run(rows.user())

@@ -70,6 +70,7 @@ def test_a_new_agent_and_its_subagents_are_one_version() -> None:
     assert version.created_by == root
 
 
+@pytest.mark.slow
 def test_changing_or_removing_one_is_a_new_version_and_saving_again_is_none() -> None:
     root = rows.superuser()
     save(root, None, **subagents(EXPLORER))

@@ -45,6 +45,7 @@ def test_todos_and_the_workspace_are_shown():
     assert "/srv/project" in text
 
 
+@pytest.mark.slow
 def test_the_list_asks_no_more_queries_for_ten_threads_than_for_one():
     owner, client = rows.user(), client_of(rows.superuser())
     rows.run(owner)

@@ -34,6 +34,7 @@ def test_the_toolboxes_of_this_host_are_offered_and_saved() -> None:
     assert Agent.objects.get().versions.get().spec["toolbox"] == "data"
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("name", ["other", "../data", "data/../data"])
 def test_an_unknown_one_is_an_error_at_its_field(name: str) -> None:
     page = client_of(rows.superuser()).post(reverse(ADD), form(toolbox=name))
@@ -53,6 +54,7 @@ def test_one_that_this_host_does_not_have_can_be_kept() -> None:
     assert (agent.toolbox, agent.description) == ("elsewhere", "New")
 
 
+@pytest.mark.slow
 def test_who_may_not_configure_sandboxes_cannot_choose_one() -> None:
     agent = rows.agent("helper")
     editor = rows.staff("editor", "change_agent", "view_agent")

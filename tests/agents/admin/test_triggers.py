@@ -107,6 +107,7 @@ def test_operators_do_not_act_as_others():
     assert InboundWebhook.objects.get().former_until is None
 
 
+@pytest.mark.slow
 def test_a_hook_shows_its_secret_once():
     _, client = staff("root", superuser=True)
     ada = make_user("ada")

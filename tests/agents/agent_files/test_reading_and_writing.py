@@ -35,6 +35,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(texts | tricky, values, max_size=5))
 def test_what_is_written_reads_as_it_was_and_writes_the_same_bytes(data):
     text = write_document(data)

@@ -74,6 +74,7 @@ def test_a_conversation_begun_in_the_page_ends_with_an_agent(settings: Any) -> N
     assert "You answer questions about data" in made.system_prompt
 
 
+@pytest.mark.slow
 def test_what_is_edited_in_the_request_is_what_is_made(tmp_path: Path) -> None:
     user = builder_of("add_agent")
     scripted(tmp_path, call("create_agent", definition=MINE))
@@ -86,6 +87,7 @@ def test_what_is_edited_in_the_request_is_what_is_made(tmp_path: Path) -> None:
     assert Agent.objects.get(slug="mine").system_prompt == "You count sheep."
 
 
+@pytest.mark.slow
 def test_the_builder_makes_nothing_that_the_person_may_not(tmp_path: Path) -> None:
     user = builder_of("add_agent")
     hostile = (

@@ -48,6 +48,7 @@ def test_the_builder_names_registered_tools() -> None:
     assert quoted - {"system_prompt"} <= known_tool_names()
 
 
+@pytest.mark.slow_cases
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_template_becomes_an_agent_that_runs(name: str, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ def with_file(url: str, name: str = "notes.txt", id: str = "m1") -> dict[str, An
     return {**message, "parts": [part, *message["parts"]]}
 
 
+@pytest.mark.slow
 def test_a_file_of_a_message_lies_in_the_threads_uploads(chats: Chats) -> None:
     message = with_file("data:text/plain;base64,aGVsbG8=", "../notes.txt")
     for _ in range(2):
@@ -128,6 +129,7 @@ def test_a_finished_answer_is_not_made_again(chats: Chats) -> None:
         assert (stream.status, stream.problem()["code"]) == (409, "history_is_fixed")
 
 
+@pytest.mark.slow
 def test_an_answer_decides_only_what_its_message_asked(chats: Chats) -> None:
     run, request = asked(chats.say("own", "Plan", "asker"))
     other_run, other_request = asked(chats.say("other", "Plan", "asker"))
@@ -245,6 +247,7 @@ def test_cancelling_what_is_not_running_is_no_error(chats: Chats) -> None:
     assert chats.post("agents/talker/chat/idle/cancel", {}) == (200, {"run": None})
 
 
+@pytest.mark.slow
 def test_the_history_of_a_cancelled_answer_has_the_text_that_was_streamed(chats: Chats) -> None:
     streamed = ""
     with chats.open("cancelled", [user("Take your time")], "slow") as stream:
@@ -264,6 +267,7 @@ def test_the_history_of_a_cancelled_answer_has_the_text_that_was_streamed(chats:
     assert streamed.startswith("word ")
 
 
+@pytest.mark.slow
 def test_a_stream_ends_soon_after_the_right_to_it(chats: Chats) -> None:
     own = chats.site.do("make_token", user="peter", scopes=["read", "run"])
     with chats.open("ends", [user("Take your time")], "slow", token=own) as stream:

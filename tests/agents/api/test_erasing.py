@@ -44,6 +44,7 @@ def page_for(user: User) -> Client:
     return client
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_an_owner_erases_a_thread(ann: User) -> None:
     run = ended(ann)

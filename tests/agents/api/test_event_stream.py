@@ -26,6 +26,7 @@ def seqs(events: list[dict[str, Any]]) -> list[int]:
     return [event["seq"] for event in events]
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_watcher_gets_what_was_there_and_what_comes_until_the_end(site: Site, token: str) -> None:
     run = site.do("make_run", owner="olga")
@@ -135,6 +136,7 @@ def test_strangers_are_told_that_there_is_nothing(site: Site, token: str) -> Non
         assert (stream.status, stream.problem()["code"]) == (403, "insufficient_scope")
 
 
+@pytest.mark.slow
 def test_silent_streams_end_soon_after_the_right_to_them(site: Site) -> None:
     site.do("make_user", name="thea")
     runs = {why: site.do("make_run", owner="thea") for why in ("revoked", "out", "deleted")}
@@ -169,6 +171,7 @@ def test_silent_streams_end_soon_after_the_right_to_them(site: Site) -> None:
     }
 
 
+@pytest.mark.slow
 def test_silence_is_filled_and_nobody_has_too_many(site: Site) -> None:
     site.do("make_user", name="greta")
     greedy = site.do("make_token", user="greta", scopes=["read"])

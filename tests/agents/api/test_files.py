@@ -104,6 +104,7 @@ def test_a_file_is_an_attachment_that_no_browser_runs(run: Run) -> None:
     assert body_of(response) == b"<script>"
 
 
+@pytest.mark.slow_cases
 @pytest.mark.both_databases
 @pytest.mark.parametrize(
     "path",
@@ -131,6 +132,7 @@ def test_no_path_leads_out(run: Run, path: str) -> None:
     assert b"root:" not in response.content
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("method", "rest", "body"),
     [

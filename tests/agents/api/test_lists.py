@@ -51,6 +51,7 @@ def ann() -> User:
     return make_user("ann")
 
 
+@pytest.mark.slow
 def test_pages_hold_every_row_once_in_either_order(ann: User) -> None:
     asked = [ask_approval(make_run(ann)) for _ in range(5)]
     client = client_for(ann)
@@ -73,6 +74,7 @@ def test_rows_that_come_meanwhile_shift_nothing(ann: User) -> None:
     assert names([first["results"], second["results"]]) == sorted(made, reverse=True)
 
 
+@pytest.mark.slow
 def test_equal_titles_are_told_apart_by_their_ids(ann: User) -> None:
     for number in range(5):
         make_run(ann, message="Same" if number < 4 else "Another")
@@ -82,6 +84,7 @@ def test_equal_titles_are_told_apart_by_their_ids(ann: User) -> None:
     assert names(pages(client_for(ann), "threads?ordering=-title")) == names(found)[::-1]
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("name", LISTS)
 def test_what_a_list_does_not_know_is_refused_with_what_it_does(ann: User, name: str) -> None:
     client = client_for(ann)

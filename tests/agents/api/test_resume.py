@@ -43,6 +43,7 @@ def ann() -> User:
     return make_user("ann")
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_run_at_its_limit_goes_on_where_it_stopped() -> None:
     user = runs.make_user()

@@ -124,6 +124,7 @@ def test_a_subagents_thread_takes_no_messages(name: str) -> None:
     assert Run.objects.filter(thread=child.thread_id).count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_subagent_that_its_owner_cancels_is_a_result_for_its_parent(tmp_path: Path) -> None:
     ann = make_user("ann")

@@ -138,6 +138,7 @@ def test_artifacts_are_what_a_run_made_or_changed_and_left(tmp_path: Path) -> No
     assert (gone["size"], gone["url"]) == (None, None)
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 @pytest.mark.django_db(transaction=True)
 def test_the_files_of_a_subagent_can_be_downloaded_by_their_urls(tmp_path: Path) -> None:

@@ -130,6 +130,7 @@ def test_without_a_limit_nothing_is_written() -> None:
     assert not RequestCount.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_several_processes_have_one_limit() -> None:

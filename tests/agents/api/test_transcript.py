@@ -75,6 +75,7 @@ def text(said: str) -> dict[str, Any]:
     return {"type": "text", "text": said}
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_pages_are_of_whole_turns_and_bounded(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     for turn in range(1, 6):
@@ -146,6 +147,7 @@ def test_a_thread_is_read_through_all_its_runs(run: Run) -> None:
     assert places == [(run.id, 0), (run.id, 1), (later.id, 0)]
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_calls_are_cut_in_lists_and_whole_alone(run: Run) -> None:
     long = "x" * 50_000
@@ -162,6 +164,7 @@ def test_calls_are_cut_in_lists_and_whole_alone(run: Run) -> None:
     assert len(get(run, "tool-calls/vast").content) < 1_100_000
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_calls_are_found_by_tool_status_turn_and_id(run: Run) -> None:
     call(run, 1, "same")

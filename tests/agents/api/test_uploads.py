@@ -53,6 +53,7 @@ def start(client: Any, *files: SimpleUploadedFile, **fields: Any) -> Any:
     return client.post(RUNS, body, format="multipart", **headers)
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_uploads_are_stored_listed_and_deleted(run: Run) -> None:
     client = client_for(run.owner)

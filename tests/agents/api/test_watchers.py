@@ -19,6 +19,7 @@ def check_complete(watchers: list[Watched], events: int) -> None:
         assert watched.seqs == list(range(1, events + 1)), watched.door
 
 
+@pytest.mark.slow
 def test_ten_watchers_get_every_event_once_and_in_order(site: Site) -> None:
     watchers = watch_one_run(site, 10, batches=10, size=30, pause=0.02)
 

@@ -89,6 +89,7 @@ run_bodies = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 @pytest.mark.django_db
 def test_no_body_breaks_anything() -> None:
@@ -126,6 +127,7 @@ def test_no_body_breaks_anything() -> None:
     every_answer_is_a_result_or_a_problem()
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 @pytest.mark.django_db
 def test_no_query_breaks_anything() -> None:

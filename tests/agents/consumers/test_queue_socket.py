@@ -38,6 +38,7 @@ def pending(client: Client) -> int:
     return int(frame["pending"])
 
 
+@pytest.mark.slow
 def test_the_count_comes_at_once_and_on_each_change(site: Site, open_client: Open) -> None:
     site.do("make_user", name="rosa")
     run = site.do("make_run", owner="rosa")
@@ -49,6 +50,7 @@ def test_the_count_comes_at_once_and_on_each_change(site: Site, open_client: Ope
     assert pending(rosa) == 0
 
 
+@pytest.mark.slow
 def test_the_requests_of_others_are_not_told(site: Site, open_client: Open) -> None:
     for name in ("sven", "tara"):
         site.do("make_user", name=name)
@@ -71,6 +73,7 @@ def test_nobody_is_told_nothing(site: Site, open_client: Open) -> None:
             opened(open_client, "olga", origin=origin)
 
 
+@pytest.mark.slow
 def test_what_a_client_sends_changes_nothing(site: Site, open_client: Open) -> None:
     site.do("make_user", name="udo")
     run = site.do("make_run", owner="udo")

@@ -15,6 +15,7 @@ Open = Callable[..., Client]
 DELTA = ("text.delta", {"part_id": "1.0", "text": "a"})
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_watcher_gets_what_was_there_and_then_what_comes(site: Site, open_client: Open) -> None:
     run = site.do("make_run", owner="olga")
@@ -64,6 +65,7 @@ def test_the_socket_outlives_a_failure_and_shows_that_the_run_goes_on(
     assert client.take()[0]["type"] == "run.resumed"
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_many_sockets_of_one_run_all_get_everything(site: Site, open_client: Open) -> None:
     run = site.do("make_run", owner="olga")

@@ -21,6 +21,7 @@ def svg(monkeypatch: pytest.MonkeyPatch) -> ElementTree.Element:
     return ElementTree.fromstring(outputs_of_demo(monkeypatch)["chart.svg"])
 
 
+@pytest.mark.slow
 def test_the_chart_shows_every_month_and_year_at_its_height(
     svg: ElementTree.Element,
 ) -> None:

@@ -48,6 +48,7 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
     return Reader(outputs_of_demo(monkeypatch)["report.md"].decode())
 
 
+@pytest.mark.slow
 def test_every_number_of_the_report_is_right(reader: Reader) -> None:
     assert "Figures by Python (standard library)" in reader.report
     compare_every_number(reader)

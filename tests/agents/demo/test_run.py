@@ -58,6 +58,7 @@ def calls(run: Run) -> list[ToolCall]:
     return list(ToolCall.objects.filter(run=run).order_by("turn", "position"))
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_the_demo_plans_works_and_ticks_everything_off(monkeypatch: pytest.MonkeyPatch) -> None:
     run = play_demo(monkeypatch)
@@ -155,6 +156,7 @@ def test_somebody_elses_agent_of_that_name_is_not_used() -> None:
     assert not Run.objects.exists()
 
 
+@pytest.mark.slow
 def test_without_a_sandbox_it_stops_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def unavailable(self: ThreadFiles, timeout: float) -> None:
         raise SandboxUnavailable("bubblewrap is not installed")
@@ -210,6 +212,7 @@ def test_anything_else_is_answered_with_what_it_is(monkeypatch: pytest.MonkeyPat
     assert calls(run) == []
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_the_report_is_published_only_when_a_person_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
     play_at_once(monkeypatch)

@@ -65,6 +65,7 @@ def approximately(value: object) -> object:
     return pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
 
 
+@pytest.mark.slow
 def test_it_computes_with_pandas_what_the_standard_library_computes(
     demo_toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +82,7 @@ def test_it_computes_with_pandas_what_the_standard_library_computes(
     assert with_pandas == approximately(plain)
 
 
+@pytest.mark.slow
 def test_every_number_of_its_report_is_right_and_it_shows_a_heat_map(
     demo_toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +129,7 @@ def test_another_toolbox_that_the_operator_chose_stays(demo_toolbox: Toolbox) ->
     assert Agent.objects.get(pk=agent.pk).toolbox == "data"
 
 
+@pytest.mark.slow
 def test_the_named_packages_work_under_the_limits_of_the_sandbox(demo_toolbox: Toolbox) -> None:
     run = start_demo_run(make_user())
     workspace = open_workspace(workspace_location(run.thread))

@@ -45,6 +45,7 @@ def read(reader: DocumentReader, kind: str, data: bytes) -> tuple[str, str]:
     return reader.markdown(kind, data, Cancellation())
 
 
+@pytest.mark.slow
 def test_documents_become_markdown(reader: DocumentReader) -> None:
     files = samples()
     assert read(reader, "docx", files["letter.docx"]) == ("Dear Ada\n\ntea < coffee\n", "")
@@ -59,6 +60,7 @@ def test_documents_become_markdown(reader: DocumentReader) -> None:
     assert read(reader, "rtf", rb"{\rtf1 Hello {\b bold}.}") == ("Hello bold.\n", "")
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("kind", "data", "problem"),
     [
@@ -75,6 +77,7 @@ def test_bad_documents_are_said_to_be(
     assert read(reader, kind, data) == ("", problem)
 
 
+@pytest.mark.slow
 def test_a_bomb_is_said_to_be_one(reader: DocumentReader) -> None:
     # Made here and not as a parameter: each process that collects the tests would make one.
     assert read(reader, "docx", zip_bomb()) == ("", "it unpacks to more than a file may")
@@ -120,6 +123,7 @@ def test_a_program_that_was_taken_over_sees_nothing(
     assert reader.picture(png(), Cancellation()) == module.FAILED
 
 
+@pytest.mark.slow
 def test_pictures_are_made_small_and_only_their_pixels_stay(reader: DocumentReader) -> None:
     files = samples()
 

@@ -82,6 +82,7 @@ def test_a_rejection_tells_the_model_why(tmp_path: Path) -> None:
     assert not StateFile.objects.exists()
 
 
+@pytest.mark.slow
 def test_an_edit_runs_what_the_person_wrote_and_history_keeps_what_the_model_asked(
     tmp_path: Path,
 ) -> None:
@@ -124,6 +125,7 @@ def test_calls_that_need_nobody_run_before_anyone_is_asked(tmp_path: Path) -> No
     assert len(requests) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_the_runs_own_approved_edit_leads_to_a_request_that_is_shown_anew(tmp_path: Path) -> None:
     user, run, [first, second] = parked_run(tmp_path, write("/a"), write("/b"))

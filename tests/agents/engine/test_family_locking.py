@@ -262,11 +262,13 @@ def test_two_things_at_once_leave_a_parked_family_in_order() -> None:
     check_pairs(parked_family, PARKED, some(possible(PARKED), times=2))
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_two_things_at_once_leave_a_driven_family_in_order() -> None:
     check_pairs(driven_family, DRIVEN, some(possible(DRIVEN), times=2))
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_two_things_at_once_leave_three_generations_in_order() -> None:
     check_pairs(deep_family, DEEP, some(possible(DEEP), times=2))
@@ -293,6 +295,7 @@ def test_the_last_two_children_that_end_at_once_wake_their_parent_once() -> None
         assert family.parent.events.filter(type="run.resumed").count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_parent_that_would_park_when_the_last_child_has_ended_goes_on() -> None:
     family = driven_family()
@@ -305,6 +308,7 @@ def test_a_parent_that_would_park_when_the_last_child_has_ended_goes_on() -> Non
     committed(check_fence, family.writers[family.parent.pk])
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_parent_that_was_cancelled_before_it_parks_takes_its_children_with_it() -> None:
     family = driven_family()
@@ -338,6 +342,7 @@ def test_a_child_that_lets_go_takes_its_parents_row_before_its_own(end: str) -> 
         driver.join()
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 @on_postgresql
 def test_the_sweeper_holds_no_child_while_it_wants_the_parent() -> None:
@@ -357,6 +362,7 @@ def test_the_sweeper_holds_no_child_while_it_wants_the_parent() -> None:
         assert run.status == "queued"
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 @on_postgresql
 def test_deltas_of_siblings_give_way_to_whoever_cancels_them_all() -> None:
@@ -394,6 +400,7 @@ def test_deltas_of_siblings_give_way_to_whoever_cancels_them_all() -> None:
     assert answers == [None, None]
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_what_was_cancelled_may_be_ended_by_any_process_when_its_own_is_gone() -> None:
     """The parent's end requests the cancellation; the killed command cannot drive the child."""
@@ -406,6 +413,7 @@ def test_what_was_cancelled_may_be_ended_by_any_process_when_its_own_is_gone() -
     assert claim(child) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_driver_that_hands_back_what_was_cancelled_ends_it() -> None:
     """This process may be the only one that can claim the run, and it is shutting down."""

@@ -50,6 +50,7 @@ def results(run: Run) -> list[str]:
     return [json.loads(call.result) for call in ToolCall.objects.filter(run=run).order_by("turn")]
 
 
+@pytest.mark.slow
 def test_a_run_waits_without_a_driver_and_continues(settings: Settings, tmp_path: Path) -> None:
     run = a_run(tmp_path, ("read_todos", {}))
     usual = settings.VEL

@@ -73,6 +73,7 @@ def test_a_look_that_fails_is_repeated(
     assert "the look for runs failed" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_job_works_until_nothing_is_left_although_another_fails(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -187,6 +187,7 @@ def some(pairs: list[tuple[str, str]], times: int) -> list[tuple[str, str]]:
     return chosen
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_two_things_at_once_leave_a_parked_run_in_order() -> None:
     for pair in some(pairs(WAITING), times=4):
@@ -209,6 +210,7 @@ def test_any_two_things_at_once_again_and_again() -> None:
             both(driven_scene(), DRIVEN, pair)
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_of_two_approvers_one_decides() -> None:
     for _ in range(ROUNDS):
@@ -233,6 +235,7 @@ def test_of_two_approvers_one_decides() -> None:
         check_run(scene.run)
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_the_last_two_decisions_at_once_wake_the_run_once() -> None:
     for _ in range(ROUNDS):
@@ -244,6 +247,7 @@ def test_the_last_two_decisions_at_once_wake_the_run_once() -> None:
         assert scene.run.events.filter(type="run.resumed").count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_of_two_messages_to_a_free_thread_one_starts_a_run() -> None:
     for _ in range(ROUNDS):
@@ -380,6 +384,7 @@ def test_who_decides_too_late_waits_for_nobody() -> None:
         deciding.join()
 
 
+@pytest.mark.slow_cases
 @pytest.mark.both_databases
 @pytest.mark.parametrize("end", ["complete", "fail", "end cancelled", "cancel"])
 def test_a_message_that_finds_the_thread_busy_is_not_forgotten_by_the_end(end: str) -> None:

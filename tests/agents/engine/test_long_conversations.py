@@ -24,6 +24,7 @@ def turns(count: int) -> list[Turn]:
     return [kinds[number % len(kinds)] for number in range(count)] + [Turn(text="Done.")]
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("count", [1, 50, pytest.param(200, marks=pytest.mark.storm)])
 def test_every_request_begins_with_the_one_before(count: int) -> None:
     user = make_user()
@@ -36,6 +37,7 @@ def test_every_request_begins_with_the_one_before(count: int) -> None:
     assert_prefix_stable(server.requests)
 
 
+@pytest.mark.slow
 def test_the_rows_of_a_turn_do_not_grow_with_the_conversation() -> None:
     user = make_user()
     # Different calls: the guardrail notices repeated calls.

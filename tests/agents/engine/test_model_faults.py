@@ -59,6 +59,7 @@ RETRIED = {
 }
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("name", RETRIED)
 def test_a_fault_that_may_pass_is_tried_again_without_a_trace_in_the_transcript(name: str) -> None:
     broken = Turn(text="Half an answer that is lost", fault=RETRIED[name])
@@ -71,6 +72,7 @@ def test_a_fault_that_may_pass_is_tried_again_without_a_trace_in_the_transcript(
     assert event_types(run).count("step.completed") == 2
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("fault", "code"),
     [
@@ -128,6 +130,7 @@ def test_thinking_goes_back_unchanged() -> None:
     assert events(run, "reasoning.completed")[0]["text"] == "Hmm, let me see."
 
 
+@pytest.mark.slow
 def test_thoughts_of_an_earlier_version_of_the_agent_are_left_out() -> None:
     user = make_user()
     thought = Turn(thinking="Under the old prompt.", tool_uses=[ToolUse("ls", {"path": "/"})])
@@ -155,6 +158,7 @@ def test_usage_and_cost_are_counted() -> None:
     assert run.clock.cost_microusd > 0
 
 
+@pytest.mark.slow
 def test_a_second_message_continues_the_thread() -> None:
     user = make_user()
     with served([LOOK, ANSWER, Turn(text="Again.")]) as server:

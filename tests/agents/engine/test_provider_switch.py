@@ -66,6 +66,7 @@ def on(agent: Any, choice: tuple[str, str], user: Any) -> None:
     save_agent(agent, by_id=user.pk)
 
 
+@pytest.mark.slow
 def test_there_and_back_with_calls_and_thoughts() -> None:
     claude = [
         looks("CLAUDE-1"),
@@ -126,6 +127,7 @@ def test_neither_server_is_sent_the_other_s_key() -> None:
     assert (anthropic.violations, openai.violations) == ([], [])
 
 
+@pytest.mark.slow
 def test_a_call_that_waits_is_ended_by_the_model_that_made_it() -> None:
     """The run pins its agent version: a switch during an approval applies to the next run."""
     asks = Turn("I write.", [ToolUse("write_file", {"path": "/a", "content": "x"})], "CLAUDE-1")
@@ -148,6 +150,7 @@ def test_a_call_that_waits_is_ended_by_the_model_that_made_it() -> None:
     assert len(items_of(openai.requests[0], "function_call_output")) == 1
 
 
+@pytest.mark.slow
 def test_another_server_under_the_same_agent_is_sent_no_thoughts() -> None:
     """No new version and so no new epoch: opaque blocks go only to the server that created them."""
     user = make_user()
@@ -191,6 +194,7 @@ def test_what_a_reply_used_is_counted_and_paid_for() -> None:
     assert step["usage"]["reasoning_tokens"] == 400
 
 
+@pytest.mark.slow
 def test_the_cache_is_told_which_thread_and_nothing_of_it() -> None:
     user = make_user()
     with both([], [Turn("One."), Turn("Two."), Turn("Three.")]) as (_, openai):

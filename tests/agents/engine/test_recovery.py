@@ -140,6 +140,7 @@ def test_a_run_goes_on_after_a_crash_at_any_point(
     assert len(ended) == len(set(ended)) == 3
 
 
+@pytest.mark.slow
 def test_an_interrupted_write_is_told_to_the_model_and_not_made_again(tmp_path: Path) -> None:
     run = a_run(tmp_path)
     crash_once(run, CrashPoint.STARTED_WRITTEN)
@@ -197,6 +198,7 @@ def test_a_run_that_ends_every_worker_is_not_tried_for_ever(tmp_path: Path) -> N
     assert (run.status, run.error_code) == ("failed", "workers_lost")
 
 
+@pytest.mark.slow
 def test_a_reply_clears_the_count_of_lost_workers(tmp_path: Path) -> None:
     run = a_run(tmp_path)
     crash_once(run, CrashPoint.CLAIMED)
@@ -247,6 +249,7 @@ def test_a_reply_that_no_database_takes_fails_the_run_at_once(
     assert (run.status, run.error_code) == ("failed", "internal_error")
 
 
+@pytest.mark.slow
 def test_a_database_that_goes_while_a_tool_asks_it_is_no_answer_of_the_tool(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,6 +110,7 @@ def test_a_failed_run_goes_on_when_it_is_resumed() -> None:
     assert run.clock.turn == 2 or run.clock.refresh_from_db() is None
 
 
+@pytest.mark.slow
 def test_a_message_to_a_busy_thread_waits_for_its_turn(tmp_path: Path) -> None:
     user = make_user()
     make_agent(user)

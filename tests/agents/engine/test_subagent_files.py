@@ -55,6 +55,7 @@ def sh(command: str) -> Call:
     return ("execute", {"command": command})
 
 
+@pytest.mark.slow
 def test_shared_files_are_both_s_and_each_has_a_workspace_of_its_own(tmp_path: Path) -> None:
     run, child = family(
         tmp_path,
@@ -86,6 +87,7 @@ def test_shared_files_are_both_s_and_each_has_a_workspace_of_its_own(tmp_path: P
     }
 
 
+@pytest.mark.slow
 def test_one_that_only_reads_sees_its_parent_s_workspace_and_can_change_nothing(
     tmp_path: Path,
 ) -> None:
@@ -123,6 +125,7 @@ def test_one_that_only_reads_sees_its_parent_s_workspace_and_can_change_nothing(
     assert not WorkspaceSnapshot.objects.filter(thread=child.thread).exists()
 
 
+@pytest.mark.slow
 def test_without_a_sandbox_the_rows_are_the_family_s(tmp_path: Path) -> None:
     run, child = family(
         tmp_path,
@@ -137,6 +140,7 @@ def test_without_a_sandbox_the_rows_are_the_family_s(tmp_path: Path) -> None:
     assert "found" in texts(run)[-1]
 
 
+@pytest.mark.slow
 def test_without_a_sandbox_one_that_only_reads_writes_no_row(tmp_path: Path) -> None:
     run, child = family(
         tmp_path,

@@ -128,6 +128,7 @@ def test_a_wait_ends_with_its_time_and_another_gets_the_answer() -> None:
     check_everything()
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_wait_that_is_over_while_its_worker_is_gone_is_answered_by_the_next() -> None:
     story = Story([spawns(1), waits(1), ANSWER], False)
@@ -144,6 +145,7 @@ def test_a_wait_that_is_over_while_its_worker_is_gone_is_answered_by_the_next() 
     assert result_of(run, 2)["status"] in ("queued", "running")
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_subagent_is_cancelled_by_its_parent() -> None:
     cancels = Turn(tool_uses=[ToolUse("cancel_subagent", {"id": "$0"})])
@@ -157,6 +159,7 @@ def test_a_subagent_is_cancelled_by_its_parent() -> None:
     check_everything()
 
 
+@pytest.mark.slow
 def test_a_parent_that_fails_leaves_no_subagent_behind() -> None:
     """Six subagents: two are driven and four are queued."""
     story = Story([spawns(6), ANSWER], False)
@@ -172,6 +175,7 @@ def test_a_parent_that_fails_leaves_no_subagent_behind() -> None:
     check_everything()
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("turns", [[spawns(3), waits(60), ANSWER], [spawns(3), ANSWER]])
 def test_a_parent_that_is_cancelled_takes_its_subagents_with_it(turns: list[Turn]) -> None:
     """The parent waits for its subagents in one case, and is driven in the other."""
@@ -189,6 +193,7 @@ def test_a_parent_that_is_cancelled_takes_its_subagents_with_it(turns: list[Turn
     check_everything()
 
 
+@pytest.mark.slow
 def test_a_process_that_stops_hands_back_the_family_and_another_goes_on() -> None:
     story = Story([spawns(3), waits(60), ANSWER], False)
     with served(story):
@@ -206,6 +211,7 @@ def test_a_process_that_stops_hands_back_the_family_and_another_goes_on() -> Non
     check_everything()
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_command_that_ends_its_run_leaves_none_of_its_family_behind() -> None:
     """Only the process of the command can drive them."""
@@ -226,6 +232,7 @@ def test_a_command_that_ends_its_run_leaves_none_of_its_family_behind() -> None:
 GONE = "elsewhere:1:gone"
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_the_family_of_a_killed_command_is_taken_over_with_the_parent_that_waits_for_it() -> None:
     family = parked_family()
@@ -242,6 +249,7 @@ def test_the_family_of_a_killed_command_is_taken_over_with_the_parent_that_waits
     check_everything()
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_run_that_is_resumed_brings_its_subagents() -> None:
     family = driven_family()
@@ -273,6 +281,7 @@ def test_a_killed_commands_family_is_cancelled_for_good() -> None:
 # A parent that failed -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_failed_parent_that_is_resumed_delegates_anew() -> None:
     broken = Turn(fault=http_error(400, "not today"))
     story = Story([spawns(2), broken, ANSWER], False)
@@ -293,6 +302,7 @@ def test_a_failed_parent_that_is_resumed_delegates_anew() -> None:
     assert set(run.children.filter(pk__in=old).values_list("status", flat=True)) == {"cancelled"}
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_resumed_parent_learns_which_subagents_ended_after_its_failure() -> None:
     family = driven_family()

@@ -59,6 +59,7 @@ def result_of(run: Run, turn: int = 1, position: int = 0) -> Any:
     return json.loads(content) if content.startswith(("{", "[")) else content
 
 
+@pytest.mark.slow
 def test_a_task_is_a_run_of_its_own_and_its_answer_the_result(tmp_path: Path) -> None:
     turn = {
         "tool_calls": [call("task", subagent="echo", task="Count to three.", context="Slowly.")]
@@ -79,6 +80,7 @@ def test_a_task_is_a_run_of_its_own_and_its_answer_the_result(tmp_path: Path) ->
     assert events(run, "run.suspended")[0]["child_run_ids"] == [child.id]
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_results_come_in_the_order_of_the_tasks_and_one_failure_is_one_result(
     tmp_path: Path,
@@ -107,6 +109,7 @@ def test_results_come_in_the_order_of_the_tasks_and_one_failure_is_one_result(
     assert Run.objects.filter(parent=run).count() == 3
 
 
+@pytest.mark.slow
 def test_more_than_may_work_at_once_wait_for_their_turn(tmp_path: Path) -> None:
     tasks = [{"subagent": "echo", "task": f"task {number}"} for number in range(7)]
     turn = {"tool_calls": [call("parallel_tasks", tasks=tasks)]}
@@ -117,6 +120,7 @@ def test_more_than_may_work_at_once_wait_for_their_turn(tmp_path: Path) -> None:
     assert started == ["queued"] * 2 + ["pending"] * 5
 
 
+@pytest.mark.slow
 def test_what_is_started_in_the_background_is_waited_for_by_its_id(tmp_path: Path) -> None:
     run = delegating(
         tmp_path,
@@ -132,6 +136,7 @@ def test_what_is_started_in_the_background_is_waited_for_by_its_id(tmp_path: Pat
     assert "no subagent with the id" in result_of(run, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_run_that_ends_takes_its_subagents_with_it(tmp_path: Path) -> None:
     slow = script_file(tmp_path, [{"text": "never", "delay": 60}], "slow.json")

@@ -25,6 +25,7 @@ from tests.support.runs import (
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_full_process_takes_the_next_run_as_soon_as_it_has_room(
     monkeypatch: pytest.MonkeyPatch,

@@ -219,6 +219,7 @@ def test_the_schema_takes_an_event_and_refuses_others() -> None:
 # Names in the code -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_no_python_code_has_the_name_of_a_type_as_text() -> None:
     names = set(event_types())
     declared = {Path(str(module.__file__)) for module in event_modules()}

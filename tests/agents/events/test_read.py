@@ -42,6 +42,7 @@ def test_long_events_come_in_shorter_pages(run: str) -> None:
     assert seen == [[1, 2], [3, 4], [5]]
 
 
+@pytest.mark.slow_cases
 def test_a_watcher_holds_few_long_events(followed: Followed) -> None:
     run = followed.site.do("make_run", owner="olga")
     half = ("text.completed", {"text": "x" * (PAGE_BYTES // 2)})

@@ -16,6 +16,7 @@ RECORDED = Path(__file__).parent / "recorded/demo_run.jsonl"
 """The logs of the demo's run and of its two subagents, separated by empty lines."""
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 @pytest.mark.django_db(transaction=True)
 def test_the_events_of_the_demo_are_as_recorded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,6 +132,7 @@ DISABLED = {"VEL_DISABLED_FEATURES": "credentials,slack,google_workspace"}
 WITHOUT_OTHERS = {"VEL_DISABLED_FEATURES": "slack,google_workspace"}
 
 
+@pytest.mark.slow
 def test_a_removed_feature_leaves_nothing_that_hinders(vel: Vel) -> None:
     needed = vel("features", "remove", "credentials", "--yes")
     assert needed.returncode == 1
@@ -142,6 +143,7 @@ def test_a_removed_feature_leaves_nothing_that_hinders(vel: Vel) -> None:
     assert lines_of(vel, LOOK, **DISABLED) == ["0 0 [] []"]
 
 
+@pytest.mark.slow
 def test_agents_lose_the_rows_of_a_removed_feature(vel: Vel) -> None:
     removed = vel("features", "remove", "databases", "--yes")
     assert removed.returncode == 0, removed.stderr
@@ -150,6 +152,7 @@ def test_agents_lose_the_rows_of_a_removed_feature(vel: Vel) -> None:
     assert "databases" not in vel("--help", **disabled).stdout
 
 
+@pytest.mark.slow
 def test_threads_can_be_erased_after_the_notifications_were_removed(vel: Vel) -> None:
     removed = vel("features", "remove", "notifications", "--yes")
     assert removed.returncode == 0, removed.stderr
@@ -158,12 +161,14 @@ def test_threads_can_be_erased_after_the_notifications_were_removed(vel: Vel) ->
     assert "notifications" not in vel("--help", **disabled).stdout
 
 
+@pytest.mark.slow
 def test_the_doctor_names_a_feature_that_was_only_disabled(vel: Vel) -> None:
     assert "tables of the feature" not in vel("doctor").stdout
     found = vel("doctor", **DISABLED).stdout
     assert "tables of the feature vel_credentials" in found
 
 
+@pytest.mark.slow
 def test_runs_of_a_removed_kind_of_triggers_stay(vel: Vel) -> None:
     removed = vel("features", "remove", "inbound_webhooks", "--yes")
     assert removed.returncode == 0, removed.stderr
@@ -178,6 +183,7 @@ def test_features_are_listed_with_their_rows(vel: Vel) -> None:
     assert rows["vel_slack"] == "0"
 
 
+@pytest.mark.slow
 def test_an_unknown_feature_is_an_error_with_the_known_ones(vel: Vel) -> None:
     for failed in (
         vel("features", "remove", "slak", "--yes"),

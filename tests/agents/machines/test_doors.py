@@ -110,6 +110,7 @@ def test_an_upload_is_there_at_once_on_its_own_host(
     assert UploadContent.objects.count() == 2
 
 
+@pytest.mark.slow
 def test_restoring_names_the_host(machines: Machines, run: Run, web: Client) -> None:
     body = {"run": run.pk, "turn": 1, "to": "before"}
     with machines.on("b"):
@@ -157,6 +158,7 @@ def test_what_a_host_left_behind_takes_nothing_with_it(
     assert (machines.directory / "storage/snapshots" / run.thread_id / "objects").exists()
 
 
+@pytest.mark.slow
 def test_an_approval_shows_the_file_of_another_host(machines: Machines, tmp_path: Path) -> None:
     asks = {"write_file": True}
     with machines.on("a"):

@@ -109,6 +109,7 @@ def test_what_cannot_be_removed_is_tried_again(
     assert not any(lying(machines, "a", run.thread_id) for run in runs)
 
 
+@pytest.mark.slow
 def test_what_nobody_has_erased_stays(ada: User, machines: Machines, tmp_path: Path) -> None:
     """Simulate another database: none of the directories belongs to one of its threads."""
     run = ran_on_a(machines, tmp_path)

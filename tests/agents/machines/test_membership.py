@@ -277,6 +277,7 @@ def test_shared_workspaces_must_be_shared(machines: Machines, ada: User, tmp_pat
     assert Thread.objects.get(pk=run.thread_id).host == ""
 
 
+@pytest.mark.slow
 def test_a_host_takes_runs_as_soon_as_it_has_joined(
     machines: Machines, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,7 @@ def told(run: Run) -> str:
     return run.opening_note + "".join(note.text for note in notes)
 
 
+@pytest.mark.slow
 def test_a_thread_stays_on_the_host_that_drove_it_first(machines: Machines, tmp_path: Path) -> None:
     with machines.on("a"):
         run = play(tmp_path, write("notes.md", "one"))
@@ -51,6 +52,7 @@ def test_a_thread_stays_on_the_host_that_drove_it_first(machines: Machines, tmp_
     assert not machines.workspace("b", thread).exists()
 
 
+@pytest.mark.slow
 def test_a_dead_hosts_threads_go_on_from_their_last_snapshot(
     machines: Machines, tmp_path: Path
 ) -> None:
@@ -74,6 +76,7 @@ def test_a_dead_hosts_threads_go_on_from_their_last_snapshot(
     assert "after the last change that was saved" in told(later)
 
 
+@pytest.mark.slow
 def test_it_is_told_once(machines: Machines, tmp_path: Path) -> None:
     with machines.on("a"):
         run = play(tmp_path, write("notes.md", "one"))
@@ -87,6 +90,7 @@ def test_it_is_told_once(machines: Machines, tmp_path: Path) -> None:
     assert not events(second, "workspace.moved")
 
 
+@pytest.mark.slow
 def test_who_comes_back_uses_no_old_files(machines: Machines, tmp_path: Path) -> None:
     with machines.on("a"):
         run = play(tmp_path, write("notes.md", "one"))
@@ -118,6 +122,7 @@ def test_a_living_host_is_not_declared_dead(machines: Machines, tmp_path: Path) 
     assert fresh(run).host == "a"
 
 
+@pytest.mark.slow
 def test_nothing_saved_is_said(machines: Machines, tmp_path: Path) -> None:
     with machines.on("a"):
         run = play(tmp_path, command("true"))
@@ -201,6 +206,7 @@ def test_closed_files_move(machines: Machines, tmp_path: Path, how: str) -> None
     assert (moved["lost_host"], moved["missing"]) == ("a" if how == "dead" else "", [])
 
 
+@pytest.mark.slow
 def test_a_subagents_files_go_with_the_familys(machines: Machines, tmp_path: Path) -> None:
     with machines.on("a"):
         run = play(tmp_path, write("notes.md", "one"), write("/sandbox/shared/x", "of all"))

@@ -96,6 +96,7 @@ def test_half_an_object_is_written_again(shared: Machines, s3: S3Server) -> None
         assert s3.client.get_object(Bucket=BUCKET, Key=place)["Body"].read() == b"one"
 
 
+@pytest.mark.slow
 def test_old_states_go_and_young_ones_stay(shared: Machines, s3: S3Server) -> None:
     with shared.on("a"):
         mine = store_of(shared, "a", "t4")

@@ -63,6 +63,7 @@ def test_a_command_that_fails_is_an_answer_and_one_that_hangs_is_stopped(tmp_pat
     assert content(calls[1])["timed_out"] is True
 
 
+@pytest.mark.slow
 def test_the_agents_own_time_limit_is_the_default(tmp_path: Path) -> None:
     [call] = ran(tmp_path, ("execute", {"command": "sleep 600"}), command_timeout=1)
     assert call.code == "timeout"
@@ -112,6 +113,7 @@ def test_paths_outside_are_refused_with_the_right_one(tmp_path: Path) -> None:
     assert "root:" not in calls[3].result
 
 
+@pytest.mark.slow
 def test_two_threads_do_not_see_each_others_files(tmp_path: Path) -> None:
     user = make_user()
     write = {"name": "execute", "input": {"command": "echo secret > mine; id -u"}}

@@ -124,6 +124,7 @@ def test_it_says_when_there_were_more_and_takes_the_newest() -> None:
     assert not rehearse(agent, spec, days=1, limit=5).cut
 
 
+@pytest.mark.slow
 def test_a_rehearsal_reads_only_so_much_of_long_inputs() -> None:
     _, agent, run = an_agent()
     for position in range(8):

@@ -43,6 +43,7 @@ def calls_of(tmp_path: Path, *calls: tuple[str, dict[str, Any]], **agent: Any) -
     return list(ToolCall.objects.filter(run=run))
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 @pytest.mark.django_db(transaction=True)
 def test_its_commands_and_its_python_have_the_packages(

@@ -36,6 +36,7 @@ def received(chunks: list[bytes]) -> Reply:
     return builder.reply
 
 
+@pytest.mark.slow
 @given(
     text=st.text(min_size=1, max_size=60).filter(str.strip),
     arguments=st.dictionaries(st.text(max_size=5), st.text(max_size=20), max_size=3),

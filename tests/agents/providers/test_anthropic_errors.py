@@ -103,6 +103,7 @@ def test_a_silent_server_is_a_stalled_one(kind: FaultKind) -> None:
     assert "nothing for 0.2 seconds" in error.message
 
 
+@pytest.mark.slow
 def test_a_slow_server_that_keeps_sending_is_not_stalled() -> None:
     with MessagesServer([Turn("abcdefghijkl", pieces=12, chunk_delay=0.15)]) as server:
         assert ask(server, stall_timeout=1.2)

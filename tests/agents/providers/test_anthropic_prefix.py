@@ -43,6 +43,7 @@ def play(script: Script, turns: int, cache_breakpoint: CacheBreakpoint) -> tuple
     return server, usages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cache_breakpoint", ["top_level", "block", "none"])
 def test_fifty_turns_repeat_their_prefix_byte_for_byte(cache_breakpoint: CacheBreakpoint) -> None:
     call = Turn("Next: naïve 🙂", [ToolUse("ls", {"path": "/"})] * 2, thinking="Hm.")

@@ -96,6 +96,7 @@ def test_a_call_is_shown_while_it_comes() -> None:
     assert json.loads(delta.text) == {"path": "/"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [MODEL, OLD])
 def test_fifty_turns_repeat_their_prefix_byte_for_byte(model: str) -> None:
     """Invariant 5; the server checks that signatures return on their original parts."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,6 +70,7 @@ def test_it_is_written_as_others_write_it() -> None:
     assert list(unified_lines(old, new, Steps(LINE_STEPS))) == others
 
 
+@pytest.mark.slow
 def test_files_that_are_hard_to_compare_share_their_steps() -> None:
     """50 of such files took 17 seconds in a page."""
     before = "a\nb\n" * (DIFF_LINES // 2)

@@ -184,6 +184,7 @@ some_steps = pytest.mark.parametrize(
 """Cancel at every third step in `make test`, and at each step in `make storm`."""
 
 
+@pytest.mark.slow
 @some_steps
 @pytest.mark.bubblewrap
 @pytest.mark.parametrize("sandbox", [False, True])

@@ -63,6 +63,7 @@ def results(agent: Any, session: str) -> list[str]:
     return asyncio.run(collect())
 
 
+@pytest.mark.slow
 def test_each_session_has_its_state_and_keeps_it(make_agent: MakeAgent) -> None:
     agent = make_agent(COUNTS, middleware=[Counter()])
     assert results(agent, "a") == ["1", "2"]
@@ -79,6 +80,7 @@ def test_each_session_has_its_state_and_keeps_it(make_agent: MakeAgent) -> None:
     assert "## Counting\nCount with `count_up`." in system
 
 
+@pytest.mark.slow
 def test_sessions_at_the_same_time_do_not_mix(make_agent: MakeAgent) -> None:
     agent = make_agent(COUNTS, middleware=[Counter()])
 

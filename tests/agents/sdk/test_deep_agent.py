@@ -58,6 +58,7 @@ def types(events: list[StreamEvent]) -> list[str]:
     return [event.type for event in events]
 
 
+@pytest.mark.slow
 def test_a_message_is_answered_and_a_session_goes_on(make_agent: MakeAgent) -> None:
     agent = make_agent(TWO_TURNS, tools=[double])
     assert asyncio.run(agent.run("Twice four?", session_id="s")) == "It is 8."
@@ -122,6 +123,7 @@ def test_a_question_pauses_and_an_approval_goes_on(make_agent: MakeAgent) -> Non
     assert called == [("bob", "hi")]
 
 
+@pytest.mark.slow
 def test_run_raises_what_it_waits_for_and_modified_state_is_an_edit(make_agent: MakeAgent) -> None:
     agent = make_agent(ASKS, tools=[send])
 
@@ -158,6 +160,7 @@ def test_reject_ends_the_run_and_nothing_was_called(make_agent: MakeAgent) -> No
     assert asyncio.run(agent.pending("s")) == []
 
 
+@pytest.mark.slow
 def test_only_what_was_shown_is_approved(make_agent: MakeAgent) -> None:
     """Two questions, of which a program has seen one: the other is sent, not answered."""
 
@@ -250,6 +253,7 @@ def test_whoever_is_cancelled_at_once_leaves_no_run_behind(make_agent: MakeAgent
     wait_until(lambda: not active.exists(), "the end of the runs")
 
 
+@pytest.mark.slow
 def test_failures_and_cancellations_by_others_are_exceptions(make_agent: MakeAgent) -> None:
     failing = make_agent([{"tool_calls": [("double", {"number": 1})]}] * 9, tools=[double],
                          max_steps=2)  # fmt: skip
@@ -280,6 +284,7 @@ def test_failures_and_cancellations_by_others_are_exceptions(make_agent: MakeAge
     asyncio.run(cancelled())
 
 
+@pytest.mark.slow
 def test_agents_of_one_process_work_beside_each_other_with_tools_of_their_own(
     make_agent: MakeAgent,
 ) -> None:
@@ -333,6 +338,7 @@ def test_coroutines_run_where_the_program_awaits_and_functions_do_not(
     assert places["sync"] is not threading.main_thread()
 
 
+@pytest.mark.slow
 def test_nobody_elses_process_goes_on_with_a_run_of_these_tools(make_agent: MakeAgent) -> None:
     agent = make_agent(ASKS, tools=[send])
     with pytest.raises(RunInterrupted):

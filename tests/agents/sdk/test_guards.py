@@ -92,6 +92,7 @@ async def collect(stream: Any) -> list[Any]:
     return [item async for item in stream]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [NoPrices, NoPrices()], ids=["class", "instance"])
 def test_a_guardrail_of_the_program_decides(make_agent: MakeAgent, given: Any) -> None:
     agent = make_agent(SENDS, tools=[send], guardrails=[given])
@@ -142,6 +143,7 @@ def test_hooks_of_the_program_are_told_after_those_of_the_settings(make_agent: M
     assert not EndedRun.objects.exists()
 
 
+@pytest.mark.slow
 def test_hooks_hear_of_the_end_while_the_program_runs(make_agent: MakeAgent) -> None:
     told = Told()
     agent = make_agent(["ok"], hooks=[told])
@@ -149,6 +151,7 @@ def test_hooks_hear_of_the_end_while_the_program_runs(make_agent: MakeAgent) -> 
     wait_until(lambda: "run_ended completed" in told.points, "the hook's call")
 
 
+@pytest.mark.slow
 def test_another_process_leaves_the_end_of_a_run_to_its_program(make_agent: MakeAgent) -> None:
     told = Told()
     agent = make_agent(["ok"], hooks=[told])
@@ -165,6 +168,7 @@ def test_another_process_leaves_the_end_of_a_run_to_its_program(make_agent: Make
     assert told.points.count("run_ended completed") == 2
 
 
+@pytest.mark.slow
 def test_a_guarded_run_goes_on_in_the_same_process(make_agent: MakeAgent) -> None:
     told = Told()
 

@@ -53,6 +53,7 @@ def parent_and_child(messages: list[Any]) -> Any:
     return "The parent's answer" if called else delegate
 
 
+@pytest.mark.slow
 def test_the_answer_follows_the_approval_of_a_subagents_call(make_harness: MakeHarness) -> None:
     harness = make_harness(parent_and_child)
 
@@ -68,6 +69,7 @@ def test_the_answer_follows_the_approval_of_a_subagents_call(make_harness: MakeH
     assert [p["toolCallId"] for p in after if p["type"] == "tool-output-available"] == [task]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "kind"), [(True, "tool-output-available"), ("No", "tool-output-error")]
 )

@@ -32,6 +32,7 @@ async def collect(stream: Any) -> list[Any]:
     return [item async for item in stream]
 
 
+@pytest.mark.slow
 def test_a_run_continues_only_with_the_same_middleware(make_agent: MakeAgent) -> None:
     first = make_agent(SENDS, tools=[send], middleware=[Shouts()])
     with pytest.raises(RunInterrupted):

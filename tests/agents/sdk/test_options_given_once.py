@@ -159,6 +159,7 @@ def test_every_option_of_a_subagent_is_looked_at() -> None:
     assert {one.name for one in fields(SubagentConfig)} == SUBAGENT.keys()
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("option", SUBAGENT)
 def test_no_option_of_a_subagent_is_dropped(make_agent: MakeAgent, option: str) -> None:
     make_agent(["ok"])

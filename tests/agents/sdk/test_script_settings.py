@@ -106,6 +106,7 @@ def own_code(place: Path) -> dict[str, str]:
     return {"VEL_GUARDRAILS": "owncode.G", "VEL_HOOKS": "owncode.Audit"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [AGENT, HARNESS, SPAWNER], ids=["agent", "harness", "spawner"])
 def test_guardrails_and_hooks_of_the_environment_are_called(
     program: str, place: Path, cache: Path, own_code: dict[str, str]
@@ -210,6 +211,7 @@ asyncio.run(main())
 )
 
 
+@pytest.mark.slow
 def test_skills_of_the_environment_come_with_those_of_the_code(place: Path, cache: Path) -> None:
     for directory, name in (("shared", "counting"), ("own", "own")):
         package = place / directory / name

@@ -7,6 +7,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from tests.agents.sdk.scripts import ROOT, cache, place, run, started
 from tests.support.hang import HANG
 from tests.support.migrated import copy_sqlite
@@ -59,6 +61,7 @@ print(*sorted(thread.name for thread in threading.enumerate() if "database" in t
 )
 
 
+@pytest.mark.slow
 def test_a_script_does_not_start_a_run_on_a_full_disk(place: Path, cache: Path) -> None:
     program = f"""{AGENT}
 from agents.services.errors import NoSpace
@@ -71,6 +74,7 @@ except NoSpace as error:
     assert "1,000,000,000,000 MB are reserved for active runs" in out
 
 
+@pytest.mark.slow
 def test_an_interrupt_outlives_a_killed_process(place: Path, cache: Path) -> None:
     told = []
     with started(ASKS_AND_STAYS, place, cache) as (process, output):
@@ -115,6 +119,7 @@ asyncio.run(main())
 )
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_when_its_lease_is_over(place: Path, cache: Path) -> None:
     with started(DRIVEN, place, cache, HANG="1") as (process, output):
         assert output.readline() == "looking\n"
@@ -193,6 +198,7 @@ def test_a_throw_away_database_leaves_nothing(place: Path, cache: Path) -> None:
     assert not (place / "data").exists()
 
 
+@pytest.mark.slow
 def test_two_examples_as_programs_from_another_directory(place: Path, cache: Path) -> None:
     out = run(program_of("basic"), place, cache)
     assert "[write_file]" in out

@@ -79,6 +79,7 @@ async def streamed(agent: Agent) -> None:
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", DOORS)
 def test_a_session_of_another_directory_is_refused(places: list[Path], make: Make) -> None:
     old, new = places
@@ -95,6 +96,7 @@ def test_a_session_of_another_directory_is_refused(places: list[Path], make: Mak
     assert (new / "note.txt").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", DOORS)
 def test_a_session_continues_where_no_directory_is_named(places: list[Path], make: Make) -> None:
     old, new = places
@@ -108,6 +110,7 @@ def test_a_session_continues_where_no_directory_is_named(places: list[Path], mak
     assert (default / "note.txt").exists()
 
 
+@pytest.mark.slow
 def test_a_request_is_not_approved_through_an_agent_of_another_directory(
     places: list[Path],
 ) -> None:
@@ -129,6 +132,7 @@ def test_a_request_is_not_approved_through_an_agent_of_another_directory(
         assert (old / "note.txt").exists() is not refused
 
 
+@pytest.mark.slow
 def test_a_session_keeps_its_sandbox(places: list[Path]) -> None:
     old, _ = places
     run(coding_harness(old))

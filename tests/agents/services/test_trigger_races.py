@@ -56,6 +56,7 @@ def test_of_two_processes_one_starts_it():
         Run.objects.update(status=RunStatus.COMPLETED)
 
 
+@pytest.mark.slow
 def test_of_two_requests_with_one_id_one_starts_a_run():
     forget_shares()
     hook, _ = make_inbound_webhook(make_user("ada"), per_minute=600)
@@ -69,6 +70,7 @@ def test_of_two_requests_with_one_id_one_starts_a_run():
     assert InboundWebhookDelivery.objects.count() == ROUNDS
 
 
+@pytest.mark.slow
 def test_whoever_is_killed_before_the_commit_has_done_nothing(tmp_path):
     schedule = make_schedule(make_user("ada"))
     due = make_due(schedule)

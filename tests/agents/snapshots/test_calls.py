@@ -89,12 +89,14 @@ def test_calls_that_only_read_look_at_nothing(tmp_path: Path) -> None:
     assert not snapshot_store(run.thread_id).directory.exists()
 
 
+@pytest.mark.slow
 def test_a_call_that_fails_half_way_has_its_changes_too(tmp_path: Path) -> None:
     run = play(tmp_path, ("execute", {"command": "echo x > made; sleep 600", "timeout": 1}))
     assert calls(run)[0].code == "timeout"
     assert [changed(row) for row in rows(run)] == [{"workspace/made": "added"}]
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_the_row_commits_with_the_result_or_not_at_all(tmp_path: Path) -> None:
     """If a driver dies between the call and its result, the next driver records the change."""

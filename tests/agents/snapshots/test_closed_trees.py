@@ -94,6 +94,7 @@ def test_it_is_restored(tmp_path: Path) -> None:
     assert_shown(play(tmp_path, SHOW, thread=run.thread))
 
 
+@pytest.mark.slow
 def test_it_is_forked(tmp_path: Path) -> None:
     run = play(tmp_path, CLOSE)
     with prepared_fork(run, ForkRequest(files="now"), by=ada()) as fork:

@@ -27,6 +27,7 @@ def ada() -> User:
     return User.objects.get(username="ada")
 
 
+@pytest.mark.slow
 def test_the_state_before_and_after_any_turn_comes_back(tmp_path: Path) -> None:
     run = play(
         tmp_path,
@@ -96,6 +97,7 @@ def test_an_approval_from_before_a_restore_is_asked_anew(tmp_path: Path) -> None
     assert "changed since" in asked.prompt
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_driver_waits_for_a_restore_to_end(tmp_path: Path) -> None:
     """The first call that may write starts when the restore has released its lock."""

@@ -29,6 +29,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(values)
 def test_plain_or_in_one_fence_it_is_the_same_value(value: Any) -> None:
     text = dump(value)

@@ -147,6 +147,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(schemas, values)
 def test_the_verdict_is_that_of_the_standard(schema: dict[str, Any], value: Any) -> None:
     fits = Draft202012Validator(schema).is_valid(value)
@@ -157,6 +158,7 @@ def test_the_verdict_is_that_of_the_standard(schema: dict[str, Any], value: Any)
         assert problem.path.startswith("$")
 
 
+@pytest.mark.slow
 @given(
     st.one_of(values, st.dictionaries(st.sampled_from(["type", "items", "$ref", "anyOf"]), values))
 )

@@ -333,6 +333,7 @@ def test_what_is_no_traceparent_is_left_out(received: Collector, header: str) ->
     assert not RemoteTrace.objects.exists()
 
 
+@pytest.mark.slow
 def test_without_an_endpoint_nothing_is_imported_and_nothing_written() -> None:
     code = (
         "import django; django.setup(); import sys, agents.tasks, velproject.urls;"

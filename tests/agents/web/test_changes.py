@@ -57,6 +57,7 @@ def test_a_state_is_restored_and_that_can_be_undone(changed: Run, sign_in: SignI
     assert HOSTILE in file.read_text()
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("data", [{}, {"step": "1x", "to": "before"}, {"step": "99999999"}])
 def test_a_step_that_is_none_restores_nothing(
     changed: Run, sign_in: SignIn, data: dict[str, str]

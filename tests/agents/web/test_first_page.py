@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from django.test import Client
 from django.utils import timezone
 
@@ -17,6 +18,7 @@ def attention(client: Client) -> str:
     return html.partition('id="attention"')[2].partition("</section>")[0]
 
 
+@pytest.mark.slow
 def test_what_needs_attention_is_told(sign_in: SignIn) -> None:
     olga = sign_in("olga")
     sign_in("peter")

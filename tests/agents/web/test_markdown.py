@@ -196,6 +196,7 @@ def test_only_known_elements_and_their_attributes(text: str) -> None:
         assert href.partition(":")[0] in ("http", "https", "mailto")
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(

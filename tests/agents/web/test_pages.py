@@ -46,6 +46,7 @@ def test_actions_are_posts_with_the_pages_token(path: str, run: str, sign_in: Si
     assert site_writer.run(run)["status"] == "queued"
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("path", ["/login/", *PAGES])
 def test_pages_allow_nothing_but_the_sites_own_files(path: str, run: str, sign_in: SignIn) -> None:
     client = Client() if path == "/login/" else sign_in("olga")
@@ -62,6 +63,7 @@ def test_pages_allow_nothing_but_the_sites_own_files(path: str, run: str, sign_i
     assert response["X-Frame-Options"] == "DENY"
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("path", ["/login/", *PAGES[:3]])
 def test_pages_keep_the_policy_they_send(path: str, run: str, sign_in: SignIn) -> None:
     client = Client() if path == "/login/" else sign_in("olga")

@@ -6,6 +6,7 @@ import json
 import tracemalloc
 from decimal import Decimal
 
+import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 
@@ -122,6 +123,7 @@ def test_the_summary_counts_what_waits_for_somebody_else(run: str, sign_in: Sign
     assert sign_in("olga").get(f"/runs/{run}/summary/").json()["for_others"] == 0
 
 
+@pytest.mark.slow
 def test_the_summary_shows_requests_only_while_they_wait(run: str, sign_in: SignIn) -> None:
     site_writer.ask(run, "send", {})
     olga = sign_in("olga")
@@ -130,6 +132,7 @@ def test_the_summary_shows_requests_only_while_they_wait(run: str, sign_in: Sign
     assert olga.get(f"/runs/{run}/summary/").json()["approvals"] == []
 
 
+@pytest.mark.slow
 def test_the_list_of_a_threads_runs_keeps_only_the_beginnings_of_their_messages(
     run: str, sign_in: SignIn
 ) -> None:

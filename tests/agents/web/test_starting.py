@@ -72,6 +72,7 @@ def test_only_agents_that_one_may_use_are_offered(sign_in: SignIn) -> None:
     assert "retired" not in html
 
 
+@pytest.mark.slow
 def test_the_history_holds_the_own_runs_by_status(sign_in: SignIn) -> None:
     olga = sign_in("olga")
     sign_in("peter")
@@ -91,6 +92,7 @@ def test_the_history_holds_the_own_runs_by_status(sign_in: SignIn) -> None:
     assert shown("?after=0") == set()
 
 
+@pytest.mark.slow
 def test_a_long_history_has_pages(sign_in: SignIn) -> None:
     olga = sign_in("olga")
     first = site_writer.make_run("olga")

@@ -20,6 +20,7 @@ def shown(client: Client, run: str) -> list[str]:
     return [card["path"] for card in summary["approvals"]]
 
 
+@pytest.mark.slow
 def test_requests_of_all_below_stand_on_the_page_with_the_way_to_them(
     run: str, sign_in: SignIn
 ) -> None:

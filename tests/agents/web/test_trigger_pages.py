@@ -25,6 +25,7 @@ def signed_in(user: User) -> Client:
     return client
 
 
+@pytest.mark.slow
 def test_the_lists_are_of_ones_own_and_of_agents_that_one_may_use():
     """Also for operators, who see the rows of others in the admin."""
     ada, eve = make_user("ada"), make_user("eve")
@@ -94,6 +95,7 @@ def test_what_a_form_is_filled_with_is_what_it_saves():
     assert Schedule.objects.get().ends_at == ends_at
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("number", ["9" * 5_000, "9" * 17, "-1", "1.5", "٣", "²", " "])
 def test_numbers_that_are_none(number: str):
     make_agent()

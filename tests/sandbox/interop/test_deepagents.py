@@ -96,6 +96,7 @@ def run_inside(python: Path, report: Path, *tests: str) -> Outcome:
     return outcome
 
 
+@pytest.mark.slow
 def test_the_public_suite_passes_except_for_failures_of_deepagents_itself(outcome: Outcome) -> None:
     outcome = outcome.of("TestVel", "TestLocalShell")
     behind = set(FAILED_BY_DEEPAGENTS_TOO)

@@ -245,6 +245,7 @@ def two_directories(place: Path) -> tuple[Path, Path]:
     return made
 
 
+@pytest.mark.slow
 def test_the_trial_finds_every_leak(tmp_path: Path) -> None:
     inside, outside = two_directories(tmp_path)
     assert leaks(Bare(policy_of(Mount(inside, str(inside), True))), inside, outside) == [

@@ -60,6 +60,7 @@ def box(built: Toolbox, place: Path) -> BubblewrapSandbox:
     return BubblewrapSandbox(workspace_in(place).policy(toolbox=built, timeout=60.0))
 
 
+@pytest.mark.slow
 def test_the_manifest_describes_the_contents(built: Toolbox) -> None:
     assert built.packages == ("tiny",)
     assert built.requirements == ("tiny-1.0-py3-none-any.whl",), "no path of this host"
@@ -67,6 +68,7 @@ def test_the_manifest_describes_the_contents(built: Toolbox) -> None:
     assert verify_toolbox(built) == []
 
 
+@pytest.mark.slow
 def test_execute_python_and_all_other_starts_of_python_use_it(box: BubblewrapSandbox) -> None:
     code = "import sys, tiny; print(tiny.ANSWER, sys.executable, sys.prefix)"
     expected = f"42 {PYTHON_IN_IT} {TARGET}\n"
@@ -112,6 +114,7 @@ ATTACKS = [
 ]
 
 
+@pytest.mark.slow
 def test_an_agent_cannot_change_it(box: BubblewrapSandbox, built: Toolbox, place: Path) -> None:
     workspace = workspace_in(place)
     wheel = make_wheel(place, "evil")
@@ -188,6 +191,7 @@ def test_one_of_two_concurrent_builds_waits(place: Path) -> None:
         create_toolbox(place / "toolboxes", request)
 
 
+@pytest.mark.slow
 def test_a_builder_that_is_killed_leaves_nothing_that_is_used(place: Path) -> None:
     base = place / "toolboxes"
     with socket.create_server(("127.0.0.1", 0)) as index:
@@ -217,6 +221,7 @@ def test_a_builder_that_is_killed_leaves_nothing_that_is_used(place: Path) -> No
     assert os.listdir(base) == [".lock"]
 
 
+@pytest.mark.slow
 def test_a_failed_installation_changes_nothing(place: Path) -> None:
     base = place / "toolboxes"
     with pytest.raises(PipFailed) as failed:
@@ -225,6 +230,7 @@ def test_a_failed_installation_changes_nothing(place: Path) -> None:
     assert os.listdir(base) == [".lock"]
 
 
+@pytest.mark.slow
 def test_source_is_not_built_even_if_pips_own_settings_allow_it(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,6 +261,7 @@ def test_a_package_name_cannot_contain_instructions_for_the_model(place: Path) -
     assert os.listdir(place / "toolboxes") == [".lock"]
 
 
+@pytest.mark.slow
 def test_all_can_read_the_toolbox_and_only_the_operator_can_write_it(built: Toolbox) -> None:
     manifest = built.directory / "manifest.json"
     assert json.loads(manifest.read_text())["name"] == "data"

@@ -91,6 +91,7 @@ def current(skill: Skill) -> int | None:
     return skill.current.number if skill.current else None
 
 
+@pytest.mark.slow
 def test_an_import_is_imported_accepted_and_off_until_an_agent_takes_it(
     manager: User, agent: Agent, ann: User
 ) -> None:

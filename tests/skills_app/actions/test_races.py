@@ -54,6 +54,7 @@ def or_refusal(function: Any, *arguments: Any, **named: Any) -> Any:
         return refused
 
 
+@pytest.mark.slow
 def test_imports_of_one_name_make_versions_in_a_row(rhea: User) -> None:
     for number in range(ROUNDS):
         name = f"beans-{number}"
@@ -102,6 +103,7 @@ def test_a_review_against_a_quarantine(rhea: User) -> None:
         assert Skill.objects.get(pk=version.skill_id).current is None
 
 
+@pytest.mark.slow
 def test_an_import_against_a_quarantine_of_its_bytes(rhea: User) -> None:
     ann = make_user("ann")
     for number in range(ROUNDS):
@@ -116,6 +118,7 @@ def test_an_import_against_a_quarantine_of_its_bytes(rhea: User) -> None:
         assert set(trusts.values_list("trust", flat=True)) == {Trust.QUARANTINED}
 
 
+@pytest.mark.slow
 def test_an_import_against_a_review_loses_neither(rhea: User) -> None:
     for number in range(ROUNDS):
         name = f"beans-{number}"
@@ -129,6 +132,7 @@ def test_an_import_against_a_review_loses_neither(rhea: User) -> None:
         assert (skill.version, skill.current) == (3, waiting)
 
 
+@pytest.mark.slow
 def test_a_version_that_is_stored_against_a_review_loses_neither(rhea: User) -> None:
     for number in range(3 * ROUNDS):
         name = f"beans-{number}"
@@ -173,6 +177,7 @@ def test_two_skills_of_one_name_for_one_agent() -> None:
     assert Skill.objects.get().version == 1 + len(made)
 
 
+@pytest.mark.slow
 def test_a_run_that_begins_meanwhile_has_one_whole_version(rhea: User) -> None:
     ann = make_user("ann")
     agent = make_agent(ann, slug="writer")

@@ -291,6 +291,7 @@ def test_a_release_brings_new_versions_and_old_runs_keep_theirs(
     assert [entry.version for entry in second.pinned.skill_set.entries.all()] == versions[1:]
 
 
+@pytest.mark.slow
 def test_a_run_that_finds_nothing_changed_asks_the_database_a_fixed_number_of_times(
     directory: Path,
 ) -> None:
@@ -335,6 +336,7 @@ while changes_of(read):
 """
 
 
+@pytest.mark.slow
 def test_processes_that_store_the_same_directory_at_once(directory: Path) -> None:
     for number in range(25):
         write_skill(directory, f"skill-{number}", {"a.txt": f"{number}", "same.txt": "same"})

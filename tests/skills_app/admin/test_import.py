@@ -73,6 +73,7 @@ def test_an_archive_is_looked_at_and_then_stored(client: Client) -> None:
     assert "there already" in messages_of(again)[0]
 
 
+@pytest.mark.slow
 def test_a_later_version_waits_unless_a_reviewer_says_so(client: Client) -> None:
     confirm(client, look(client, archive({})))
     looked = look(client, archive({"b": "2"}))

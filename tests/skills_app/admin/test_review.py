@@ -42,6 +42,7 @@ def plain(text: str) -> str:
     return text.replace('<mark class="mark mark-changed">', "").replace("</mark>", "")
 
 
+@pytest.mark.slow
 def test_a_version_that_waits_is_accepted(root: User, lib: User, tmp_path: Path) -> None:
     _, second = two_versions(tmp_path, root, reviewed=True)
     client = client_of(lib)
@@ -120,6 +121,7 @@ def test_quarantine_wants_a_reason_and_goes_back(root: User, lib: User, tmp_path
     assert second.trust == Trust.REVIEWED
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "form",
     [
@@ -147,6 +149,7 @@ def test_importing_is_not_reviewing(root: User, tmp_path: Path) -> None:
     assert made.trust == Trust.IMPORTED
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_on_the_page_is_said(root: User, lib: User, tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {f"part-{n}.txt": f"{n}\n" * 40_000 for n in range(4)}
     files |= {"data.bin": b"\0" * 100, "many.txt": "\n" * 9_000}

@@ -45,6 +45,7 @@ def names_in(response: object) -> list[str]:
 # The list
 
 
+@pytest.mark.slow
 def test_the_list_says_what_waits_and_is_filtered(root: User, tmp_path: Path) -> None:
     imported(tmp_path / "a", root, "beans")
     imported(tmp_path / "b", root, "beans", body="Count twice.")
@@ -76,6 +77,7 @@ def test_what_the_scan_quarantines_waits_and_what_a_person_does_is_done(
     assert names_in(client.get(f"{LIST}?trust=quarantined")) == ["beans"]
 
 
+@pytest.mark.slow
 def test_the_list_costs_the_same_for_many(root: User, tmp_path: Path) -> None:
     client = client_of(root)
     imported(tmp_path, root, "beans")
@@ -175,6 +177,7 @@ def test_nothing_of_a_package_becomes_markup(root: User, tmp_path: Path) -> None
 # Files
 
 
+@pytest.mark.slow
 def test_a_file_is_highlighted_and_the_lines_of_findings_are_marked(
     root: User, tmp_path: Path
 ) -> None:

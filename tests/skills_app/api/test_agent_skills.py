@@ -72,6 +72,7 @@ def own(agent: Agent, **changes: str) -> Skill:
 # As in the documentation of the endpoints --------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_skill_is_created_listed_changed_and_deleted(agent: Agent, client: APIClient) -> None:
     created = post(client, url(agent), BODY)
     assert created.status_code == 201
@@ -98,6 +99,7 @@ def test_a_skill_is_created_listed_changed_and_deleted(agent: Agent, client: API
     assert put(client, agent, skill["id"], name="x").status_code == 404
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_names_are_normalised_and_a_duplicate_is_a_conflict(
     agent: Agent, client: APIClient
@@ -143,6 +145,7 @@ def test_patch_changes_only_what_it_names(agent: Agent, client: APIClient) -> No
     assert put(client, agent, skill.pk).status_code == 400
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_change_on_an_old_version_is_stale(agent: Agent, client: APIClient) -> None:
     skill = own(agent)
@@ -223,6 +226,7 @@ def test_all_problems_of_a_package_are_told_at_once(agent: Agent, client: APICli
     assert not Skill.objects.filter(agent=agent).exists()
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("data", "name"),
     [
@@ -296,6 +300,7 @@ def test_another_users_agent_is_not_there(agent: Agent, client: APIClient) -> No
     assert list(SkillVersion.objects.values_list("skill__name", "number")) == [("beans", 1)]
 
 
+@pytest.mark.slow
 def test_another_agents_own_skill_is_not_this_agents(agent: Agent, client: APIClient) -> None:
     other = make_agent("other", owner=agent.owner, builtin_skills=False)
     skill = own(other)
@@ -304,12 +309,14 @@ def test_another_agents_own_skill_is_not_this_agents(agent: Agent, client: APICl
     assert SkillVersion.objects.get(skill=skill).number == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skill", ["0", "-1", "9" * 18, "9" * 30, "x", "1e3", "٣"])
 def test_ids_that_are_none_are_not_found(agent: Agent, client: APIClient, skill: str) -> None:
     for response in every_call(client, agent.pk, skill)[4:]:
         assert response.status_code == 404
 
 
+@pytest.mark.slow
 def test_who_may_only_use_the_agent_reads_and_changes_nothing(agent: Agent, shared: Skill) -> None:
     skill = own(agent)
     bob = client_for(make_user("bob"))

@@ -71,6 +71,7 @@ def names(response: HttpResponse) -> list[str]:
 # Reading -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_the_library_is_listed_in_pages(client: APIClient, tmp_path: Path) -> None:
     for name in ("one", "two", "three"):
@@ -83,6 +84,7 @@ def test_the_library_is_listed_in_pages(client: APIClient, tmp_path: Path) -> No
     assert last.json()["next_cursor"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_the_list_is_narrowed_and_searched(client: APIClient, skill: Skill, tmp_path: Path) -> None:
     text = "Writes invoices for customers as PDF. Use it to bill somebody."
@@ -185,6 +187,7 @@ def test_what_is_in_quarantine_is_not_exported(client: APIClient, tmp_path: Path
 # Visibility --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_own_skills_of_others_and_directories_of_threads_are_not_there(
     client: APIClient, tmp_path: Path
 ) -> None:
@@ -270,6 +273,7 @@ def test_a_name_of_a_built_in_is_taken(mia: User) -> None:
     assert problem_of(refused)["code"] == "name_taken"
 
 
+@pytest.mark.slow
 def test_markup_everywhere_goes_out_as_json_text(mia: User, client: APIClient) -> None:
     answer = upload(client_for(mia), zipped(hostile_files(), name="hostile"))
     assert answer.status_code == 201, answer.content
@@ -281,6 +285,7 @@ def test_markup_everywhere_goes_out_as_json_text(mia: User, client: APIClient) -
 # Reviewing ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_waiting_version_is_reviewed_by_the_hash_of_its_bytes(mia: User, rhea: User) -> None:
     upload(client_for(mia), zipped())
     later = upload(client_for(mia), zipped(description="Counts more.")).json()

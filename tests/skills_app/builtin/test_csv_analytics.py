@@ -32,6 +32,7 @@ def columns(profile: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {column["name"]: column for column in profile["column_profiles"]}
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-8", "utf-8-sig", "utf-16", "utf-16-le"])
 def test_a_german_file_in_any_encoding(desk: Desk, encoding: str) -> None:
     path = desk.upload("umsatz.csv", GERMAN.replace("\n", "\r\n").encode(encoding))
@@ -79,6 +80,7 @@ def test_what_is_odd_in_a_column_is_told(desk: Desk) -> None:
     assert (column["min"], column["max"]) == (-12.5, 1250)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("content", "delimiter", "header"),
     [
@@ -180,6 +182,7 @@ def test_sums_are_exact_in_any_order(desk: Desk) -> None:
     assert forward["rows"] == [{"sum:v": 4}]
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("kind", ["bar", "line", "histogram", "scatter"])
 def test_a_chart_is_an_svg_that_escapes_what_it_shows(desk: Desk, kind: str) -> None:
     evil = '</text><script>alert("1")</script>'
@@ -226,6 +229,7 @@ def test_a_cleaned_file_has_every_row_and_no_surprise(desk: Desk) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_large_file_is_read_in_little_memory(desk: Desk) -> None:
     """6 MB with an address space of 60 MB: all rows must never be in memory together."""
     make = (
@@ -241,6 +245,7 @@ def test_a_large_file_is_read_in_little_memory(desk: Desk) -> None:
     assert '"count": 200000' in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_real_data_give_the_same_figures_with_and_without_pandas(
     desk: Desk, equipped_desk: Desk
 ) -> None:
@@ -262,6 +267,7 @@ def test_real_data_give_the_same_figures_with_and_without_pandas(
     assert json.loads(by_pandas.stdout) == pytest.approx(mine)
 
 
+@pytest.mark.slow
 def test_a_png_comes_from_matplotlib_and_says_so(equipped_desk: Desk) -> None:
     path = equipped_desk.upload("sales.csv", SALES)
     done = equipped_desk.script(

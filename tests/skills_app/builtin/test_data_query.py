@@ -20,6 +20,7 @@ def shop(desk: Desk, tmp_path: Path) -> str:
     return desk.upload("shop.db", make_shop(tmp_path / "shop.db"))
 
 
+@pytest.mark.slow
 def test_tables_columns_and_rows(desk: Desk, shop: str) -> None:
     assert desk.json(QUERY, shop, "tables", "--json")["rows"] == [
         ["customers", "table", 3],
@@ -44,6 +45,7 @@ def test_tables_columns_and_rows(desk: Desk, shop: str) -> None:
     assert desk.output("rows.csv") == "id,amount\n1,100.5\n2,50.0\n3,20.25\n4,\n"
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "sql",
     [

@@ -23,6 +23,7 @@ def decide(desk: Desk, policy: str = POLICY, **fields: Any) -> dict[str, Any]:
     return desk.json(EVALUATE, "--policy", policy, "--request", path, *AT)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("fields", "outcome", "approvers"),
     [
@@ -106,6 +107,7 @@ def test_a_policy_that_is_not_understood_decides_nothing(
     assert words in result.stderr
 
 
+@pytest.mark.slow
 def test_a_record_is_checked_and_cannot_be_bent(desk: Desk) -> None:
     record = decide(desk, amount=3500)
     assert record["decided_at"] == "2024-05-01T10:00:00Z"
@@ -123,6 +125,7 @@ def test_a_record_is_checked_and_cannot_be_bent(desk: Desk) -> None:
     assert desk.script(CHECK, whole, "--policy", other).exit_code == 1
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("change", "words"),
     [

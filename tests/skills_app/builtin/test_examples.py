@@ -53,6 +53,7 @@ def run(desk: Desk, example: Example) -> None:
     assert result.stdout or result.stderr or "cp " in example.source or "cat >" in example.source
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_examples_work_with_the_systems_python(name: str, desk: Desk, tmp_path: Path) -> None:
     fill(desk, tmp_path)
@@ -64,6 +65,7 @@ def test_the_examples_work_with_the_systems_python(name: str, desk: Desk, tmp_pa
         run(desk, example)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_examples_that_need_a_package_work_with_it(
     name: str, equipped_desk: Desk, tmp_path: Path

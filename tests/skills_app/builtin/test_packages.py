@@ -87,6 +87,7 @@ def executables() -> list[Path]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_every_script_explains_itself_and_says_what_is_wrong(desk: Desk) -> None:
     scripts = [f"/sandbox/skills/{path.relative_to(BUILTIN)}" for path in executables()]

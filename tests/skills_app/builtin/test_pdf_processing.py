@@ -195,6 +195,7 @@ def test_a_page_that_is_not_there(desk: Desk, pages: str) -> None:
     assert "--pages" in result.stderr
 
 
+@pytest.mark.slow
 def test_damage_costs_what_it_must_and_is_told(desk: Desk) -> None:
     whole = invoice()
     moved = whole.replace(b"%\xe2\xe3\xcf\xd3\n", b"%\xe2\xe3\xcf\xd3\n% an editor put this in\n")
@@ -207,6 +208,7 @@ def test_damage_costs_what_it_must_and_is_told(desk: Desk) -> None:
     assert desk.json(TEXT, desk.upload("f.pdf", behind), "--json")["notes"] == []
 
 
+@pytest.mark.slow
 def test_a_bomb_is_refused_in_little_memory(desk: Desk) -> None:
     """256 MB of blanks in 256 kB."""
     packer = zlib.compressobj(9)
@@ -244,6 +246,7 @@ writer.write(sys.argv[3])
 """
 
 
+@pytest.mark.slow
 def test_an_encrypted_file_takes_pypdf_and_its_password(equipped_desk: Desk) -> None:
     desk = equipped_desk
     path = desk.upload("form.pdf", form())

@@ -69,6 +69,7 @@ def check(desk: Desk, report: str, *arguments: str) -> list[str]:
     return problems
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_template_passes_when_it_is_filled_in_and_not_before(desk: Desk, kind: str) -> None:
     template = desk.run(f"cat /sandbox/skills/reporting/assets/{kind}.md").stdout

@@ -81,6 +81,7 @@ def test_a_sourced_report_passes(logged: Desk) -> None:
     assert check(logged, GOOD, "--figures") == []
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -97,6 +98,7 @@ def test_what_is_missing_is_found(logged: Desk, old: str, new: str, words: str) 
     assert any(words in problem for problem in problems), problems
 
 
+@pytest.mark.slow
 def test_each_figure_can_be_asked_for_its_source(logged: Desk) -> None:
     report = GOOD.replace("- Output rose. [S1]", "- Sales were 40 tons. Output rose. [S1]")
     assert check(logged, report) == []
@@ -105,12 +107,14 @@ def test_each_figure_can_be_asked_for_its_source(logged: Desk) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_report_without_claims_does_not_pass(logged: Desk) -> None:
     assert any(
         "no claims" in each for each in check(logged, "# T\n\n## Method\n\nWords. [S1] [S2]\n")
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "words"),
     [

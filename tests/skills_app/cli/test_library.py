@@ -283,6 +283,7 @@ def test_a_review_is_bound_to_the_bytes(here: Here, librarian: User, tmp_path: P
     assert skill.current.reviewed_by == librarian
 
 
+@pytest.mark.slow
 def test_a_person_is_asked_and_an_empty_line_vouches_for_nothing(vel: Vel) -> None:
     write_skill(vel.data, "beans")
     assert vel("runs", "list").returncode == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,6 +84,7 @@ def test_any_bytes_as_a_head(data: bytes, name: str) -> None:
     read(b"---\n" + data + b"\n---\nbody", name)
 
 
+@pytest.mark.slow
 @given(YAML)
 @settings(max_examples=400)
 def test_any_pieces_of_yaml(text: str) -> None:
@@ -111,6 +113,7 @@ def test_any_fields(fields: dict[str, object]) -> None:
     read(b"---\n" + json.dumps(fields, ensure_ascii=True).encode() + b"\n---\nbody")
 
 
+@pytest.mark.slow
 def test_heads_that_hang_careless_readers() -> None:
     size = 16_000
     heads = [

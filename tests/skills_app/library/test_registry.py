@@ -198,6 +198,7 @@ def test_a_bad_package_says_all_that_is_wrong(tmp_path: Path) -> None:
     assert len(refusal.value.problems) > 1
 
 
+@pytest.mark.slow
 def test_a_script_needs_neither_settings_nor_database(tmp_path: Path) -> None:
     write_skill(tmp_path, "beans")
     code = (

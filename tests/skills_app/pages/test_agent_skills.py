@@ -71,6 +71,7 @@ def own(agent: Agent, **changes: str) -> Skill:
     return create_own_skill(agent, **{**TEXTS, **changes}, by=person("olga"))
 
 
+@pytest.mark.slow
 def test_skills_are_grouped_by_where_they_come_from(
     olga: Client, agent: Agent, shared: Skill
 ) -> None:
@@ -145,6 +146,7 @@ def test_skills_are_turned_on_and_off(olga: Client, agent: Agent, shared: Skill)
     assert not Skill.objects.get(pk=shared.pk).is_deleted
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("skill", ["", "x", "-1", "9" * 18, "9" * 40, "٣"])
 def test_forms_that_name_no_skill(olga: Client, agent: Agent, skill: str) -> None:
     for action in ("on", "off", "delete", "save"):
@@ -153,6 +155,7 @@ def test_forms_that_name_no_skill(olga: Client, agent: Agent, skill: str) -> Non
     assert text(olga, f"{PANEL}?edit={skill or 'none'}", status=404)
 
 
+@pytest.mark.slow
 def test_who_may_only_use_the_agent_reads(agent: Agent, sign_in: SignIn, shared: Skill) -> None:
     skill = own(agent)
     bob = sign_in("bob")
@@ -194,6 +197,7 @@ def test_an_uploaded_package_becomes_an_own_skill(olga: Client, agent: Agent) ->
     assert (version.trust, version.file_count) == (Trust.IMPORTED, 2)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("url", [PANEL, LIBRARY])
 def test_bad_uploads_are_refused_with_all_problems(olga: Client, agent: Agent, url: str) -> None:
     allow("olga", "manage_library")
@@ -211,6 +215,7 @@ def test_bad_uploads_are_refused_with_all_problems(olga: Client, agent: Agent, u
     assert not Skill.objects.filter(name="beans").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", ["\0", r"\u{0}", r"\u{d800}", "\r", "\u2028"])
 def test_odd_characters_are_refused_or_stored_and_never_a_failure(
     olga: Client, agent: Agent, odd: str
@@ -241,6 +246,7 @@ def test_forms_need_a_csrf_token(agent: Agent) -> None:
     assert not Skill.objects.filter(agent=agent).exists()
 
 
+@pytest.mark.slow
 def test_a_quarantined_skill_that_nobody_accepted_says_so(
     olga: Client, agent: Agent, tmp_path: Path
 ) -> None:

@@ -36,6 +36,7 @@ def _built_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sync_shared_skills()
 
 
+@pytest.mark.slow
 def test_an_agents_skills_with_what_it_could_have() -> None:
     ann = make_user("ann")
     rhea = make_user("rhea", "manage_library", "review_skill")

@@ -56,6 +56,7 @@ def test_csv_analytics(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_pdf_processing(tmp_path: Path) -> None:
     page = shown((72, 700, "Invoice 4711"), (72, 680, "Total 99.50"))
     pdf = base64.b64encode(plain_file([page])).decode()

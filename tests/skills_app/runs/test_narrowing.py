@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,6 +53,7 @@ def session_with(spec: AgentSpec, allowed: list[tuple[str, ...] | None]) -> Sess
     return cast(Session, session)
 
 
+@pytest.mark.slow
 @given(
     rules=st.lists(RULES, max_size=4),
     asks=st.lists(st.sampled_from(TOOLS), max_size=3),

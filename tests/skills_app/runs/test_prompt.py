@@ -57,6 +57,7 @@ def agent(**fields: Any) -> Any:
     return user
 
 
+@pytest.mark.slow
 def test_thoughts_of_before_the_switch_are_not_sent_after_it(skills: str) -> None:
     looks = Turn(**THINKS, tool_uses=[ToolUse("ls", {"path": "/"})])
     loads = Turn(**THINKS, tool_uses=[ToolUse("load_skill", {"name": "beans"})])
@@ -84,6 +85,7 @@ def test_loading_what_is_loaded_begins_no_new_prompt(skills: str) -> None:
     assert Epoch.objects.count() == 2
 
 
+@pytest.mark.slow
 def test_a_wait_for_a_person_between_loading_and_the_next_request(skills: str) -> None:
     both = Turn(
         **THINKS,
@@ -107,6 +109,7 @@ def test_a_wait_for_a_person_between_loading_and_the_next_request(skills: str) -
     assert "thrice" in system_of(server.requests[1])
 
 
+@pytest.mark.slow
 def test_a_drained_and_a_cancelled_run_leave_a_thread_that_goes_on(skills: str) -> None:
     loads = Turn(**THINKS, tool_uses=[ToolUse("load_skill", {"name": "beans"})])
     slow = Turn(**THINKS, text="Very slowly.", chunk_delay=0.2, pieces=100)
@@ -131,6 +134,7 @@ def test_a_drained_and_a_cancelled_run_leave_a_thread_that_goes_on(skills: str) 
     assert "thrice" in system_of(server.requests[-1])
 
 
+@pytest.mark.slow
 def test_queued_runs_hear_of_changes_and_resumed_ones_keep_their_note(
     skills: str, tmp_path: Path
 ) -> None:

@@ -88,6 +88,7 @@ def check(run: Run, mode: str) -> None:
         assert "- peas" not in row.head["system"]
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("point", "after"),
     [
@@ -148,6 +149,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["tool_result", "system_prompt"])
 def test_a_worker_that_is_killed_again_and_again(tmp_path: Path, mode: str) -> None:
     run = a_run(tmp_path, mode)

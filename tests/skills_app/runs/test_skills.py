@@ -79,6 +79,7 @@ def test_commands_cannot_change_a_skill(tmp_path: Path) -> None:
     assert (directory / "beans" / "SKILL.md").read_text() == skill_text()
 
 
+@pytest.mark.slow
 def test_a_run_keeps_what_it_began_with_and_the_next_hears_of_the_change(tmp_path: Path) -> None:
     directory = tmp_path / "skills"
     write_skill(directory)

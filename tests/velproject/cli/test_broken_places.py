@@ -29,6 +29,7 @@ def test_a_file_that_is_no_database(vel: Vel) -> None:
     assert "no SQLite database" in one_line_of(done)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "command",
     [
@@ -68,6 +69,7 @@ def test_a_database_url_that_means_nothing(vel: Vel) -> None:
     assert "DATABASE_URL begins with 'mysql'" in one_line_of(done)
 
 
+@pytest.mark.slow
 def test_a_database_that_another_process_keeps_locked(vel: Vel) -> None:
     with sqlite3.connect(vel.data / "vel.sqlite3", isolation_level=None) as other:
         other.execute("BEGIN EXCLUSIVE")
@@ -85,6 +87,7 @@ def test_a_data_directory_that_is_a_file(vel: Vel) -> None:
     assert "VEL_DATA_DIR" in one_line_of(done)
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 @pytest.mark.parametrize("given", ["", "~/vel"])
 def test_an_account_without_a_home_directory(vel: Vel, given: str) -> None:
@@ -126,6 +129,7 @@ def test_a_data_directory_that_this_account_may_not_write(vel: Vel) -> None:
     assert "VEL_DATA_DIR" in one_line_of(done) or "cannot be opened" in one_line_of(done)
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_a_full_disk(vel: Vel, tmp_path: Path) -> None:
     with small_disk(tmp_path / "small", 300_000) as disk:
@@ -142,6 +146,7 @@ def test_a_full_disk(vel: Vel, tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_a_disk_that_is_full_in_the_middle_of_a_run(vel: Vel, tmp_path: Path) -> None:
     write = ("write_file", {"path": "/big.txt", "content": "0123456789" * 100_000})
@@ -169,6 +174,7 @@ def test_a_disk_that_is_full_in_the_middle_of_a_run(vel: Vel, tmp_path: Path) ->
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.postgresql
 def test_a_database_server_that_goes_in_the_middle_of_a_run(vel: Vel, prepared: str) -> None:
     database = urlsplit(prepared)
@@ -193,6 +199,7 @@ def test_a_database_server_that_goes_in_the_middle_of_a_run(vel: Vel, prepared: 
     assert "Traceback" not in rest
 
 
+@pytest.mark.slow
 def test_a_database_of_a_new_installation_is_prepared_once_by_many_starts(vel: Vel) -> None:
     path = str(vel.data / "new.sqlite3")
     vel("runs", "list")  # starts the process that forks the others
@@ -203,6 +210,7 @@ def test_a_database_of_a_new_installation_is_prepared_once_by_many_starts(vel: V
     assert sum("preparing the database" in each.stderr for each in done) == 1
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("variable", "path"),
     [
@@ -228,6 +236,7 @@ def test_registered_code_that_cannot_be_used_is_refused_before_a_run(
     assert vel.runs() == []
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("command", "variable", "value"),
     [

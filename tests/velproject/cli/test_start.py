@@ -12,6 +12,7 @@ from tests.velproject.forked import can_fork
 NOT_FOR_A_TASK = ("psycopg", "jsonschema", "sqlalchemy", "anthropic", "text_scanner.scanning")
 
 
+@pytest.mark.slow
 def test_a_forked_command_does_what_a_fresh_one_does(vel: Vel) -> None:
     script = vel.script(say("Bönen."))
     for arguments in (["--no-sandbox", *script, "count"], ["nosuch", "--flag"], ["runs", "x"]):
@@ -27,6 +28,7 @@ def test_what_an_interpreter_reads_when_it_begins_is_not_forked() -> None:
     assert not can_fork(["up"], {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["runs", "list"], ["--no-sandbox", "count"]])
 def test_it_imports_only_what_it_needs(vel: Vel, arguments: list[str]) -> None:
     given = [*vel.script(say("Beans.")), *arguments] if "count" in arguments else arguments
@@ -37,6 +39,7 @@ def test_it_imports_only_what_it_needs(vel: Vel, arguments: list[str]) -> None:
     assert not imported.intersection(NOT_FOR_A_TASK)
 
 
+@pytest.mark.slow
 def test_file_names_without_utf8_are_refused(vel: Vel) -> None:
     done = vel.fresh("runs", "list", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     assert done.returncode != 0
@@ -44,6 +47,7 @@ def test_file_names_without_utf8_are_refused(vel: Vel) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", ["VEL_DATA_DIR", "--persist"])
 def test_a_path_that_is_not_utf8_is_refused(vel: Vel, door: str) -> None:
     place = os.fsdecode(b"/var/tmp/vel-\xff")

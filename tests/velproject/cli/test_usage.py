@@ -16,6 +16,7 @@ def one_line_of(done: subprocess.CompletedProcess[str]) -> str:
     return line
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -100,6 +101,7 @@ def test_what_does_not_fit_is_one_line_and_exit_code_2(
     assert vel.count("agents_run") == 0
 
 
+@pytest.mark.slow
 def test_a_word_that_is_near_a_command_can_still_be_a_task(vel: Vel) -> None:
     done = vel("run", "--provider", "scripted", "--model", "echo", "doctr")
     assert done.returncode == 0

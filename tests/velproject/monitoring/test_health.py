@@ -259,6 +259,7 @@ def test_balancers_are_answered_before_django_and_by_any_name(
     asyncio.run(story())
 
 
+@pytest.mark.slow
 def test_a_worker_says_that_it_lives_and_that_it_ends() -> None:
     with running_worker() as running:
         row = wait_until(ServerProcess.objects.first)

@@ -71,6 +71,7 @@ def answer(connection: socket.socket) -> bytes:
     return found
 
 
+@pytest.mark.slow
 def test_a_long_body_is_refused_by_its_length(web: Site) -> None:
     with connect(web) as connection:
         connection.sendall(head(f"Content-Length: {LIMIT + 1}"))  # and none of the body

@@ -45,6 +45,7 @@ def _ask(site: Site, token: str) -> int:
             return error.code
 
 
+@pytest.mark.slow
 def test_requests_share_connections_and_get_over_their_loss(site: Site, postgres_url: str) -> None:
     token = site.do("make_token", user="olga", scopes=["read"])
     web = site.server_pid

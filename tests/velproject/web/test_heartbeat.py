@@ -16,6 +16,7 @@ from tests.support.site import migrated_site
 from velproject.web import heartbeat
 
 
+@pytest.mark.slow
 def test_its_row_goes_with_it(tmp_path: Path) -> None:
     site = migrated_site(tmp_path)
     site.environment["VEL_METRICS_TOKEN"] = "t" * 40

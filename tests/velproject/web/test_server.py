@@ -104,6 +104,7 @@ def read_all(client: socket.socket) -> int:
     return sum(len(part) for part in iter(lambda: client.recv(2**20), b""))
 
 
+@pytest.mark.slow
 def test_a_stream_waits_for_its_reader_and_loses_nothing(port: int) -> None:
     _, ended = sent(port)
     with ask(port) as client:
@@ -113,6 +114,7 @@ def test_a_stream_waits_for_its_reader_and_loses_nothing(port: int) -> None:
     assert sent(port) == (PARTS, ended + 1)
 
 
+@pytest.mark.slow
 def test_a_socket_waits_for_its_reader_and_loses_nothing(port: int) -> None:
     with connect(f"ws://127.0.0.1:{port}/", open_timeout=HANG, max_queue=1) as client:
         assert sent_at_last(port) * PART_BYTES < HELD_BYTES
@@ -120,6 +122,7 @@ def test_a_socket_waits_for_its_reader_and_loses_nothing(port: int) -> None:
         assert sum(len(part) for part in client) == PARTS * PART_BYTES
 
 
+@pytest.mark.slow
 def test_who_never_reads_is_cut_off(port: int) -> None:
     _, ended = sent(port)
     with ask(port) as client:

@@ -160,6 +160,7 @@ SLOW = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", SLOW)
 def test_what_comes_byte_by_byte_is_cut(web: Web, what: str) -> None:
     begin, drop = SLOW[what]
@@ -169,23 +170,27 @@ def test_what_comes_byte_by_byte_is_cut(web: Web, what: str) -> None:
     web.wait_for_rest()
 
 
+@pytest.mark.slow
 def test_a_second_request_is_as_limited_as_the_first(web: Web) -> None:
     with web.connect(PLAIN + b"GET / HTTP/1.1\r\nX: ") as client:  # the second one is pipelined
         assert answer(client).startswith(b"HTTP/1.1 200 ")
         assert trickle(client, b"x").startswith(TOO_SLOW)
 
 
+@pytest.mark.slow
 def test_a_connection_without_a_request_is_closed_without_a_word(web: Web) -> None:
     with web.connect() as silent:
         assert silent.recv(1) == b""
 
 
+@pytest.mark.slow
 def test_who_does_not_take_the_end_of_an_answer_is_cut(web: Web) -> None:
     with web.connect(b"GET /large HTTP/1.0\r\n\r\n") as client:
         assert is_answered(client, PATIENCE)
         web.wait_for_rest()
 
 
+@pytest.mark.slow
 def test_what_is_slow_and_honest_is_not_cut(web: Web) -> None:
     """These connections are opened before one that trickles, and must still work after its end."""
     with ExitStack() as stack:
@@ -213,6 +218,7 @@ def test_what_is_slow_and_honest_is_not_cut(web: Web) -> None:
         assert answer(reused).startswith(b"HTTP/1.1 200 ")
 
 
+@pytest.mark.slow
 def test_who_waits_longest_for_a_request_makes_room() -> None:
     with serving('{"connections": 3}') as web, ExitStack() as stack:
         first, second, third = (stack.enter_context(reusable(web)) for _ in range(3))
@@ -233,6 +239,7 @@ def reusable(web: Web, path: str = "/") -> socket.socket:
     return client
 
 
+@pytest.mark.slow
 def test_streams_and_sockets_are_not_closed_to_make_room() -> None:
     with serving('{"connections": 2}') as web, ExitStack() as stack:
         websocket = stack.enter_context(open_websocket(f"ws://127.0.0.1:{web.port}/ws"))
@@ -256,6 +263,7 @@ def _serves(web: Web) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_the_web_process_of_vel_up_keeps_these_limits(tmp_path: Path) -> None:
     site = migrated_site(tmp_path)
     site.environment["VEL_CONNECTIONS"] = "2"

@@ -115,6 +115,7 @@ def an_id(whose: Somebody, name: str, path: str) -> Any:
     return whose.ids.get(name, ["none"])[-1]
 
 
+@pytest.mark.slow
 def test_what_is_bobs_is_not_there_for_alice_and_is_for_bob(served: Served) -> None:
     asked = dict(send(served, served.alice, served.bob))
     assert len(asked) > 40
@@ -132,6 +133,7 @@ def test_what_is_bobs_is_not_there_for_alice_and_is_for_bob(served: Served) -> N
             assert served.bob.mark in own[name][1], name
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_everything_sent_is_answered_as_described(served: Served) -> None:
     people = (served.alice, served.bob)
@@ -155,6 +157,7 @@ def test_everything_sent_is_answered_as_described(served: Served) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_mark_would_be_found(served: Served) -> None:
     """Verify that the checks find the mark: bob reads his own data."""
     report = fuzz(

@@ -62,6 +62,7 @@ def test_an_input_is_shown_whole_however_long() -> None:
     assert "│ line 499" in as_text(call_review("any_tool", {"content": lines}))
 
 
+@pytest.mark.slow
 def test_nothing_of_an_attack_reaches_the_terminal(vel: Vel) -> None:
     evil = "".join(text for text in EVIL if text != "\ud800")
     flags = vel.script(

@@ -135,6 +135,7 @@ def test_the_operator_may_say_that_a_model_takes_pictures(server: MessagesServer
     assert told(server.requests[0])[-1]["type"] == "image"
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_a_later_model_without_eyes_is_told_that_a_picture_is_left_out(
     server: MessagesServer,
@@ -148,6 +149,7 @@ def test_a_later_model_without_eyes_is_told_that_a_picture_is_left_out(
     assert told(server.requests[1])[-1]["text"] == IMAGE_LEFT_OUT
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_a_picture_of_somebody_else_is_never_sent(server: MessagesServer) -> None:
     """Even if a row refers to such a picture by mistake."""
@@ -194,6 +196,7 @@ def test_without_the_toolbox_model_and_person_are_told(server: MessagesServer) -
     assert "'not-built'" in events(run, "uploads.ready")[0]["files"][0]["note"]
 
 
+@pytest.mark.slow
 def test_files_that_no_message_told_of_come_with_the_next(server: MessagesServer) -> None:
     run = ask(file("a.txt", b"a"), sandbox=False)
     store_uploads(run.thread, [file("late.txt", b"b")])  # during the run
@@ -215,6 +218,7 @@ def test_a_run_without_files_is_as_it_was(server: MessagesServer) -> None:
     assert (run.has_uploads, run.attachments) == (False, "")
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_a_driver_that_fails_in_between_leaves_it_to_the_next(
     server: MessagesServer, monkeypatch: pytest.MonkeyPatch

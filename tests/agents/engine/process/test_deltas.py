@@ -50,6 +50,7 @@ def test_what_a_driver_asks_for_after_a_flush_comes_after_it() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_slow_model_is_told_in_order() -> None:
     user = make_user()
     slow = Turn(

@@ -84,6 +84,7 @@ def lease_that_cannot_be_renewed(run: Run) -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_a_lease_is_renewed_for_as_long_as_the_driver_waits() -> None:
     with a_driven_run(lease=2) as (run, server):
         first = lease_until(run)

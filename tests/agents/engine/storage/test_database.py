@@ -50,6 +50,7 @@ def title_of(run: Run) -> str:
     return run.thread.title
 
 
+@pytest.mark.slow
 def test_one_of_many_that_share_a_transaction_fails_alone() -> None:
     runs = [new_run()[1] for _ in range(5)]
 
@@ -204,6 +205,7 @@ def test_a_lost_connection_costs_what_was_under_way_and_no_more() -> None:
     assert title_of(run) == "next"
 
 
+@pytest.mark.slow
 @on_postgresql
 def test_a_process_that_is_frozen_in_a_transaction_does_not_keep_its_locks(
     monkeypatch: pytest.MonkeyPatch,

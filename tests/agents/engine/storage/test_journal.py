@@ -192,6 +192,7 @@ def test_events_of_drivers_and_of_others_share_one_sequence() -> None:
     assert RunClock.objects.get(run=run).seq == len(seqs) == 1 + 30 * 4
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_nobody_sees_a_later_event_before_an_earlier_one() -> None:
     _, run = new_run()

@@ -52,6 +52,7 @@ def settled(allowance: Allowance) -> tuple[int, int, int]:
     return allowance.used_tokens, allowance.reserved_tokens, allowance.reserved_microusd
 
 
+@pytest.mark.slow
 def test_at_its_limit_a_run_parks_and_asks_for_the_same_again() -> None:
     with served([LOOK_100] * 4 + [ANSWER_100]):
         user, run = limited(max_tokens=200)
@@ -233,6 +234,7 @@ def statements_a_turn(turns: int = 10, **limits: Any) -> tuple[list[str], float]
     return seen, (counts[1] - counts[0]) / turns
 
 
+@pytest.mark.slow
 def test_a_run_that_nothing_limits_pays_nothing_for_budgets() -> None:
     seen, _ = statements_a_turn()
     tables = ("vel_budgets_allowance", "vel_budgets_budget", "vel_budgets_runbudget")

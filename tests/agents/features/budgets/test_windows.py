@@ -59,6 +59,7 @@ def parked(user: User, **fields: Any) -> Run:
     return drive_to_end(start_run(user, **fields), until=PAUSE)
 
 
+@pytest.mark.slow
 def test_runs_of_all_threads_count_in_one_window_and_one_decision_wakes_all() -> None:
     with served([ANSWER_100] * 8):
         user, _, budget = scene(max_tokens=200)
@@ -87,6 +88,7 @@ def test_runs_of_all_threads_count_in_one_window_and_one_decision_wakes_all() ->
     assert settled(window) == (400, 0, 0)
 
 
+@pytest.mark.slow
 def test_a_rejection_in_a_shared_window_ends_only_the_run_that_asked() -> None:
     with served([ANSWER_100] * 8):
         user, _, _ = scene(max_tokens=100)
@@ -183,6 +185,7 @@ def test_a_removed_budget_lets_the_waiting_go_on() -> None:
     assert run.status == "completed"
 
 
+@pytest.mark.slow
 def test_what_others_spend_does_not_count() -> None:
     with served([ANSWER_100] * 8):
         user, agent, _ = scene(max_tokens=100)

@@ -96,6 +96,7 @@ def main_requests(server: MessagesServer) -> list[Request]:
     return [request for request in server.requests if not is_summary(request)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "count", [16, pytest.param(500, marks=[pytest.mark.storm, pytest.mark.timeout(900)])]
 )
@@ -149,6 +150,7 @@ def test_what_the_model_reads_after_a_summary() -> None:
     assert Message.objects.filter(run=run, role="assistant").count() == len(turns)
 
 
+@pytest.mark.slow
 def test_within_an_epoch_each_request_begins_with_the_one_before() -> None:
     turns = [fetching(4_000, f"m{number}") for number in range(20)]
     with served(conversation([*turns, Turn(text="Done.")])) as server:
@@ -172,6 +174,7 @@ def test_within_an_epoch_each_request_begins_with_the_one_before() -> None:
             assert_prefix_stable(stretch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("point", "after", "count"),
     [
@@ -196,6 +199,7 @@ def test_a_crash_around_a_compaction(point: CrashPoint, after: int, count: int) 
     assert Epoch.objects.count() == 1 + Compaction.objects.count()
 
 
+@pytest.mark.slow
 def test_a_reload_tells_the_model_the_same_bytes() -> None:
     """A new driver sends the same request as the previous driver."""
     turns = [fetching(4_000, f"m{number}") for number in range(20)]
@@ -219,6 +223,7 @@ def test_a_compaction_limits_only_the_turns_before_it() -> None:
     assert limits == [10, 20, 20, None, None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [20_000, 12_000])
 def test_a_window_that_nobody_tells_is_learned_from_the_error(window: int) -> None:
     turns = [fetching(40_000, f"m{number}") for number in range(12)]
@@ -273,6 +278,7 @@ def test_a_reply_that_the_windows_end_has_torn_is_made_again_and_paid() -> None:
     assert clock.output_tokens == sum(sent)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("text", ["word " * 200_000, "数豆子。" * 80_000, "0f9a3c" * 160_000])
 def test_a_message_larger_than_the_window(text: str) -> None:
     with served(conversation([fetching(100, "a"), Turn(text="Done.")])) as server:
@@ -336,6 +342,7 @@ def test_a_summariser_that_fails_or_babbles(summary: Turn, by: str) -> None:
     assert len(row.opening) < 15_000
 
 
+@pytest.mark.slow
 def test_summaries_are_paid_for() -> None:
     turns = [fetching(4_000, f"m{number}") for number in range(20)]
     with served(conversation([*turns, Turn(text="Done.")])) as server:
@@ -350,6 +357,7 @@ def test_summaries_are_paid_for() -> None:
     assert clock.output_tokens == sum(reply.usage["output_tokens"] for reply in server.replies)
 
 
+@pytest.mark.slow
 def test_a_follow_up_builds_on_the_compaction() -> None:
     turns = [fetching(4_000, f"m{number}") for number in range(20)]
     with served(conversation([*turns, Turn(text="Done."), Turn(text="Again.")])) as server:
@@ -364,6 +372,7 @@ def test_a_follow_up_builds_on_the_compaction() -> None:
     assert last.messages[-1]["content"][-1]["text"] == "And again?"
 
 
+@pytest.mark.slow
 def test_a_long_run_reads_its_rows_from_the_compaction_on() -> None:
     turns = [fetching(4_000, f"m{number}") for number in range(50)]
     with served(conversation([*turns, Turn(text="Done.")])):
@@ -401,6 +410,7 @@ def test_a_prompt_that_leaves_no_room_says_so() -> None:
     assert "prompt and tools alone" in run.error_message
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_driver_that_lost_the_run_compacts_nothing() -> None:
     turns = [fetching(4_000, f"m{number}") for number in range(60)]
@@ -432,6 +442,7 @@ def test_a_driver_that_lost_the_run_compacts_nothing() -> None:
     assert not Compaction.objects.exclude(opening="").exists()
 
 
+@pytest.mark.slow
 def test_summaries_count_in_budgets() -> None:
     turns = [fetching(4_000, f"m{number}") for number in range(60)]
     with served(conversation([*turns, Turn(text="Done.")])) as server:
@@ -446,6 +457,7 @@ def test_summaries_count_in_budgets() -> None:
     assert clock.total_tokens < 300_000 + WINDOW
 
 
+@pytest.mark.slow
 def test_a_blocked_message_is_told_nobody() -> None:
     turns = [fetching(4_000, f"m{number}") for number in range(20)]
     with served(conversation([*turns, Turn(text="Done.")])) as server:

@@ -142,6 +142,7 @@ def test_error_reports_hide_what_was_typed(monkeypatch, settings):
     assert "hunter2" not in str(shown)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "permissions",
     [
@@ -206,6 +207,7 @@ def test_giving_a_database_is_one_version():
     assert "databases" not in spec_of(agent)
 
 
+@pytest.mark.slow
 def test_who_may_edit_an_agent_but_not_give_databases_sees_them_and_changes_nothing():
     agent, row, other = rows.agent("helper", name="Helper"), stored(), stored("stock")
     save_agent(agent, related={"databases": [row]})
@@ -237,6 +239,7 @@ def test_a_duplicate_has_the_databases_that_its_maker_could_give(may):
     assert ("databases" in messages_of(response)[0]) is not may
 
 
+@pytest.mark.slow
 def test_somebodys_own_is_not_offered_and_not_changed():
     ada = rows.user("ada")
     agent = rows.agent("cli-1", owner=ada)

@@ -60,6 +60,7 @@ def results(run: Run) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_taking_a_database_away_works_for_a_run_under_way(tmp_path: Path) -> None:
     query = {"query": "SELECT sum(amount) FROM sales", "database": "shop"}
     turns = [call("execute_sql", **query), call("ls"), call("execute_sql", **query)]
@@ -84,6 +85,7 @@ LOOK = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_a_password_is_nowhere_but_encrypted_in_its_row(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, settings: Any, monkeypatch: Any

@@ -121,6 +121,7 @@ def test_a_rejected_one_is_not_made(tmp_path: Path) -> None:
     assert "rejected" in results(run)[0]
 
 
+@pytest.mark.slow
 def test_what_has_changed_since_is_shown_anew(tmp_path: Path) -> None:
     run = drive_to_end(begin(tmp_path, call(**UPDATE)), until=("waiting",))
     first = pending(run)
@@ -236,6 +237,7 @@ class Crashed(BaseException):
     """Simulates the death of the process: no code catches it or cleans up."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("point", "amount"), [(CrashPoint.STARTED_WRITTEN, 42), (CrashPoint.TOOL_DONE, 43)]
 )
@@ -314,6 +316,7 @@ def test_without_write_mode_a_write_meets_a_file_that_can_only_be_read(tmp_path:
     assert rows(tmp_path) == [(1, 42), (2, 7)]
 
 
+@pytest.mark.slow
 def test_a_second_write_of_the_turn_is_judged_after_the_first(tmp_path: Path) -> None:
     both = [{"name": "execute_sql", "input": UPDATE}, {"name": "execute_sql", "input": UPDATE}]
     run = drive_to_end(begin(tmp_path, {"tool_calls": both}), until=("waiting",))

@@ -92,6 +92,7 @@ DOWN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DOWN)
 def test_the_next_model_goes_on_and_is_what_is_paid_for(name: str) -> None:
     dead = Turn(text="Half an answer that is lost", fault=DOWN[name])
@@ -170,6 +171,7 @@ def test_the_next_run_begins_with_the_first_model_which_is_back() -> None:
     assert models == [FIRST, SECOND, FIRST]
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("point", "before", "after"),
     [
@@ -230,6 +232,7 @@ def test_a_budget_reserves_what_the_model_that_is_asked_may_cost() -> None:
     assert "opus-of-our-own" in json.dumps([asks.prompt, asks.input])
 
 
+@pytest.mark.slow
 def test_a_subagent_begins_with_the_model_that_its_parent_is_at() -> None:
     order = ToolUse("task", {"description": "Look around.", "subagent_type": "explore"})
     script = by_model(

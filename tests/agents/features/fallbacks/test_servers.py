@@ -78,6 +78,7 @@ def test_a_server_that_is_gone_and_one_that_is_there() -> None:
     assert run.clock.cost_known
 
 
+@pytest.mark.slow
 def test_a_conversation_goes_from_one_protocol_to_the_other_and_back() -> None:
     """The first fails in the middle of a run and recovers; then the second fails for good."""
     claude = [LOOK, DEAD, DEAD, LOOK, ANSWER]

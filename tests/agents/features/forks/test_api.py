@@ -78,6 +78,7 @@ def answered() -> Run:
     return run
 
 
+@pytest.mark.slow
 def test_a_fork_goes_on_from_the_step_with_the_same_conversation(answered: Run) -> None:
     before = rows_of(answered.thread_id)
     with served([Turn(text="Another way.")]) as server:
@@ -105,6 +106,7 @@ def test_a_fork_goes_on_from_the_step_with_the_same_conversation(answered: Run) 
     ]
 
 
+@pytest.mark.slow
 def test_nothing_of_a_fork_is_counted_twice(answered: Run) -> None:
     client = ada()
     usage, listed = client.get("/api/v1/usage").json(), client.get("/api/v1/runs").json()
@@ -120,6 +122,7 @@ def test_nothing_of_a_fork_is_counted_twice(answered: Run) -> None:
         assert client.get(f"/api/v1/runs/{copy.id}{part}").status_code == 404
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("step", "todos"), [(0, []), (1, []), (2, ["Sleep"]), (None, ["Sleep"])])
 def test_a_fork_has_the_plan_of_the_step(answered: Run, step: int | None, todos: list[str]) -> None:
     with served([Turn(text="Yes.")]):
@@ -133,6 +136,7 @@ def test_a_fork_has_the_plan_of_the_step(answered: Run, step: int | None, todos:
     assert list(stored.values_list("content", flat=True)) == todos
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_files_in_rows_are_copied_where_they_are_known(answered: Run) -> None:
     client = ada()
@@ -147,6 +151,7 @@ def test_files_in_rows_are_copied_where_they_are_known(answered: Run) -> None:
     assert client.get(f"/api/v1/threads/{bare}/files").json()["results"] == []
 
 
+@pytest.mark.slow
 def test_calls_that_wait_are_answered_and_the_original_still_waits() -> None:
     user = runs.make_user()
     first = [ToolUse("ls", {}), ToolUse("write_file", {"path": "/a", "content": "x"})]
@@ -170,6 +175,7 @@ def test_calls_that_wait_are_answered_and_the_original_still_waits() -> None:
     assert ApprovalRequest.objects.get().status == "pending"
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_a_fork_has_the_files_of_its_step(tmp_path: Path) -> None:
     run = play(
@@ -254,6 +260,7 @@ def test_who_may_not_use_the_agent_any_more_forks_nothing(answered: Run) -> None
     assert (response.status_code, problem_of(response)["code"]) == (404, "unknown_agent")
 
 
+@pytest.mark.slow
 def test_an_older_version_is_only_for_people_who_may_change_the_agent(answered: Run) -> None:
     agent = Agent.objects.get()
     agent.interrupt_on = {"write_file": True}

@@ -114,6 +114,7 @@ def test_a_permission_that_a_call_used_is_not_the_copys(run: Run) -> None:
     assert ToolCall.objects.get(run__thread=forked(run)).grant is None
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_copied_replies_cost_nothing(run: Run) -> None:
     Message.objects.filter(run=run, turn=1).update(input_tokens=70, cost_microusd=9)

@@ -50,6 +50,7 @@ def forks() -> int:
     return Thread.objects.exclude(forked_from=None).count()
 
 
+@pytest.mark.slow
 def test_one_fork_too_many_is_refused_and_leaves_nothing(run: Run) -> None:
     assert [fork(run).status_code for _ in range(2)] == [201, 201]
     before = sorted(entry.key for entry in kept_workspaces())
@@ -83,6 +84,7 @@ def test_what_was_pruned_counts_no_more(run: Run) -> None:
     assert (DataSettings.now().workspaces / made[1]).is_dir()
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 @pytest.mark.parametrize("run", ["rows"], indirect=True)
 @pytest.mark.skipif("connection.vendor != 'postgresql'", reason="needs PostgreSQL")

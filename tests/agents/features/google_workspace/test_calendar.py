@@ -122,6 +122,7 @@ def test_what_is_ambiguous_is_not_even_asked_about(wrong: dict[str, Any]) -> Non
         CreateEventInput.model_validate({**MEETING, **wrong})
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("fault", ["cut", ("after", 503), 503])
 def test_an_event_made_again_after_a_fault_is_the_same_one(
     tmp_path: Path, google: GoogleServer, fault: Any
@@ -134,6 +135,7 @@ def test_an_event_made_again_after_a_fault_is_the_same_one(
     assert len(google.calendar.notified) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", [CrashPoint.STARTED_WRITTEN, CrashPoint.TOOL_DONE])
 def test_a_worker_that_dies_makes_no_second_event(
     tmp_path: Path, google: GoogleServer, point: CrashPoint

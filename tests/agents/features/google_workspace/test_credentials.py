@@ -60,6 +60,7 @@ def test_it_is_stored_seen_to_be_there_and_removed(google: GoogleServer) -> None
     assert REFRESH not in str([entry.changes for entry in entries])
 
 
+@pytest.mark.slow
 @in_runs
 def test_a_service_account_acts_as_who_is_named(tmp_path: Path, google: GoogleServer) -> None:
     user, run = begin(tmp_path, LIST, SEND, connect=False)
@@ -148,6 +149,7 @@ def test_without_a_credential_the_call_says_what_to_do(
     assert len(google.asked) == asked, "eve's is not used"
 
 
+@pytest.mark.slow
 @in_runs
 def test_one_token_serves_many_calls_and_not_another_credential(
     tmp_path: Path, google: GoogleServer
@@ -164,6 +166,7 @@ def test_one_token_serves_many_calls_and_not_another_credential(
     assert results(drive_to_end(start_run(user)))[0] == {"messages": []}
 
 
+@pytest.mark.slow
 @in_runs
 def test_a_removed_credential_is_not_used_once_more(tmp_path: Path, google: GoogleServer) -> None:
     """Even though its token is still cached and valid for an hour."""
@@ -175,6 +178,7 @@ def test_a_removed_credential_is_not_used_once_more(tmp_path: Path, google: Goog
     assert not google.mail.sent
 
 
+@pytest.mark.slow
 @in_runs
 def test_a_token_that_ends_early_is_renewed_once(tmp_path: Path, google: GoogleServer) -> None:
     google.faults[("POST", "/messages/send")] = ["revoke"]

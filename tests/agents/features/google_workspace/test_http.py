@@ -40,6 +40,7 @@ def slow_server(start: bytes) -> Iterator[tuple[str, list[bytes]]]:
         thread.join(HANG)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "start",
     [

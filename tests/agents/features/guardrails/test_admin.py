@@ -39,6 +39,7 @@ def test_the_version_of_an_agent_without_guards_names_none():
     assert not spec.get("tool_retries")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
@@ -55,6 +56,7 @@ def test_what_does_not_fit_is_said_at_its_field(fields, words):
     assert not Agent.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_guardrail_that_is_gone_is_shown_and_keeps_the_agent_from_being_saved():
     with registered(("Mask",)):
         agent = rows.agent("helper", guardrails=["mask"])

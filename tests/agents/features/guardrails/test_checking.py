@@ -110,6 +110,7 @@ def test_a_message_that_is_blocked_after_a_crash_stays_blocked(tmp_path: Path) -
 # Output ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_words_of_a_guarded_answer_are_not_streamed(tmp_path: Path) -> None:
     with registered(("NoWord",)):
         slowly = {**DONE, "delay": 0.3}
@@ -152,6 +153,7 @@ def test_an_answer_that_stays_blocked_fails_the_run(tmp_path: Path) -> None:
     assert WORD not in everything(run)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("point", [CrashPoint.REPLIED, CrashPoint.REPLY_WRITTEN])
 @pytest.mark.parametrize("after", [0, 1])
 def test_blocked_answers_are_counted_over_crashes(

@@ -136,6 +136,7 @@ def test_the_end_of_a_run_is_told_though_its_driver_died_with_it(tmp_path: Path)
     assert seen == [("run_ended", run.id, "completed", "")]
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_the_end_of_a_run_that_nobody_drove_is_told_too(tmp_path: Path) -> None:
     with registered(hooks=("Ends",)):
@@ -146,6 +147,7 @@ def test_the_end_of_a_run_that_nobody_drove_is_told_too(tmp_path: Path) -> None:
     assert seen == [("run_ended", run.id, "cancelled", "")]
 
 
+@pytest.mark.slow
 def test_a_run_that_was_resumed_ends_once_more(tmp_path: Path) -> None:
     with registered(hooks=("Ends",)):
         run = drive_to_end(play(tmp_path, [LOOK] * 9, max_turns=1))
@@ -168,6 +170,7 @@ def test_an_end_is_told_again_when_the_process_that_told_it_died(tmp_path: Path)
     assert seen == [("run_ended", run.id, "cancelled", "")]
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_one_process_tells_of_an_end(tmp_path: Path) -> None:
     run = drive_to_end(play(tmp_path, [DONE]))
@@ -177,6 +180,7 @@ def test_one_process_tells_of_an_end(tmp_path: Path) -> None:
     assert len([item for item in taken if item is not None]) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_ends_that_are_left_to_programs_delay_no_other(
     tmp_path: Path, django_assert_num_queries: DjangoAssertNumQueries

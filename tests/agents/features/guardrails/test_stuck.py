@@ -230,6 +230,7 @@ def test_another_driver_comes_to_the_same_finding_once(
     assert len(events(run, "guard.stuck")) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_another_driver_reads_whole_turns_however_many_calls_they_have(tmp_path: Path) -> None:
     many = {"tool_calls": LOOK["tool_calls"] * 40}

@@ -137,6 +137,7 @@ def test_a_run_can_be_stopped_while_it_waits(
     assert len(made) == 1
 
 
+@pytest.mark.slow
 def test_attempts_are_counted_over_a_crash(
     tmp_path: Path, failing: Callable[..., list[int]]
 ) -> None:

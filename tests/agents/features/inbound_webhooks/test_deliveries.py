@@ -149,6 +149,7 @@ def test_the_budget_of_a_hook_counts_its_runs_only():
     assert InboundWebhookDelivery.objects.get(key="m2").reason == "budget_spent"
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_one_thread_takes_one_request_after_the_other():
     hook, secret = make_inbound_webhook(make_user("ada"), thread_policy=ThreadPolicy.ONE)
@@ -160,6 +161,7 @@ def test_one_thread_takes_one_request_after_the_other():
     assert statuses == sorted([RunStatus.QUEUED, RunStatus.PENDING, RunStatus.PENDING])
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_what_is_kept_of_deliveries(monkeypatch: pytest.MonkeyPatch):
     """A delivery is kept as long as its request could still be repeated."""

@@ -98,6 +98,7 @@ def test_all_that_is_wrong_gets_one_answer():
     assert counts[(other.pk, "signature")] == 1
 
 
+@pytest.mark.slow
 def test_an_unknown_id_costs_what_a_bad_signature_costs():
     hook, _ = make_inbound_webhook(make_user("ada"))
     bad = signed(new_secret())

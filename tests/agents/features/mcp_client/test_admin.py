@@ -208,6 +208,7 @@ def test_a_server_that_agents_have_is_not_deleted(root: User, git: McpServer) ->
     assert AuditEntry.objects.filter(action="mcp_server.removed").exists()
 
 
+@pytest.mark.slow
 def test_who_may_not_configure_servers_sees_those_of_an_agent_and_changes_none(
     git: McpServer,
 ) -> None:

@@ -64,6 +64,7 @@ def kept(run: Run) -> Path:
     return DataSettings.now().workspaces / run.thread_id / "mcp"
 
 
+@pytest.mark.slow
 def test_it_survives_each_wait_for_a_person(ada: User, tmp_path: Path) -> None:
     steps = (told(COUNT), told(COUNT))
     run = play(tmp_path, *steps, ends="waiting", mcp_servers=["plain"])
@@ -76,6 +77,7 @@ def test_it_survives_each_wait_for_a_person(ada: User, tmp_path: Path) -> None:
     assert results(run) == ["['/state', 1, 1]", "['/state', 2, 1]"]
 
 
+@pytest.mark.slow
 def test_it_stays_with_the_thread_the_server_and_its_program(ada: User, tmp_path: Path) -> None:
     accept_all(define(ada, "python", slug="twin"), ada)
     both: dict[str, Any] = {
@@ -107,6 +109,7 @@ def test_it_stays_with_the_thread_the_server_and_its_program(ada: User, tmp_path
     assert results(play(tmp_path, told(LOOK), thread=run.thread)) == ["[]"]
 
 
+@pytest.mark.slow
 def test_neither_the_agents_commands_nor_its_file_tools_see_it(ada: User, tmp_path: Path) -> None:
     run = play(tmp_path, told("open(state + '/mark-7f3a', 'w').write('x'); out = 1"), **SERVERS)
     (place,) = kept(run).iterdir()
@@ -131,6 +134,7 @@ def test_neither_the_agents_commands_nor_its_file_tools_see_it(ada: User, tmp_pa
     assert place.stat().st_uid == (kept(run).parent / "workspace").stat().st_uid
 
 
+@pytest.mark.slow
 def test_the_home_and_the_place_it_starts_in_are_empty_each_time(ada: User, tmp_path: Path) -> None:
     """Files that an agent makes it write must not become its settings or modules."""
     code = (
@@ -155,6 +159,7 @@ os.mkfifo(state + "/pipe"); os.chmod(state, 0)
 """
 
 
+@pytest.mark.slow
 def test_what_it_plants_there_is_never_followed(ada: User, tmp_path: Path) -> None:
     run = play(tmp_path, told(ESCAPES), **SERVERS)
     (found,) = results(run)
@@ -175,6 +180,7 @@ def test_what_it_plants_there_is_never_followed(ada: User, tmp_path: Path) -> No
     assert list(target.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_it_has_a_quota(ada: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "STATE_BYTES", 2_000_000)
     fill = (
@@ -191,6 +197,7 @@ def test_it_has_a_quota(ada: User, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "more than 200 files in /state" in str(ToolCall.objects.get(run=later).result)
 
 
+@pytest.mark.slow
 def test_what_is_said_of_a_server_names_the_place(ada: User, tmp_path: Path) -> None:
     words = ["-c", PLAIN, "python", "Say.", "${VEL_STATE_DIR}/data.db"]
     secrets = {"MEMORY_FILE_PATH": "${VEL_STATE_DIR}/memory.json"}
@@ -232,6 +239,7 @@ def test_one_program_at_a_time_has_it(
     assert results(play(tmp_path, told(COUNT), thread=run.thread)) == ["['/state', 2, 1]"]
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_leaves_what_was_written(ada: User, tmp_path: Path) -> None:
     run = play(tmp_path, told(COUNT), **SERVERS)
     workspace, server = open_workspace(workspace_location(run.thread)), McpServer.objects.get()
@@ -265,6 +273,7 @@ def test_a_worker_that_is_killed_leaves_what_was_written(ada: User, tmp_path: Pa
     assert results(play(tmp_path, told(COUNT), thread=run.thread)) == ["['/state', 42, 1]"]
 
 
+@pytest.mark.slow
 def test_a_fork_begins_without_it(ada: User, tmp_path: Path) -> None:
     run = play(tmp_path, told(COUNT), **SERVERS)
     with prepared_fork(run, ForkRequest(files="now"), by=ada) as fork:
@@ -272,6 +281,7 @@ def test_a_fork_begins_without_it(ada: User, tmp_path: Path) -> None:
     assert results(play(tmp_path, told(COUNT), thread=fork.thread)) == ["['/state', 1, 1]"]
 
 
+@pytest.mark.slow
 def test_it_goes_with_its_thread_and_with_its_workspace(ada: User, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("stays")

@@ -76,6 +76,7 @@ def in_storage(run: Run) -> list[str]:
 LINKS = "import os; os.symlink('/etc/passwd', state + '/p'); os.chmod(state, 0o500); out = 1"
 
 
+@pytest.mark.slow
 def test_it_goes_on_where_the_thread_goes_on(ada: User, machines: Machines, tmp_path: Path) -> None:
     with machines.on("a"):
         run = play(tmp_path, told(COUNT), told(COUNT), told(LINKS), **SERVERS)
@@ -141,6 +142,7 @@ def test_what_cannot_be_had_is_told(
         assert results(later) == ["[]"]
 
 
+@pytest.mark.slow
 def test_erasing_takes_it_from_the_storage(ada: User, machines: Machines, tmp_path: Path) -> None:
     with machines.on("a") as data:
         run = play(tmp_path, told(COUNT), **SERVERS)
@@ -205,6 +207,7 @@ def test_a_move_that_is_under_way_is_waited_for(
         assert McpState.objects.get().manifest == stored_here
 
 
+@pytest.mark.slow
 def test_nothing_is_stored_while_a_program_writes(
     ada: User, machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

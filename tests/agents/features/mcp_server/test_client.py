@@ -31,6 +31,7 @@ def status_of(served: Served, run: str) -> str:
     return str(served.site.do("run", run=run)["status"])
 
 
+@pytest.mark.slow
 @eras
 def test_it_lists_the_agents_as_tools_and_nothing_of_how_they_are_set_up(
     served: Served, era: str
@@ -54,6 +55,7 @@ def test_it_lists_the_agents_as_tools_and_nothing_of_how_they_are_set_up(
     assert "secret" not in found.model_dump_json()
 
 
+@pytest.mark.slow
 @eras
 def test_a_call_runs_the_agent_and_goes_on_with_its_thread(served: Served, era: str) -> None:
     told: list[float] = []
@@ -166,6 +168,7 @@ def test_a_connection_that_is_lost_leaves_the_run(served: Served, era: str) -> N
     served.call(token, "vel_cancel_run", run=run)
 
 
+@pytest.mark.slow
 @eras
 def test_a_token_that_ends_while_it_waits_gets_no_answer(served: Served, era: str) -> None:
     async def work(client: Any) -> Any:

@@ -21,6 +21,7 @@ def error_in(answer: Any) -> dict[str, Any]:
     return dict(found)
 
 
+@pytest.mark.slow
 def test_a_token_is_needed_and_no_cookie_takes_its_place(served: Served) -> None:
     session = served.site.do("sign_in", user="olga")
     for headers in (
@@ -127,6 +128,7 @@ def test_what_is_no_request_is_refused_in_few_words(served: Served) -> None:
             error_in(answer)
 
 
+@pytest.mark.slow
 def test_arguments_that_do_not_fit_start_nothing(served: Served) -> None:
     token = served.token()
     newest = served.site.do("newest_run") if served.call(token, "echo", message="Hi") else ""

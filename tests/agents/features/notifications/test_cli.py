@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.receivers import receiver
 from tests.velproject.command import Vel
 
 
+@pytest.mark.slow
 def test_a_webhook_is_added_tested_listed_and_removed(vel: Vel) -> None:
     with receiver([200, 500]) as hook:
         vel.environment["VEL_WEBHOOK_PRIVATE_HOSTS"] = hook.host
@@ -23,6 +26,7 @@ def test_a_webhook_is_added_tested_listed_and_removed(vel: Vel) -> None:
     assert vel.rows("notifications", "list") == []
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_one_line_and_adds_nothing(vel: Vel) -> None:
     for arguments in (
         ("add-webhook", "http://127.0.0.1:9/"),

@@ -47,6 +47,7 @@ def data_dir() -> Iterator[Path]:
     shutil.rmtree(place, ignore_errors=True)
 
 
+@pytest.mark.slow
 def test_a_cluster_s_parked_run_is_told_to_a_webhook_at_once_and_again_after_a_failure(
     data_dir: Path,
 ) -> None:
@@ -73,6 +74,7 @@ def test_a_cluster_s_parked_run_is_told_to_a_webhook_at_once_and_again_after_a_f
     assert len(hook.received) == 2
 
 
+@pytest.mark.slow
 def test_rows_of_a_command_s_run_are_sent_by_whichever_worker_looks_next() -> None:
     with receiver() as hook, private(hook.host):
         [request] = asked()
@@ -94,6 +96,7 @@ def _hints() -> list[str]:
     return [row.task["func"] for row in OrmQ.objects.all() if "deliver" in str(row.task["func"])]
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_receiver_that_hangs_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     # A long timeout: the courier never gives up on the receiver.
@@ -130,6 +133,7 @@ def test_a_courier_that_closes_lets_what_is_under_way_arrive_and_begins_nothing(
         assert (delivered(), len(hook.received)) == (1, 1)
 
 
+@pytest.mark.slow
 def test_many_requests_to_two_targets_do_not_slow_parking() -> None:
     """A request makes two more queries, for the rows and the task, for any number of targets.
 
@@ -152,6 +156,7 @@ def _queries_of_parking(count: int) -> int:
     return len(queries)
 
 
+@pytest.mark.slow
 def test_many_messages_to_two_targets_arrive_once_each() -> None:
     with receiver() as one, receiver() as two, private(one.host, two.host):
         targets = [webhook(one.url), webhook(two.url)]

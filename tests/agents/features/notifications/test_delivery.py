@@ -102,6 +102,7 @@ def test_parking_costs_one_query_without_targets_and_three_with_two() -> None:
     assert len(with_two) <= 4 + begin_and_commit
 
 
+@pytest.mark.slow
 def test_the_search_for_what_is_due_uses_its_index() -> None:
     webhook(PUBLIC)
     asked(50)
@@ -265,6 +266,7 @@ deliver_next(sys.argv[1])
 """
 
 
+@pytest.mark.slow
 def test_a_message_whose_sender_is_killed_after_sending_is_sent_again_with_the_same_id() -> None:
     with receiver() as hook, hooked(hook) as target:
         asked()
@@ -313,6 +315,7 @@ def test_a_target_that_is_removed_takes_its_messages_along() -> None:
         remove_target(target.id)
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_target_that_is_removed_at_the_moment_of_parking_fails_no_run() -> None:
     target = webhook(PUBLIC)

@@ -109,6 +109,7 @@ def test_it_names_the_request_and_never_what_the_call_contains() -> None:
 # Receivers that do not behave ------------------------------------------------------------------
 
 
+@pytest.mark.slow_cases
 @database
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_a_failure_and_is_not_followed(status: int) -> None:

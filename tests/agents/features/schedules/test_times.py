@@ -153,6 +153,7 @@ around = st.integers(min_value=0, max_value=72 * 60)
 CHANGES = {VIENNA: ("2026-03-27", "2026-10-23"), NEW_YORK: ("2026-03-06", "2026-10-30")}
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(field, hour, st.sampled_from(sorted(CHANGES)), st.integers(0, 1), around)
 def test_times_go_forward_and_are_what_cron_says(

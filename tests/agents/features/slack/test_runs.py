@@ -58,6 +58,7 @@ def text_of(result: Any) -> str:
     return json.dumps(result)
 
 
+@pytest.mark.slow
 def test_channels_are_listed_unasked_and_a_message_waits_for_a_person(
     tmp_path: Path, slack: SlackServer
 ) -> None:
@@ -122,6 +123,7 @@ def test_nobody_acts_with_the_token_of_another(tmp_path: Path, slack: SlackServe
     assert "not connected" in text_of(results(run)[0])
 
 
+@pytest.mark.slow
 def test_the_shared_token_serves_who_has_none_and_no_other(
     tmp_path: Path, slack: SlackServer
 ) -> None:
@@ -183,6 +185,7 @@ def test_what_is_not_configured_is_not_offered(tmp_path: Path) -> None:
     assert AgentVersion.objects.get(agent=plain).spec["integrations"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_a_token_is_nowhere_but_encrypted_in_its_row(
     tmp_path: Path, slack: SlackServer, caplog: pytest.LogCaptureFixture

@@ -65,6 +65,7 @@ def test_an_answer_that_fits_is_the_runs_value() -> None:
     assert json.dumps(TOTAL, separators=(",", ":")) in systems.pop()
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("bad", "told"),
     [
@@ -107,6 +108,7 @@ def test_after_the_last_repair_the_run_fails_and_keeps_the_text() -> None:
     assert Message.objects.get(run=run, role="assistant", turn=3).text == "Three."
 
 
+@pytest.mark.slow
 def test_a_failed_run_that_a_person_resumes_gets_its_tries_anew() -> None:
     with served([Turn(text="One."), Turn(text="Two."), Turn(text=GOOD)]) as server:
         run = drive_to_end(start_run(agent(output_schema=TOTAL, output_repairs=0)))
@@ -126,6 +128,7 @@ def test_a_refusal_stays_a_refusal() -> None:
     assert "output.invalid" not in event_types(run)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("point", "after"),
     [
@@ -217,6 +220,7 @@ def test_a_server_that_can_is_asked_itself_in_every_request(settings: Any) -> No
         assert list(config["format"]["schema"]["properties"]) == ["reasoning", "n"]
 
 
+@pytest.mark.slow
 def test_a_subagent_answers_in_words_under_the_values_of_its_family() -> None:
     delegates = ToolUse("task", {"subagent": "clerk", "task": "Count them."})
     turns = [Turn(tool_uses=[delegates]), Turn(text="Three."), Turn(text=GOOD)]

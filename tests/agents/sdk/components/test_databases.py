@@ -15,6 +15,7 @@ from vel import RunInterrupted
 INSERT = {"query": "INSERT INTO sales VALUES (7)", "database": "shop"}
 
 
+@pytest.mark.slow
 def test_a_program_can_let_its_agent_ask_to_write(make_agent: MakeAgent, tmp_path: Path) -> None:
     file = tmp_path / "shop.sqlite"
     with closing(sqlite3.connect(file)) as shop, shop:

@@ -77,6 +77,7 @@ def test_outputs_are_copied_told_and_returned(make_agent: MakeAgent, work: Path)
     ]
 
 
+@pytest.mark.slow
 def test_sessions_do_not_replace_each_other_s_files_and_a_new_version_is_told(
     make_agent: MakeAgent, work: Path
 ) -> None:
@@ -144,6 +145,7 @@ def test_sizes_are_bounded(
     assert not list((work / "outputs").rglob("b"))
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("target", [".git/hooks", "../secret", "/etc"])
 def test_an_outputs_directory_in_the_agent_s_own_directory_leads_nowhere_else(
     make_agent: MakeAgent, work: Path, target: str
@@ -219,6 +221,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_the_outputs_of_a_script_are_there_when_it_has_ended(place: Path, cache: Path) -> None:
     told = [run(SCRIPT, place, cache, fresh).splitlines() for fresh in (True, False)]
     assert [lines[0] for lines in told] == ["Done.", "Done."]

@@ -134,6 +134,7 @@ def test_a_worker_plays_none_however_it_came_there(model: str, settings: Any) ->
     assert run.error_message == FILES_REFUSED
 
 
+@pytest.mark.slow
 def test_a_subagent_plays_none(model: str, tmp_path: Path, settings: Any) -> None:
     played = tmp_path / "played"
     played.mkdir()

@@ -97,6 +97,7 @@ def used(owner: User) -> tuple[Any, ...]:
     )
 
 
+@pytest.mark.slow
 def test_nothing_that_was_said_is_left_in_any_table(ann: User) -> None:
     run = talked(ann)
     planted = plant(run, said=SAID)
@@ -179,6 +180,7 @@ def test_workers_are_asked_to_finish_it_at_once(ann: User) -> None:
     assert Thread.every.get(pk=run.thread_id).title == ""  # it was the start of the first message
 
 
+@pytest.mark.slow
 def test_of_erasing_and_going_on_at_once_one_happens(ann: User) -> None:
     for _ in range(6):
         thread = talked(ann).thread_id
@@ -256,6 +258,7 @@ finish_erasures(stop)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_nothing_half_visible(ann: User) -> None:
     run = talked(ann)
     plant(run, said=SAID)

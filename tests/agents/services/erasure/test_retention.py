@@ -306,6 +306,7 @@ def test_a_failure_ends_no_later_work(pruner: Pruner, monkeypatch: pytest.Monkey
     assert len(passes) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="needs SQLite")
 def test_the_file_stays_level_when_as_much_goes_as_comes(ann: User) -> None:
     def fill() -> int:

@@ -40,6 +40,7 @@ def test_another_directory_is_refused_and_nothing_is_stored(place: Path) -> None
         start_run(user, thread=run.thread_id, workspace_path=new)
 
 
+@pytest.mark.slow
 def test_the_same_directory_none_and_a_default_one_continue(place: Path) -> None:
     user = make_user()
     make_agent(user)

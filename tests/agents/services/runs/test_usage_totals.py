@@ -125,6 +125,7 @@ def test_copies_of_a_fork_cost_nothing_twice(ann: User) -> None:
     assert uncounted() == 0
 
 
+@pytest.mark.slow
 def test_several_that_count_at_once_count_each_reply_once(ann: User) -> None:
     for _ in range(TOGETHER + 5):
         run = make_run(ann)

@@ -48,6 +48,7 @@ def full_text(query: str) -> set[int]:
     return set(index._shortlist(index.read_query(query), current))
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("query", "name"),
     [
@@ -65,11 +66,13 @@ def test_found_by_its_words(skills: dict[str, int], query: str, name: str) -> No
     assert skills[name] in full_text(query)
 
 
+@pytest.mark.slow
 def test_a_part_of_a_word_finds_it_too(skills: dict[str, int]) -> None:
     assert names("eadsheet") == ["spreadsheets"]
     assert names("100%") == names("_") == []
 
 
+@pytest.mark.slow
 def test_the_shortlist_gives_what_ranking_all_gives(skills: dict[str, int]) -> None:
     every = list(Skill.objects.values_list("current_id", flat=True))
     for query in ("write an Excel report", "print letters", "报告 flyers", "nothing of it"):
@@ -102,6 +105,7 @@ ODD = [
 ]
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("query", ODD, ids=range(len(ODD)))
 def test_a_query_is_data(skills: dict[str, int], query: str) -> None:
     found = names(query)
@@ -111,6 +115,7 @@ def test_a_query_is_data(skills: dict[str, int], query: str) -> None:
     assert Skill.objects.count() == len(SKILLS)
 
 
+@pytest.mark.slow
 def test_a_new_version_replaces_the_words(skills: dict[str, int], tmp_path: Path) -> None:
     changed = store_skill(package(tmp_path, "posters", description="Waters plants."))
     assert "posters" in names("water a plant")  # not in the index yet, but still found
@@ -119,6 +124,7 @@ def test_a_new_version_replaces_the_words(skills: dict[str, int], tmp_path: Path
     assert index._having(["flyer"]) == []
 
 
+@pytest.mark.slow
 def test_what_is_removed_is_not_in_the_index(skills: dict[str, int]) -> None:
     remove_from_index(skills["posters"])
     remove_from_index(skills["posters"])
@@ -135,17 +141,20 @@ def test_words_of_another_analysis_are_not_trusted(skills: dict[str, int]) -> No
     assert names("flyers") == ["posters"]
 
 
+@pytest.mark.slow
 def test_only_what_the_caller_allows(skills: dict[str, int]) -> None:
     allowed = Skill.objects.filter(name="letters")
     assert [found.name for found in search_skills("posters flyers letters", allowed)] == ["letters"]
     assert search_skills("posters", Skill.objects.none()) == []
 
 
+@pytest.mark.slow
 def test_the_best_are_shortlisted(skills: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "SHORTLIST", 1)
     assert full_text("posters and flyers for a letter") == {skills["posters"]}
 
 
+@pytest.mark.slow
 def test_the_database_searches_the_full_text_index(skills: dict[str, int]) -> None:
     """FTS5 and a tsvector return the same rows, by exact tokens."""
     table = {

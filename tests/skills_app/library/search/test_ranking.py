@@ -119,6 +119,7 @@ def test_a_hostile_body_costs_no_time() -> None:
     assert time.process_time() - start < 5
 
 
+@pytest.mark.slow
 def test_its_time_grows_with_the_library_and_not_faster() -> None:
     words = ["chart", "report", "invoice", "poster", "test", "deploy", "server", "mail", "photo"]
     library = [

@@ -30,6 +30,7 @@ def test_spellings_that_are_one_word(one: str, other: str) -> None:
     assert stems(one) == stems(other)
 
 
+@pytest.mark.slow
 def test_the_stored_stems_are_those_of_the_stemmer() -> None:
     assert STEMS.read_text(encoding="ascii") == stem_table.table(), stem_table.__doc__
 
@@ -49,6 +50,7 @@ def test_long_runs_are_data_not_words() -> None:
     assert stems("a" * 40) != []
 
 
+@pytest.mark.slow
 @given(st.text(max_size=300))
 def test_no_text_raises(text: str) -> None:
     read_query(text)

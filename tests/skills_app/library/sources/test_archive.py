@@ -281,6 +281,7 @@ def test_a_bomb_is_refused_after_what_it_may_unpack() -> None:
     assert "exceeds the limit of 20,000,000" in message(make_zip({**SKILL, **files}))
 
 
+@pytest.mark.slow
 def test_a_bomb_that_announces_little_is_refused() -> None:
     data = make_zip({**SKILL, "report/zeros": b"\0" * 50_000_000})
     lying = patched(data, CENTRAL, 24, struct.pack("<L", 10), which=1)

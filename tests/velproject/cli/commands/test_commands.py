@@ -49,6 +49,7 @@ def test_every_command_of_the_table_is_found() -> None:
     assert [vel.load(name).name for name in names] == names
 
 
+@pytest.mark.slow
 def test_no_file_of_a_command_imports_django_before_it_is_set_up(vel: Vel) -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-c", IMPORT_ALL],

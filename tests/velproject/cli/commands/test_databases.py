@@ -51,6 +51,7 @@ def test_it_is_refused_where_it_does_not_apply(vel: Vel, shop: str):
     assert (done.returncode, "given twice" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_task_has_the_database_encrypted_and_pinned_by_name(vel: Vel, tmp_path: Path, shop: str):
     # The path is relative to the current directory. The environment adds a second database.
     url = "postgresql://reader:hunter2@127.0.0.1:9/shop"
@@ -77,6 +78,7 @@ def test_a_task_has_the_database_encrypted_and_pinned_by_name(vel: Vel, tmp_path
     assert "hunter2" not in vel("databases", "list").stdout
 
 
+@pytest.mark.slow
 def test_the_agent_reads_it(vel: Vel, shop: str):
     script = vel.script(say("", ("execute_sql", {"query": "SELECT sum(amount) FROM sales"})))
     done = vel(*script, "--database", f"shop={shop}", "--json", "task")
@@ -89,6 +91,7 @@ def dump(vel: Vel, table: str) -> list[tuple[object, ...]]:
         return database.execute(f"SELECT * FROM {table}").fetchall()
 
 
+@pytest.mark.slow
 def test_the_next_task_has_it_only_when_it_is_given_again(vel: Vel, shop: str):
     latest = "SELECT spec FROM agents_agentversion ORDER BY number DESC LIMIT 1"
     assert vel(*ECHO, "task").returncode == 0
@@ -100,6 +103,7 @@ def test_the_next_task_has_it_only_when_it_is_given_again(vel: Vel, shop: str):
     assert vel.value(latest) == before
 
 
+@pytest.mark.slow
 def test_a_run_that_waits_keeps_its_database_and_its_name(vel: Vel, tmp_path: Path, shop: str):
     script = vel.script(say("", ("ls", {})), say("Done."))
     given = ("--database", f"shop={shop}")
@@ -111,6 +115,7 @@ def test_a_run_that_waits_keeps_its_database_and_its_name(vel: Vel, tmp_path: Pa
     assert vel(*ECHO, *given, "task").returncode == 0
 
 
+@pytest.mark.slow
 def test_ones_own_can_be_removed_and_others_cannot(vel: Vel, shop: str):
     assert vel(*ECHO, "--database", f"shop={shop}", "task").returncode == 0
     assert vel("databases", "remove", "stock").returncode == 2
@@ -118,6 +123,7 @@ def test_ones_own_can_be_removed_and_others_cannot(vel: Vel, shop: str):
     assert vel.count("vel_databases_databaseconnection") == 0
 
 
+@pytest.mark.slow
 def test_rotation_with_real_keys(vel: Vel, shop: str):
     assert vel(*ECHO, "--database", f"shop={shop}", "task").returncode == 0
     old = (vel.data / "secret_key").read_text().strip()

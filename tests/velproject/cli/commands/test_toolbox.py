@@ -12,6 +12,7 @@ from tests.support.wheels import NO_INDEX, make_wheel
 from tests.velproject.command import Vel, say
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_one_is_built_used_kept_listed_and_removed(vel: Vel, tmp_path: Path) -> None:
     wheel = str(make_wheel(tmp_path))
@@ -36,6 +37,7 @@ def test_one_is_built_used_kept_listed_and_removed(vel: Vel, tmp_path: Path) -> 
     assert vel("toolbox", "list").stdout == ""
 
 
+@pytest.mark.slow
 def test_what_pip_says_is_shown_in_short_when_it_fails(vel: Vel) -> None:
     failed = vel("toolbox", "create", "data", "no-such-package-of-ours", **NO_INDEX)
     assert failed.returncode == 1
@@ -79,6 +81,7 @@ def test_a_task_cannot_name_one_that_is_missing(vel: Vel) -> None:
     assert "--toolbox: with --agent" in named.stderr
 
 
+@pytest.mark.slow
 def test_the_doctor_says_of_each_whether_it_holds(vel: Vel) -> None:
     base = vel.data / "toolboxes"
     put_toolbox(base, "good")

@@ -26,6 +26,7 @@ def made(vel: Vel, name: str = "a.txt") -> Path:
     return vel.data / "workspaces" / new
 
 
+@pytest.mark.slow
 def test_list_and_show_name_owner_and_size(vel: Vel) -> None:
     place = made(vel)
     (row,) = vel.rows("workspaces", "list")
@@ -38,6 +39,7 @@ def test_list_and_show_name_owner_and_size(vel: Vel) -> None:
     assert vel("workspaces", "show", "../secret").returncode == 2
 
 
+@pytest.mark.slow
 def test_prune_shows_first_and_then_removes_what_is_old(vel: Vel) -> None:
     old, young, busy = made(vel), made(vel), made(vel)
     for place in (old, busy):
@@ -63,6 +65,7 @@ def test_prune_shows_first_and_then_removes_what_is_old(vel: Vel) -> None:
         assert "workspace/a.txt" in opened.getnames()
 
 
+@pytest.mark.slow
 def test_orphans_are_found(vel: Vel) -> None:
     made(vel)
     orphan = vel.data / "workspaces" / "nobodys"
@@ -77,6 +80,7 @@ def test_orphans_are_found(vel: Vel) -> None:
     assert not left.exists()
 
 
+@pytest.mark.slow
 def test_a_directory_of_the_callers_own_is_never_removed(vel: Vel) -> None:
     own = vel.data / "project"
     own.mkdir()
@@ -89,6 +93,7 @@ def test_a_directory_of_the_callers_own_is_never_removed(vel: Vel) -> None:
     assert (own / "a").read_text() == "x"
 
 
+@pytest.mark.slow
 def test_archive_prints_where_it_is(vel: Vel, tmp_path: Path) -> None:
     place = made(vel)
     (place / "outputs" / "link").symlink_to("/etc/passwd")

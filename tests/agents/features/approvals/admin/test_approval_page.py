@@ -163,6 +163,7 @@ def test_a_decided_call_is_not_compared_with_the_files_of_today():
 # Who may decide
 
 
+@pytest.mark.slow
 def test_an_approver_of_the_agent_decides_its_requests_without_the_global_permission():
     mine, other = rows.agent("mine"), rows.agent("other")
     request = rows.asked(rows.run(rows.user(), slug="mine"))

@@ -34,6 +34,7 @@ def test_what_is_pending_stands_first():
     assert text.index(page_url(pending)) < text.index(page_url(decided))
 
 
+@pytest.mark.slow
 def test_the_list_asks_no_more_queries_for_ten_requests_than_for_one():
     owner, client = rows.user(), client_of(rows.superuser())
     rows.asked(rows.run(owner))
@@ -50,6 +51,7 @@ def test_the_list_asks_no_more_queries_for_ten_requests_than_for_one():
     assert len(many) < 20
 
 
+@pytest.mark.slow
 def test_the_list_reads_only_the_beginning_of_a_long_input():
     owner, client = rows.user(), client_of(rows.superuser())
     rows.asked(rows.run(owner), "execute", {"command": "short one"})
@@ -67,6 +69,7 @@ def test_the_list_reads_only_the_beginning_of_a_long_input():
     assert peak < 10_000_000  # 2 MB; with the inputs 60 MB
 
 
+@pytest.mark.slow
 def test_the_page_shows_all_that_is_decided():
     command = "\n".join(f"echo step {number}" for number in range(4_000))
     request = rows.asked(rows.run(rows.user()), "execute", {"command": command, "timeout": 60})

@@ -80,6 +80,7 @@ def rehearse_url(agent: Agent) -> str:
 RULES = '[{"tool": "execute", "when": {"command": "rm"}, "action": "deny", "reason": "No."}]'
 
 
+@pytest.mark.slow
 def test_the_form_sends_its_unsaved_rules_and_the_page_shows_what_they_do() -> None:
     agent = rows.agent()
     run = rows.run(rows.user())

@@ -78,6 +78,7 @@ def test_a_request_shows_what_would_run() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_requests_are_listed_longest_waiting_first_and_filtered() -> None:
     first = asked()

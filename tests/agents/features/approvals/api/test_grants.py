@@ -43,6 +43,7 @@ def given(request: ApprovalRequest, by: User, **terms: Any) -> ApprovalGrant:
     return ApprovalGrant.objects.get(request=request)
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_an_approval_with_always_makes_a_grant_that_is_listed() -> None:
     request = asked()

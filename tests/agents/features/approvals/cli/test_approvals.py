@@ -23,6 +23,7 @@ def flags(vel: Vel) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fresh", [True, False])
 def test_yes_lets_it_run(vel: Vel, fresh: bool) -> None:
     terminal = Terminal(vel, *flags(vel), "write a note", fresh=fresh)
@@ -47,6 +48,7 @@ def test_no_tells_the_agent_why_and_goes_on(vel: Vel) -> None:
     assert request["decision"] == "reject"
 
 
+@pytest.mark.slow
 def test_an_edit_is_shown_again_and_runs_instead(vel: Vel) -> None:
     terminal = Terminal(vel, *flags(vel), "write a note")
     terminal.expect("Run it?")
@@ -60,6 +62,7 @@ def test_an_edit_is_shown_again_and_runs_instead(vel: Vel) -> None:
     assert "goodbye" in vel("runs", "show", vel.runs()[0]["id"]).stderr
 
 
+@pytest.mark.slow
 def test_an_editor_edits_the_input(vel: Vel) -> None:
     editor = vel.data / "editor.sh"
     editor.write_text('#!/bin/sh\nsed -i s/hello/edited/ "$1"\n')
@@ -73,6 +76,7 @@ def test_an_editor_edits_the_input(vel: Vel) -> None:
     assert terminal.finish() == 0
 
 
+@pytest.mark.slow
 def test_an_empty_line_approves_nothing(vel: Vel) -> None:
     terminal = Terminal(vel, *flags(vel), "write a note")
     terminal.expect("Run it?")
@@ -84,6 +88,7 @@ def test_an_empty_line_approves_nothing(vel: Vel) -> None:
     assert terminal.finish() == 0
 
 
+@pytest.mark.slow
 def test_keys_pressed_before_the_question_answer_nothing(vel: Vel) -> None:
     slow = vel.script(say("Wait for it.", WRITE, delay=2.0), say("Done."))
     terminal = Terminal(vel, *slow, "--approve", "write_file", "write a note")
@@ -114,6 +119,7 @@ def test_without_a_terminal_it_waits_and_says_how_to_decide(vel: Vel) -> None:
     assert f"vel runs resume {request['run']}" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_decision_by_command_and_resume_finish_the_run(vel: Vel) -> None:
     assert vel(*flags(vel), "write a note").returncode == 3
     (request,) = vel.rows("approvals", "list")
@@ -126,6 +132,7 @@ def test_a_decision_by_command_and_resume_finish_the_run(vel: Vel) -> None:
     assert "I will write." not in resumed.stdout
 
 
+@pytest.mark.slow
 def test_resume_at_a_terminal_asks_what_waits(vel: Vel) -> None:
     assert vel(*flags(vel), "write a note").returncode == 3
     terminal = Terminal(vel, "runs", "resume", vel.runs()[0]["id"])
@@ -135,6 +142,7 @@ def test_resume_at_a_terminal_asks_what_waits(vel: Vel) -> None:
     assert terminal.finish() == 0
 
 
+@pytest.mark.slow
 def test_a_decision_is_taken_once(vel: Vel) -> None:
     assert vel(*flags(vel), "write a note").returncode == 3
     (request,) = vel.requests()

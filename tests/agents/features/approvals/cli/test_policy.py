@@ -34,6 +34,7 @@ def slug_of(vel: Vel) -> str:
     return str(vel.value("SELECT slug FROM agents_agent WHERE slug LIKE 'cli-%'"))
 
 
+@pytest.mark.slow
 def test_a_grant_is_listed_lets_calls_run_and_is_revoked(vel: Vel) -> None:
     request = asked(vel)
     done = vel("approvals", "approve", request, "--yes", "--always", "input", "--days", "2")
@@ -51,6 +52,7 @@ def test_a_grant_is_listed_lets_calls_run_and_is_revoked(vel: Vel) -> None:
     assert (again.returncode, "already" in again.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_policy_is_shown_and_rehearsed_and_stays_as_it_is(vel: Vel) -> None:
     asked(vel)
     slug = slug_of(vel)

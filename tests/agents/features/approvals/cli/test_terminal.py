@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.velproject.command import Terminal, Vel, say
 
 MEMORY = "knowledge/notes.md"
@@ -29,6 +31,7 @@ def status(vel: Vel) -> list[str]:
     return [row["decision"] for row in vel.requests()]
 
 
+@pytest.mark.slow
 def test_at_a_terminal_it_is_shown_and_confirmed(vel: Vel) -> None:
     (request,) = waiting(vel, write(1))
     terminal = Terminal(vel, "approvals", "approve", request["id"])
@@ -92,6 +95,7 @@ def test_what_is_refused_at_the_prompt_is_a_line_and_asked_again(vel: Vel) -> No
     assert terminal.finish() == 0
 
 
+@pytest.mark.slow
 def test_the_prompt_offers_only_what_is_the_persons_to_decide(vel: Vel) -> None:
     (request,) = waiting(vel, write(1))
     vel.execute("UPDATE agents_approvalrequest SET self_approval = 0")
@@ -108,6 +112,7 @@ def test_the_prompt_offers_only_what_is_the_persons_to_decide(vel: Vel) -> None:
     assert status(vel) == ["reject"]
 
 
+@pytest.mark.slow
 def test_the_first_of_two_approvals_leaves_it_waiting(vel: Vel) -> None:
     (request,) = waiting(vel, write(1))
     vel.execute("UPDATE agents_approvalrequest SET approvals_needed = 2")

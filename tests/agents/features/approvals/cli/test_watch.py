@@ -6,6 +6,8 @@ import signal
 import subprocess
 from typing import Any
 
+import pytest
+
 from tests.velproject.command import DEADLINE, Terminal, Vel, say
 
 
@@ -24,6 +26,7 @@ def read_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline()
 
 
+@pytest.mark.slow
 def test_watching_tells_what_comes_and_goes(vel: Vel) -> None:
     first, second = waiting(vel, WRITE, REMEMBER)
     process = vel.start("approvals", "watch")

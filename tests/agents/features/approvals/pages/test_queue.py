@@ -52,6 +52,7 @@ def test_a_page_of_long_requests_reads_them_when_they_are_opened(run: str, sign_
     assert "long long" in html(olga, f"/approvals/{made[1].pk}/")
 
 
+@pytest.mark.slow
 def test_what_an_agent_wrote_is_text_wherever_it_stands(run: str, sign_in: SignIn) -> None:
     request = ask(run, HOSTILE, **{HOSTILE: HOSTILE})
     ApprovalRequest.objects.filter(pk=request.pk).update(prompt=HOSTILE)
@@ -291,6 +292,7 @@ def test_a_page_of_500_costs_a_handful_of_queries(many: int, sign_in: SignIn) ->
     assert (len(seen), len(set(seen)), seen) == (many, many, sorted(seen))
 
 
+@pytest.mark.slow
 def test_memory_edits_cost_no_more_queries_than_one(run: str, sign_in: SignIn) -> None:
     olga = sign_in("olga")
     counts = []

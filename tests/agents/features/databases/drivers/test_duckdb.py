@@ -144,6 +144,7 @@ def test_what_it_holds(shop: DatabaseTarget) -> None:
         inspect.describe_table(shop, "x", NOBODYS, cancel)
 
 
+@pytest.mark.slow
 def test_a_statement_ends_in_time_and_when_it_is_cancelled(shop: DatabaseTarget) -> None:
     with pytest.raises(QueryFailed, match="stopped") as late:
         ask(replace(shop, statement_seconds=0.3), ENDLESS)
@@ -154,6 +155,7 @@ def test_a_statement_ends_in_time_and_when_it_is_cancelled(shop: DatabaseTarget)
         ask(shop, ENDLESS, cancel=cancel)
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_and_nothing_is_spilled(shop: DatabaseTarget) -> None:
     files = sorted(os.listdir(place_of(shop).parent))
     with pytest.raises(QueryFailed, match=r"(?i)memory"):

@@ -71,6 +71,7 @@ def test_a_first_row_that_is_too_long_is_an_error(target: DatabaseTarget) -> Non
         ask(replace(target, max_bytes=500), "SELECT '" + "x" * 1000 + "'")
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_statement_that_takes_too_long_is_stopped(target: DatabaseTarget) -> None:
     begun = time.monotonic()
@@ -80,6 +81,7 @@ def test_a_statement_that_takes_too_long_is_stopped(target: DatabaseTarget) -> N
     assert time.monotonic() - begun < 5
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_cancelled_call_ends_its_statement(target: DatabaseTarget) -> None:
     cancel = Cancellation()
@@ -90,6 +92,7 @@ def test_a_cancelled_call_ends_its_statement(target: DatabaseTarget) -> None:
             running.result(timeout=HANG)
 
 
+@pytest.mark.slow
 @BOTH
 def test_twenty_statements_at_once(target: DatabaseTarget) -> None:
     with ThreadPoolExecutor(20) as threads:
@@ -126,6 +129,7 @@ class TestPostgresql:
 
         return count
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("how", ["cancel", "time"])
     def test_nothing_goes_on_on_the_server(
         self, how: str, postgres_shop: DatabaseTarget, postgres_url: str
@@ -152,6 +156,7 @@ class TestPostgresql:
         assert self.sessions(postgres_shop, postgres_url, "%")() == 0
         assert ask(postgres_shop, "SELECT 1").row_count == 1
 
+    @pytest.mark.slow
     def test_connections_are_few_reused_and_closed_when_idle(
         self, postgres_shop: DatabaseTarget, postgres_url: str
     ) -> None:
@@ -181,6 +186,7 @@ class TestPostgresql:
             pass
         assert not second.closed
 
+    @pytest.mark.slow
     def test_who_waits_for_a_connection_can_be_cancelled(
         self, postgres_shop: DatabaseTarget, postgres_url: str
     ) -> None:
@@ -209,6 +215,7 @@ class TestPostgresql:
             admin.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
         assert ask(postgres_shop, "SELECT pg_backend_pid()").values[0][0] != pid
 
+    @pytest.mark.slow
     def test_errors_are_the_servers_without_secrets(self, postgres_shop: DatabaseTarget) -> None:
         with pytest.raises(QueryFailed, match='column "totl" does not exist') as failed:
             ask(postgres_shop, "SELECT totl FROM orders")

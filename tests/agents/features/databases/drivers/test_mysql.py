@@ -132,6 +132,7 @@ def test_what_was_cut_does_not_go_on(shop: DatabaseTarget, mariadb: MariaDB) -> 
     assert ask(shop, "SELECT 1").row_count == 1
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("query", [SLOW, "SELECT SLEEP(100)", ENDLESS])
 def test_a_statement_that_takes_too_long_is_stopped(
     query: str, shop: DatabaseTarget, mariadb: MariaDB
@@ -159,6 +160,7 @@ def test_a_statement_without_the_servers_time_out_is_stopped(
     wait_until(lambda: sessions(mariadb, "Query")() == 0)
 
 
+@pytest.mark.slow
 def test_a_cancelled_call_ends_its_statement(shop: DatabaseTarget, mariadb: MariaDB) -> None:
     cancel = Cancellation()
     running_now = sessions(mariadb, "Query")
@@ -172,6 +174,7 @@ def test_a_cancelled_call_ends_its_statement(shop: DatabaseTarget, mariadb: Mari
     assert ask(shop, "SELECT 1").row_count == 1
 
 
+@pytest.mark.slow
 def test_connections_are_few_reused_and_closed_when_idle(
     shop: DatabaseTarget, mariadb: MariaDB
 ) -> None:
@@ -201,6 +204,7 @@ def test_privileged_sessions_serve_nobody_else(shop: DatabaseTarget) -> None:
     assert pool_of(shop) is not pool_of(replace(shop, allow_privileged=True))
 
 
+@pytest.mark.slow
 def test_errors_are_the_servers_without_secrets(shop: DatabaseTarget) -> None:
     with pytest.raises(QueryFailed, match="Unknown column 'totl'"):
         ask(shop, "SELECT totl FROM orders")
@@ -289,6 +293,7 @@ def test_without_the_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
         query_mysql(DatabaseTarget("shop", "mysql://r@h/shop"), "SELECT 1", None, Cancellation())
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_an_operator_defines_one_and_tests_it(shop: DatabaseTarget, mariadb: MariaDB) -> None:
     operator = User.objects.create_superuser("operator")
@@ -301,6 +306,7 @@ def test_an_operator_defines_one_and_tests_it(shop: DatabaseTarget, mariadb: Mar
         try_connection(row, by=operator)
 
 
+@pytest.mark.slow
 def test_tls(shop: DatabaseTarget, mariadb: MariaDB, monkeypatch: pytest.MonkeyPatch) -> None:
     query = "SELECT VARIABLE_VALUE FROM information_schema.SESSION_STATUS WHERE VARIABLE_NAME = :n"
 

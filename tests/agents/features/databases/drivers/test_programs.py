@@ -73,6 +73,7 @@ def test_a_refusal_says_what_is_possible(shop: DatabaseTarget) -> None:
     assert "One SELECT, VALUES" not in str(refused.value)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_program_writes_at_the_same_time(tmp_path: Path) -> None:
     backend = DatabaseBackend({"shop": make_sqlite(tmp_path / "shop.sqlite3").url}, read_only=False)

@@ -101,6 +101,7 @@ def test_the_csv_is_whole() -> None:
     assert ',,"",' in text, "NULL and an empty text differ"
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("shop", "schema"),
     [

@@ -183,6 +183,7 @@ def state(target: DatabaseTarget, postgres_url: str) -> list[Any]:
         return found
 
 
+@pytest.mark.slow
 def test_a_trial_shows_all_that_changes_and_changes_nothing(
     shop: DatabaseTarget, postgres_url: str
 ) -> None:
@@ -192,6 +193,7 @@ def test_a_trial_shows_all_that_changes_and_changes_nothing(
     assert state(shop, postgres_url) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("query", "expected"), SHOWN)
 def test_what_was_shown_is_what_is_made(
     shop: DatabaseTarget, query: str, expected: dict[str, Any]
@@ -199,6 +201,7 @@ def test_what_was_shown_is_what_is_made(
     assert written(shop, query, tried(shop, query)) == expected
 
 
+@pytest.mark.slow
 def test_cascades_are_shown_with_their_rows(shop: DatabaseTarget) -> None:
     approved = tried(shop, "WITH x AS (DELETE FROM orders) DELETE FROM items")
     assert counts(approved) == {"items": (0, 0, 2), "orders": (0, 0, 3)}
@@ -210,6 +213,7 @@ def test_cascades_are_shown_with_their_rows(shop: DatabaseTarget) -> None:
     assert (len(customers["before"]), customers["note"]) == (1, "")
 
 
+@pytest.mark.slow
 def test_a_trial_runs_no_function_and_no_trigger(shop: DatabaseTarget, postgres_url: str) -> None:
     before = state(shop, postgres_url)
     for statement in ROUTINES:
@@ -219,6 +223,7 @@ def test_a_trial_runs_no_function_and_no_trigger(shop: DatabaseTarget, postgres_
     assert state(shop, postgres_url) == before
 
 
+@pytest.mark.slow
 def test_an_operator_may_allow_them(shop: DatabaseTarget, postgres_url: str) -> None:
     before = state(shop, postgres_url)
     open_shop = replace(shop, allow_routines=True)
@@ -230,6 +235,7 @@ def test_an_operator_may_allow_them(shop: DatabaseTarget, postgres_url: str) -> 
     assert state(shop, postgres_url) == before
 
 
+@pytest.mark.slow
 def test_a_trial_runs_nothing_but_changes_of_rows(shop: DatabaseTarget, postgres_url: str) -> None:
     before = state(shop, postgres_url)
     for statement in REFUSED:
@@ -239,6 +245,7 @@ def test_a_trial_runs_nothing_but_changes_of_rows(shop: DatabaseTarget, postgres
     assert state(shop, postgres_url) == before
 
 
+@pytest.mark.slow
 def test_values_of_the_moment_are_told_as_such(shop: DatabaseTarget) -> None:
     query = "INSERT INTO items (name) VALUES ('new')"
     approved = tried(shop, query)
@@ -249,6 +256,7 @@ def test_values_of_the_moment_are_told_as_such(shop: DatabaseTarget) -> None:
     assert written(shop, query, approved) == {"items": (1, 0, 0)}
 
 
+@pytest.mark.slow
 def test_others_wrote_since(shop: DatabaseTarget, postgres_url: str) -> None:
     query = "UPDATE orders SET total = total + 1 WHERE id = 10"
     approved = tried(shop, query)
@@ -293,6 +301,7 @@ HIDDEN = [
 ]
 
 
+@pytest.mark.slow
 def test_no_trial_tells_of_a_hidden_column(
     shop: DatabaseTarget, postgres_url: str, reader: str
 ) -> None:
@@ -314,6 +323,7 @@ def test_no_trial_tells_of_a_hidden_column(
         tried(replace(hidden, hidden_columns=("late.of",)), "DELETE FROM customers WHERE id = 7")
 
 
+@pytest.mark.slow
 def test_no_more_than_the_connection_allows(shop: DatabaseTarget, postgres_url: str) -> None:
     before = state(shop, postgres_url)
     many = "INSERT INTO customers SELECT n, repeat('x', 900) FROM generate_series(10, 5000) n"
@@ -350,6 +360,7 @@ def test_the_server_dies_at_the_commit(
         written_here(shop, query)
 
 
+@pytest.mark.slow
 def test_a_commit_that_ends_after_the_time_limit_is_no_failure(
     shop: DatabaseTarget, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -394,6 +405,7 @@ def test_a_cancelled_write_is_not_made(shop: DatabaseTarget, postgres_url: str) 
     assert state(shop, postgres_url) == before
 
 
+@pytest.mark.slow
 def test_reading_stays_reading(shop: DatabaseTarget, postgres_url: str) -> None:
     """A session that has written is clean for the next reader."""
     written(

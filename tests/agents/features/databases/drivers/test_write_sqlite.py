@@ -130,6 +130,7 @@ def fingerprint(directory: Path) -> tuple[list[str], bytes]:
     return sorted(os.listdir(directory)), content
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["delete", "wal"])
 @pytest.mark.parametrize(
     ("query", "expected"),
@@ -238,6 +239,7 @@ def test_others_wrote_between_the_last_look_and_the_write(
     assert fingerprint(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_no_more_rows_than_the_connection_allows(shop: DatabaseTarget, tmp_path: Path) -> None:
     before = fingerprint(tmp_path)
     with pytest.raises(QueryFailed, match="change fewer"):

@@ -84,6 +84,7 @@ def test_events_without_end_are_cut_off() -> None:
     assert "without end" in problem_with("events").message
 
 
+@pytest.mark.slow
 def test_a_stream_that_stays_silent_is_given_up_in_time() -> None:
     assert problem_with("silent", 0.5).code == "timeout"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.messages_api import MessagesServer
 from tests.support.messages_script import ToolUse, Turn
 from tests.velproject.command import Terminal, Vel
@@ -17,6 +19,7 @@ def env(server: MessagesServer) -> dict[str, str]:
     return {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "test-key"}
 
 
+@pytest.mark.slow
 def test_more_is_asked_for_at_the_terminal_and_given(vel: Vel) -> None:
     # Each call costs $0.003: the second starts below the limit, the third does not.
     with MessagesServer([LOOK, LOOK, ANSWER]) as server:
@@ -32,6 +35,7 @@ def test_more_is_asked_for_at_the_terminal_and_given(vel: Vel) -> None:
     assert [(row["calls"], row["tokens"], row["cost"]) for row in rows] == [(3, 3_300, "0.009")]
 
 
+@pytest.mark.slow
 def test_no_ends_the_run_with_the_reason(vel: Vel) -> None:
     with MessagesServer([LOOK, LOOK, ANSWER]) as server:
         terminal = Terminal(vel, *FLAGS, "go", **env(server))
@@ -44,6 +48,7 @@ def test_no_ends_the_run_with_the_reason(vel: Vel) -> None:
     assert len(server.requests) == 2
 
 
+@pytest.mark.slow
 def test_without_a_terminal_it_waits_in_the_queue(vel: Vel) -> None:
     with MessagesServer([LOOK, LOOK, ANSWER]) as server:
         done = vel(*FLAGS, "go", **env(server))

@@ -15,6 +15,7 @@ from tests.velproject.command import Vel, say
 ECHO = ["--provider", "scripted", "--model", "echo"]
 
 
+@pytest.mark.slow
 def test_the_answer_is_on_standard_output_and_all_else_on_standard_error(vel: Vel) -> None:
     flags = vel.script(say("Looking.", ("ls", {"path": "."})), say("Nothing here."))
     done = vel(*flags, "look around")
@@ -25,6 +26,7 @@ def test_the_answer_is_on_standard_output_and_all_else_on_standard_error(vel: Ve
     assert "tokens in" in done.stderr
 
 
+@pytest.mark.slow
 def test_without_a_key_the_offline_script_answers_and_says_so(vel: Vel) -> None:
     done = vel(*ECHO, "good morning")
     assert done.returncode == 0, done.stderr
@@ -32,6 +34,7 @@ def test_without_a_key_the_offline_script_answers_and_says_so(vel: Vel) -> None:
     assert "no language model is asked" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_a_command_runs_in_the_sandbox_and_its_output_is_shown_in_short(vel: Vel) -> None:
     flags = vel.script(say("", ("execute", {"command": "seq 100 140"})), say("Counted."))
@@ -42,12 +45,14 @@ def test_a_command_runs_in_the_sandbox_and_its_output_is_shown_in_short(vel: Vel
     assert "139" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_task_comes_from_standard_input_for_a_dash(vel: Vel) -> None:
     done = vel(*ECHO, "-", stdin="from a pipe\n")
     assert done.returncode == 0, done.stderr
     assert "from a pipe" in done.stdout
 
 
+@pytest.mark.slow
 def test_lines_of_a_pipe_are_turns_of_one_session(vel: Vel) -> None:
     done = vel(*ECHO, stdin="first\nsecond\nexit\nnever\n")
     assert done.returncode == 0, done.stderr
@@ -59,6 +64,7 @@ def test_lines_of_a_pipe_are_turns_of_one_session(vel: Vel) -> None:
     assert runs[0]["thread_id"] == runs[1]["thread_id"]
 
 
+@pytest.mark.slow
 def test_clear_begins_a_new_session(vel: Vel) -> None:
     done = vel(*ECHO, stdin="first\nclear\nsecond\n")
     assert done.returncode == 0, done.stderr
@@ -66,6 +72,7 @@ def test_clear_begins_a_new_session(vel: Vel) -> None:
     assert runs[0]["thread_id"] != runs[1]["thread_id"]
 
 
+@pytest.mark.slow
 def test_a_session_key_continues_its_session(vel: Vel) -> None:
     for message in ("one", "two"):
         assert vel(*ECHO, "--session", "work", message).returncode == 0
@@ -74,6 +81,7 @@ def test_a_session_key_continues_its_session(vel: Vel) -> None:
     assert runs[0]["thread"] == runs[1]["thread"]
 
 
+@pytest.mark.slow
 def test_json_prints_one_event_a_line_and_nothing_else(vel: Vel) -> None:
     done = vel(*ECHO, "--json", "hello \x9b2J")
     assert done.returncode == 0, done.stderr
@@ -87,6 +95,7 @@ def test_json_prints_one_event_a_line_and_nothing_else(vel: Vel) -> None:
     assert done.stdout.isascii()
 
 
+@pytest.mark.slow
 def test_files_go_to_the_workspace_that_is_named(vel: Vel) -> None:
     flags = vel.script(
         say("", ("write_file", {"path": "note.txt", "content": "hi"})), say("Written.")
@@ -100,6 +109,7 @@ def test_files_go_to_the_workspace_that_is_named(vel: Vel) -> None:
     assert f"Files: {vel.data / 'project'}" in done.stderr
 
 
+@pytest.mark.slow
 def test_without_a_workspace_it_says_where_the_files_are(vel: Vel) -> None:
     flags = vel.script(
         say("", ("write_file", {"path": "note.txt", "content": "hi"})), say("Written.")
@@ -126,6 +136,7 @@ def test_a_directory_of_roots_is_refused_before_a_model_is_asked(vel: Vel) -> No
     assert vel.count("agents_run") == 0
 
 
+@pytest.mark.slow
 def test_persist_keeps_everything_in_the_named_file_and_hints_name_it(vel: Vel) -> None:
     place = vel.data / "my runs?.sqlite3"
     flags = vel.script(say("", ("ls", {"path": "."})), say("Done."))
@@ -137,6 +148,7 @@ def test_persist_keeps_everything_in_the_named_file_and_hints_name_it(vel: Vel) 
     assert vel.rows("runs", "list") == []
 
 
+@pytest.mark.slow
 def test_each_start_pins_its_own_flags(vel: Vel) -> None:
     looks = vel.script(say("", ("ls", {"path": "."})), say("Done."))
     assert vel(*looks, "--approve", "ls", "look").returncode == 3
@@ -144,6 +156,7 @@ def test_each_start_pins_its_own_flags(vel: Vel) -> None:
     assert [run["status"] for run in vel.runs()] == ["completed", "waiting"]
 
 
+@pytest.mark.slow
 def test_a_run_that_reaches_its_limit_of_turns_ends_with_4(vel: Vel) -> None:
     look = say("Again.", ("ls", {"path": "."}))
     done = vel(*vel.script(look, look, look), "--max-turns", "2", "look for ever")
@@ -151,18 +164,21 @@ def test_a_run_that_reaches_its_limit_of_turns_ends_with_4(vel: Vel) -> None:
     assert "limit" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_that_reaches_its_time_limit_ends_with_4(vel: Vel) -> None:
     done = vel(*vel.script(say("slow", delay=60.0)), "--timeout", "1", "dawdle")
     assert done.returncode == 4, done.stderr
     assert "1 seconds" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_ends_with_1(vel: Vel) -> None:
     done = vel("--provider", "scripted", "--model", "no-such-script", "go")
     assert done.returncode == 1
     assert "no script is called" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_owner_is_the_account_of_this_machine_without_rights(vel: Vel) -> None:
     assert vel(*ECHO, "hi", LOGNAME="somebody", USER="somebody").returncode == 0
     (run,) = vel.rows("runs", "list")

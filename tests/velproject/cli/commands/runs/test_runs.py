@@ -13,6 +13,7 @@ ECHO = ["--provider", "scripted", "--model", "echo"]
 PASSWORD = "a quite long passphrase 7"
 
 
+@pytest.mark.slow
 def test_show_prints_what_the_run_printed(vel: Vel) -> None:
     flags = vel.script(say("Looking.", ("ls", {"path": "."})), say("Nothing here."))
     assert vel(*flags, "look").returncode == 0
@@ -24,6 +25,7 @@ def test_show_prints_what_the_run_printed(vel: Vel) -> None:
     assert "• ls" in shown.stderr
 
 
+@pytest.mark.slow
 def test_an_id_may_be_shortened_while_it_is_clear(vel: Vel) -> None:
     assert vel(*ECHO, "one").returncode == 0
     assert vel(*ECHO, "two").returncode == 0
@@ -34,6 +36,7 @@ def test_an_id_may_be_shortened_while_it_is_clear(vel: Vel) -> None:
     assert "Several runs begin" in unclear.stderr
 
 
+@pytest.mark.slow
 def test_the_runs_of_others_are_not_shown_or_touched(vel: Vel) -> None:
     assert vel(*ECHO, "mine").returncode == 0
     (run,) = vel.runs()
@@ -45,6 +48,7 @@ def test_the_runs_of_others_are_not_shown_or_touched(vel: Vel) -> None:
     assert [row["owner"] for row in vel.rows("runs", "list", "--all")] == ["somebody"]
 
 
+@pytest.mark.slow
 def test_a_waiting_run_is_cancelled_with_its_request(vel: Vel) -> None:
     flags = vel.script(say("", ("ls", {"path": "."})))
     assert vel(*flags, "--approve", "ls", "look").returncode == 3
@@ -55,6 +59,7 @@ def test_a_waiting_run_is_cancelled_with_its_request(vel: Vel) -> None:
     assert "already" in vel("runs", "cancel", run["id"]).stdout
 
 
+@pytest.mark.slow
 def test_the_ends_of_runs_are_counted_where_metrics_are_on(vel: Vel) -> None:
     """Commands have no heartbeat, so their counts must be added to the sums."""
     vel.environment["VEL_METRICS_TOKEN"] = "0123456789abcdef" * 2
@@ -68,6 +73,7 @@ def test_the_ends_of_runs_are_counted_where_metrics_are_on(vel: Vel) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_failed_run_resumes_and_a_completed_one_does_not(vel: Vel) -> None:
     assert vel("--provider", "scripted", "--model", "none", "go").returncode == 1
     (run,) = vel.runs()
@@ -78,6 +84,7 @@ def test_a_failed_run_resumes_and_a_completed_one_does_not(vel: Vel) -> None:
     assert "completed" in done.stderr
 
 
+@pytest.mark.slow
 def test_detach_hands_a_failed_run_to_the_workers(vel: Vel) -> None:
     assert vel("--provider", "scripted", "--model", "none", "go").returncode == 1
     (run,) = vel.runs()
@@ -86,6 +93,7 @@ def test_detach_hands_a_failed_run_to_the_workers(vel: Vel) -> None:
     assert vel.count("django_q_ormq") == 1
 
 
+@pytest.mark.slow
 def test_a_token_is_printed_alone_and_stored_as_a_hash(vel: Vel) -> None:
     assert vel("user", "create", "ada", "--password-stdin", stdin=PASSWORD + "\n").returncode == 0
     made = vel("token", "create", "ada", "--scope", "approve", "--name", "ci")
@@ -102,6 +110,7 @@ def test_a_token_is_printed_alone_and_stored_as_a_hash(vel: Vel) -> None:
     assert vel("token", "revoke", "v").returncode == 2
 
 
+@pytest.mark.slow
 def test_an_administrator_is_made_with_a_password_that_django_accepts(vel: Vel) -> None:
     weak = vel("user", "create", "ada", "--admin", "--password-stdin", stdin="password\n")
     assert weak.returncode == 2
@@ -115,6 +124,7 @@ def test_an_administrator_is_made_with_a_password_that_django_accepts(vel: Vel) 
     assert vel("user", "create", "bob", "--admin").returncode == 2  # no terminal is attached
 
 
+@pytest.mark.slow
 def test_the_list_shows_threads_where_one_is_to_be_named(vel: Vel) -> None:
     assert vel(*ECHO, "one").returncode == 0
     (run,) = vel.runs()

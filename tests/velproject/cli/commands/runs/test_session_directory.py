@@ -11,6 +11,7 @@ from tests.velproject.command import Vel, say
 NOTE = say("", ("write_file", {"path": "note.txt", "content": "hi"}))
 
 
+@pytest.mark.slow
 def test_another_workspace_is_refused_before_a_model_is_asked(vel: Vel) -> None:
     places = [vel.data / name for name in ("A", "B")]
     for place in places:
@@ -31,6 +32,7 @@ def test_another_workspace_is_refused_before_a_model_is_asked(vel: Vel) -> None:
     assert (places[0] / "more.txt").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [[], ["--no-sandbox"]])
 def test_a_session_keeps_its_sandbox_or_stays_without(vel: Vel, first: list[str]) -> None:
     flags = vel.script(NOTE, say("Written."))

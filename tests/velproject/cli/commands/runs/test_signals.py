@@ -17,6 +17,7 @@ def start_slow_run(vel: Vel, *flags: str) -> Terminal:
     return terminal
 
 
+@pytest.mark.slow
 def test_ctrl_c_cancels_the_run_and_ends_with_130(vel: Vel) -> None:
     terminal = start_slow_run(vel)
     terminal.type("\x03")
@@ -26,6 +27,7 @@ def test_ctrl_c_cancels_the_run_and_ends_with_130(vel: Vel) -> None:
     assert run["status"] == "cancelled"
 
 
+@pytest.mark.slow
 def test_sigterm_cancels_the_run_and_ends_with_143(vel: Vel) -> None:
     terminal = start_slow_run(vel)
     terminal.signal(signal.SIGTERM)
@@ -34,6 +36,7 @@ def test_sigterm_cancels_the_run_and_ends_with_143(vel: Vel) -> None:
     assert run["status"] == "cancelled"
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_ctrl_c_ends_the_command_in_the_sandbox(vel: Vel) -> None:
     script = vel.script(say("", ("execute", {"command": "echo begun; exec sleep 543"})))
@@ -43,6 +46,7 @@ def test_ctrl_c_ends_the_command_in_the_sandbox(vel: Vel) -> None:
     assert terminal.finish() == 130
 
 
+@pytest.mark.slow
 def test_ctrl_c_at_an_approval_cancels_the_run(vel: Vel) -> None:
     script = vel.script(say("", ("ls", {"path": "."})), say("Done."))
     terminal = Terminal(vel, *script, "--approve", "ls", "look")
@@ -61,6 +65,7 @@ def start_question(vel: Vel) -> Terminal:
     return terminal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_approval_notices_a_signal_that_interrupts_no_system_call(
     vel: Vel, number: signal.Signals, code: int
@@ -96,6 +101,7 @@ def test_a_password_prompt_notices_a_signal_that_interrupts_no_system_call(
     assert vel.count("auth_user") == 0
 
 
+@pytest.mark.slow
 def test_ctrl_c_after_the_question_was_answered_cancels_the_run(vel: Vel) -> None:
     script = vel.script(
         say("", ("ls", {"path": "."})), say("Thinking very hard about it.", delay=600.0)
@@ -109,6 +115,7 @@ def test_ctrl_c_after_the_question_was_answered_cancels_the_run(vel: Vel) -> Non
     assert terminal.finish() == 130
 
 
+@pytest.mark.slow
 def test_closing_the_terminal_at_an_approval_cancels_the_run(vel: Vel) -> None:
     terminal = start_question(vel)
     terminal.hang_up()
@@ -116,6 +123,7 @@ def test_closing_the_terminal_at_an_approval_cancels_the_run(vel: Vel) -> None:
     assert vel.runs()[0]["status"] == "cancelled"
 
 
+@pytest.mark.slow
 def test_closing_the_terminal_at_work_cancels_the_run(vel: Vel) -> None:
     terminal = start_slow_run(vel)
     terminal.hang_up()
@@ -123,6 +131,7 @@ def test_closing_the_terminal_at_work_cancels_the_run(vel: Vel) -> None:
     assert vel.runs()[0]["status"] == "cancelled"
 
 
+@pytest.mark.slow
 def test_in_a_session_ctrl_c_cancels_the_run_and_the_session_goes_on(vel: Vel) -> None:
     script = vel.script(say("Thinking very hard.", delay=600.0))
     terminal = Terminal(vel, *script)
@@ -138,6 +147,7 @@ def test_in_a_session_ctrl_c_cancels_the_run_and_the_session_goes_on(vel: Vel) -
     assert run["status"] == "cancelled"
 
 
+@pytest.mark.slow
 def test_a_run_whose_process_was_killed_can_be_cancelled(vel: Vel) -> None:
     terminal = start_slow_run(vel)
     terminal.signal(signal.SIGKILL)
@@ -149,6 +159,7 @@ def test_a_run_whose_process_was_killed_can_be_cancelled(vel: Vel) -> None:
     assert vel.runs()[0]["status"] == "cancelled"
 
 
+@pytest.mark.slow
 def test_a_run_whose_process_was_killed_goes_on_with_resume(vel: Vel) -> None:
     script = vel.script(
         say("Looking.", ("ls", {"path": "."})), say("Thinking long enough.", delay=3.0)

@@ -19,6 +19,7 @@ def schema_file(vel: Vel, text: str = json.dumps({**SCHEMA, "required": ["n"]}))
     return ["--output-schema", str(path)]
 
 
+@pytest.mark.slow
 def test_only_the_value_goes_to_standard_output(vel: Vel) -> None:
     answer = '```json\n{"n": 3, "s": "ü\u202e"}\n```'
     flags = vel.script(say("Looking.", ("ls", {"path": "."})), say(answer))
@@ -30,6 +31,7 @@ def test_only_the_value_goes_to_standard_output(vel: Vel) -> None:
     assert "Looking." in done.stderr
 
 
+@pytest.mark.slow
 def test_as_json_the_value_is_in_the_last_event(vel: Vel) -> None:
     done = vel(*vel.script(say('{"n": 3}')), *schema_file(vel), "--json", "count")
     assert done.returncode == 0, done.stderr
@@ -37,6 +39,7 @@ def test_as_json_the_value_is_in_the_last_event(vel: Vel) -> None:
     assert (last["type"], last["data"]["structured_output"]) == ("run.completed", {"n": 3})
 
 
+@pytest.mark.slow
 def test_answers_that_do_not_fit_are_told_and_fail_the_run(vel: Vel) -> None:
     done = vel(*vel.script(say('{"n": "x"}')), *schema_file(vel), "count")
     assert done.returncode == 1
@@ -45,6 +48,7 @@ def test_answers_that_do_not_fit_are_told_and_fail_the_run(vel: Vel) -> None:
     assert "Failed (output_invalid): 3 answers did not fit" in done.stderr
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -68,6 +72,7 @@ def test_a_schema_that_is_not_there(vel: Vel, tmp_path: Path) -> None:
     assert "cannot be read: No such file" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_context_is_fixed_for_a_session(vel: Vel) -> None:
     first = vel(*ECHO, "--session", "s", "--context", "customer=Acme=1", "hello")
     assert first.returncode == 0, first.stderr

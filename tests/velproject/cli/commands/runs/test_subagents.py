@@ -6,6 +6,8 @@ import json
 import signal
 from typing import Any
 
+import pytest
+
 from tests.support.runs import wait_until
 from tests.velproject.cli.commands.runs import team as team_program
 from tests.velproject.command import Terminal, Vel, say
@@ -42,6 +44,7 @@ def tasks(*names: str) -> dict[str, Any]:
     return say("I delegate.", ("parallel_tasks", {"tasks": given}))
 
 
+@pytest.mark.slow
 def test_what_subagents_do_is_shown_indented_by_their_names(vel: Vel) -> None:
     flags = team(
         vel,
@@ -77,6 +80,7 @@ def test_what_subagents_do_is_shown_indented_by_their_names(vel: Vel) -> None:
     assert events[-1]["type"] == "run.completed"
 
 
+@pytest.mark.slow
 def test_a_subagents_question_is_asked_at_the_terminal_like_its_parents(vel: Vel) -> None:
     flags = team(vel, [tasks("writer"), say("All done.")], writer=[say("", WRITE), say("Written.")])
     terminal = Terminal(vel, *flags, "go")
@@ -91,6 +95,7 @@ def test_a_subagents_question_is_asked_at_the_terminal_like_its_parents(vel: Vel
     assert request["decision"] == "approve"
 
 
+@pytest.mark.slow
 def test_each_of_several_is_asked_about_and_a_no_is_one_result(vel: Vel) -> None:
     flags = team(
         vel, [tasks("writer", "writer"), say("All done.")], writer=[say("", WRITE), say("Over.")]
@@ -108,6 +113,7 @@ def test_each_of_several_is_asked_about_and_a_no_is_one_result(vel: Vel) -> None
     assert sorted(decisions) == ["approve", "reject"]
 
 
+@pytest.mark.slow
 def test_a_subagent_in_the_background_is_asked_about_while_its_parent_works(vel: Vel) -> None:
     spawn = say("", ("spawn_subagent", {"agent": "writer", "task": "Write"}))
     flags = team(
@@ -122,6 +128,7 @@ def test_a_subagent_in_the_background_is_asked_about_while_its_parent_works(vel:
     assert terminal.finish() == 0
 
 
+@pytest.mark.slow
 def test_without_a_terminal_the_others_go_on_and_what_is_asked_is_left_waiting(vel: Vel) -> None:
     flags = team(
         vel,
@@ -147,6 +154,7 @@ def test_without_a_terminal_the_others_go_on_and_what_is_asked_is_left_waiting(v
     assert "Slept." not in resumed.stderr, "what was shown is not shown again"
 
 
+@pytest.mark.slow
 def test_a_parent_whose_process_died_goes_on_with_its_subagents(vel: Vel) -> None:
     flags = team(vel, [tasks("slow", "slow"), say("All done.")], slow=[say("Slept.", delay=2.0)])
     terminal = Terminal(vel, *flags, "go")
@@ -167,6 +175,7 @@ def _waits(vel: Vel) -> bool:
     return bool(vel.value(query))
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_whole_family(vel: Vel) -> None:
     flags = team(vel, [tasks("slow", "slow"), say("All done.")], slow=[say("Slept.", delay=600)])
     terminal = Terminal(vel, *flags, "go")
@@ -177,6 +186,7 @@ def test_ctrl_c_ends_the_whole_family(vel: Vel) -> None:
     assert vel.value(left) == 0
 
 
+@pytest.mark.slow
 def test_in_json_each_event_says_whose_it_is(vel: Vel) -> None:
     flags = team(vel, [tasks("finder"), say("All done.")], finder=[say("Found.")])
     done = vel(*flags, "--json", "go")

@@ -25,6 +25,7 @@ def request(owner: User) -> RunRequest:
     return RunRequest(agent=agent_slug(owner), message="go", executor="test", source="cli")
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_of_starts_at_the_same_moment_each_pins_its_own_flags() -> None:
     owner = User.objects.create(username="ada")

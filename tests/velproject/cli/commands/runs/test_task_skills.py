@@ -32,6 +32,7 @@ def directories(vel: Vel) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_skills_of_directories_are_loaded_and_what_is_left_out_is_told(
     vel: Vel, place: Path
 ) -> None:
@@ -56,6 +57,7 @@ def test_skills_of_directories_are_loaded_and_what_is_left_out_is_told(
     assert directories(vel) == [str(place / "one")]
 
 
+@pytest.mark.slow
 def test_an_agent_of_the_database_and_a_session_of_several_tasks_have_them_too(
     vel: Vel, place: Path
 ) -> None:
@@ -70,6 +72,7 @@ def test_an_agent_of_the_database_and_a_session_of_several_tasks_have_them_too(
     assert "skill: beans (local)" in done.stderr
 
 
+@pytest.mark.slow
 def test_at_a_terminal(vel: Vel, place: Path) -> None:
     write_skill(place / "one")
     flags = vel.script(say("", ("load_skill", {"name": "beans"})), say("Loaded."))
@@ -106,6 +109,7 @@ def test_what_cannot_be_a_directory_of_skills_is_one_line_and_exit_code_2(
     assert vel.count("agents_run") == 0
 
 
+@pytest.mark.slow
 def test_a_session_does_not_get_skills_from_where_its_agent_writes(vel: Vel, place: Path) -> None:
     write_skill(place / "project" / "skills")
     if os.geteuid() == 0:
@@ -117,6 +121,7 @@ def test_a_session_does_not_get_skills_from_where_its_agent_writes(vel: Vel, pla
     assert "overlap" in done.stderr
 
 
+@pytest.mark.slow
 def test_directories_of_the_settings_are_absolute(vel: Vel, place: Path) -> None:
     write_skill(place / "one")
     done = vel("runs", "list", VEL_SKILLS_DIRS="skills")
