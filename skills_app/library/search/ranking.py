@@ -16,9 +16,9 @@ NAME_BONUS = 0.12
 """For a query that has all words of the skill's name."""
 PAIR_BONUS = 0.08
 """For each pair of words of the query that are neighbours in the skill's description as well."""
-NEAR, NEAR_SHARE = 0.4, 0.6
+NEAR, NEAR_SHARE = 0.4, 0.4
 """Skills whose direction is nearer to the query's than NEAR gain up to NEAR_SHARE …"""
-NEAR_WEIGHT = 0.5
+NEAR_WEIGHT = 0.2
 """… and this much counts as found, so that they have a rank without a common word."""
 LITTLE = 0.4
 """The found weight at which a score is reliable although much is missing."""

