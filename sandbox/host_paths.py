@@ -10,14 +10,16 @@ from sandbox.errors import SandboxSetupError
 _FORBIDDEN_TREES = ("/proc", "/sys", "/dev", "/run", "/boot")
 """The machine itself, and the sockets of its services."""
 
+_SYSTEM_TREES = (
+    *("/etc", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"),
+    *("/var/spool/cron", "/System", "/Library", "/private/etc"),
+)
+"""Programs and settings of the machine: commands must not write anywhere in them."""
+
 _SECRET_NAMES = frozenset({".ssh", ".gnupg", ".aws", ".kube", ".docker"})
 
 _SHARED_DIRECTORIES = frozenset(
-    [
-        *("/bin", "/etc", "/home", "/lib", "/lib64", "/opt", "/root", "/sbin", "/srv", "/tmp"),  # noqa: S108
-        *("/usr", "/usr/bin", "/usr/lib", "/usr/local", "/usr/share"),
-        *("/var", "/var/lib", "/var/tmp"),  # noqa: S108
-    ]
+    ("/home", "/opt", "/root", "/srv", "/tmp", "/var", "/var/lib", "/var/tmp")  # noqa: S108
 )
 """Shared directories: commands must not be able to write all of one."""
 
@@ -28,10 +30,12 @@ def writable_directory(requested: str | Path) -> Path:
     Raises `SandboxSetupError` for /, system directories, home directories and paths with keys.
     """
     path = _showable(requested)
-    if str(path) in _SHARED_DIRECTORIES or path == _home() or path in _home().parents:
+    system = any(path.is_relative_to(tree) for tree in _SYSTEM_TREES)
+    if system or str(path) in _SHARED_DIRECTORIES or path == _home() or path in _home().parents:
+        advice = "a directory for your own files" if system else "a separate directory below it"
         raise SandboxSetupError(
-            f"{path} cannot be the working directory: commands could then rewrite programs that "
-            "this machine or this account runs. Use a separate directory below it."
+            f"{path} cannot be the working directory: commands could then rewrite programs or "
+            f"settings of this machine or this account. Use {advice}."
         )
     return path
 

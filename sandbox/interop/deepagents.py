@@ -10,9 +10,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import shlex
 import stat
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from sandbox.cancellation import Cancellation
 from sandbox.create import create_sandbox
@@ -51,6 +53,9 @@ except ImportError as error:
         "pip install 'vel[deepagents]'"
     ) from error
 
+_Result = TypeVar("_Result", ReadResult, EditResult, DeleteResult, LsResult, GrepResult, GlobResult)
+_Found = TypeVar("_Found", GrepResult, GlobResult)
+
 DEFAULT_TIMEOUT = 120
 """In seconds, the default of deepagents."""
 
@@ -59,6 +64,11 @@ DEFAULT_MAX_OUTPUT_CHARS = 1_000_000
 
 COULD_NOT_RUN_EXIT_CODE = 126
 """The exit code of a shell for a program that it cannot start."""
+
+_ABOUT_SKILLS = (
+    " Skills are in /skills (read-only). Where a skill names /sandbox/workspace, /sandbox/outputs, "
+    "/sandbox/shared or /sandbox/user_uploads, use your working directory."
+)
 
 _FILE_OPERATION_CHARS = 8 * 1024**2
 """The longest output of a script of deepagents is a page of 500 KiB, escaped as JSON."""
@@ -99,8 +109,11 @@ class LocalExecutionBackend(BaseSandbox):
     """`root_dir` as the working directory of an agent whose commands run in Vel's sandbox.
 
     Paths are the same in every tool and command: `root_dir` has its own (resolved) path on the
-    host, and /tmp is private to this backend. `skills_dir` is /skills, read-only. Commands cannot
-    write other files of the host, and they have no network.
+    host, and /tmp is private to this backend. `skills_dir` is /skills and /sandbox/skills,
+    read-only. Commands cannot write other files of the host, and they have no network. Pass
+    `instructions` to the model, because deepagents does not tell it the path of `root_dir`.
+
+    Relative paths of file tools start in `root_dir`, and searches without a path search it.
 
     A missing `root_dir` is created. `timeout` is the wall time of a command in seconds, at most
     600. `max_output_chars` limits the text of one command. Raises `SandboxUnavailable` if this host
@@ -145,6 +158,17 @@ class LocalExecutionBackend(BaseSandbox):
         """The resolved directory in which commands start."""
         return self._places.root
 
+    @property
+    def instructions(self) -> str:
+        """A paragraph for the system prompt: the directories that the agent can use."""
+        skills = _ABOUT_SKILLS if self._places.has_skills else ""
+        return (
+            f"Your working directory is {self.root_dir}. Commands start there. File tools need "
+            f"absolute paths: the file notes.md in the working directory is "
+            f"{self.root_dir}/notes.md, not /notes.md. Use /tmp for temporary files.{skills} "
+            "You cannot write to other directories."
+        )
+
     def close(self) -> None:
         """Remove this backend's /tmp. Call it when no command runs, and stop using the backend."""
         self._places.close()
@@ -180,38 +204,49 @@ class LocalExecutionBackend(BaseSandbox):
         return [self._download(path) for path in paths]
 
     def ls(self, path: str) -> LsResult:
-        return self._files.ls(path)
+        start = self._places.resolve(path)
+        return self._listed(self._files.ls(start), start)
 
     async def als(self, path: str) -> LsResult:
-        return await self._files.als(path)
+        start = self._places.resolve(path)
+        return self._listed(await self._files.als(start), start)
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
-        return self._files.read(file_path, offset, limit)
+        path = self._places.resolve(file_path)
+        return self._advised(self._files.read(path, offset, limit), path)
 
     async def aread(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
-        return await self._files.aread(file_path, offset, limit)
+        path = self._places.resolve(file_path)
+        return self._advised(await self._files.aread(path, offset, limit), path)
 
     def write(self, file_path: str, content: str) -> WriteResult:
-        return self._files.write(file_path, content)
+        path = self._places.resolve(file_path)
+        return self._refused_write(path) or self._files.write(path, content)
 
     async def awrite(self, file_path: str, content: str) -> WriteResult:
-        return await self._files.awrite(file_path, content)
+        path = self._places.resolve(file_path)
+        return self._refused_write(path) or await self._files.awrite(path, content)
 
     def edit(
         self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
     ) -> EditResult:
-        return self._files.edit(file_path, old_string, new_string, replace_all)
+        path = self._places.resolve(file_path)
+        return self._advised(self._files.edit(path, old_string, new_string, replace_all), path)
 
     async def aedit(
         self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
     ) -> EditResult:
-        return await self._files.aedit(file_path, old_string, new_string, replace_all)
+        path = self._places.resolve(file_path)
+        result = await self._files.aedit(path, old_string, new_string, replace_all)
+        return self._advised(result, path)
 
     def delete(self, file_path: str) -> DeleteResult:
-        return self._files.delete(file_path)
+        path = self._places.resolve(file_path)
+        return self._advised(self._files.delete(path), path)
 
     async def adelete(self, file_path: str) -> DeleteResult:
-        return await self._files.adelete(file_path)
+        path = self._places.resolve(file_path)
+        return self._advised(await self._files.adelete(path), path)
 
     def grep(
         self,
@@ -221,7 +256,11 @@ class LocalExecutionBackend(BaseSandbox):
         *,
         max_count: int | None = None,
     ) -> GrepResult:
-        return self._files.grep(pattern, path, glob, max_count=max_count)
+        start = self._places.resolve(path)
+        found = self._files.grep(pattern, start, glob, max_count=max_count)
+        if found.matches == []:
+            found = self._missing(start) or found
+        return self._matched(found, start)
 
     async def agrep(
         self,
@@ -231,13 +270,19 @@ class LocalExecutionBackend(BaseSandbox):
         *,
         max_count: int | None = None,
     ) -> GrepResult:
-        return await self._files.agrep(pattern, path, glob, max_count=max_count)
+        start = self._places.resolve(path)
+        found = await self._files.agrep(pattern, start, glob, max_count=max_count)
+        if found.matches == []:
+            found = await asyncio.to_thread(self._missing, start) or found
+        return self._matched(found, start)
 
     def glob(self, pattern: str, path: str | None = None) -> GlobResult:
-        return self._files.glob(pattern, path)
+        start = self._places.resolve(path)
+        return self._matched(self._files.glob(pattern, start), start)
 
     async def aglob(self, pattern: str, path: str | None = None) -> GlobResult:
-        return await self._files.aglob(pattern, path)
+        start = self._places.resolve(path)
+        return self._matched(await self._files.aglob(pattern, start), start)
 
     def run(
         self,
@@ -263,6 +308,32 @@ class LocalExecutionBackend(BaseSandbox):
         except asyncio.CancelledError:
             cancel.cancel()
             raise
+
+    def _refused_write(self, path: str) -> WriteResult | None:
+        advice = self._places.advice(path)
+        return WriteResult(error=f"Failed to write file '{path}': {advice}") if advice else None
+
+    def _advised(self, result: _Result, path: str) -> _Result:
+        """Add the directories of the agent to the error for a path outside of them."""
+        advice = self._places.advice(path) if result.error else ""
+        return replace(result, error=f"{result.error}. This path is {advice}") if advice else result
+
+    def _listed(self, result: LsResult, path: str) -> LsResult:
+        entries = self._with_own_paths(result.entries)
+        return self._advised(replace(result, entries=entries), path)
+
+    def _matched(self, result: _Found, path: str) -> _Found:
+        return self._advised(replace(result, matches=self._with_own_paths(result.matches)), path)
+
+    def _with_own_paths(self, found: list[Any] | None) -> list[Any] | None:
+        if found is None:
+            return None
+        return [entry | {"path": self._places.shown(entry["path"])} for entry in found]
+
+    def _missing(self, path: str) -> GrepResult | None:
+        """Return an error if `path` is missing: deepagents' grep then finds no match."""
+        tested = self._files.execute(f"test -e {shlex.quote(path)}")
+        return GrepResult(error=f"Path '{path}': path_not_found") if tested.exit_code == 1 else None
 
     def _upload_error(self, path: str, content: bytes) -> str | None:
         try:

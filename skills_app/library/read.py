@@ -197,13 +197,20 @@ def nested_problems(
     for file in files:
         if "/" not in file.path or PurePosixPath(file.path).name.lower() != SKILL_FILE.lower():
             continue
-        replaced = sorted(_names(file) & known)
-        if replaced:
+        by_directory, by_head = _names(file)
+        places = [
+            place
+            for place, given in (("its directory", by_directory), ("`name` in its head", by_head))
+            if given in known
+        ]
+        if places:
             problems.append(
                 error(
                     "nested",
-                    f"It would replace the skill {replaced[0]}, which there is already: rename "
-                    "its directory and its head, or leave it out.",
+                    f"The skill {name} cannot be used with this file: other programs would load it "
+                    f"instead of the skill {by_directory if by_directory in known else by_head}. "
+                    f"Rename the file, for example to SKILL.example.md, rename "
+                    f"{' and '.join(places)}, or leave the file out.",
                     file.path,
                 )
             )
@@ -223,12 +230,12 @@ def built_in_names() -> frozenset[str]:
     return frozenset(path.parent.name for path in _BUILT_IN.glob(f"*/{SKILL_FILE}"))
 
 
-def _names(file: PackageFile) -> set[str]:
-    """Return the names that other programs may give it: from its head, from its directory."""
-    names = {normalise_name(PurePosixPath(file.path).parent.name)}
+def _names(file: PackageFile) -> tuple[str, str]:
+    """Return the names that other programs may give it: from its directory, and from its head."""
+    directory = normalise_name(PurePosixPath(file.path).parent.name)
     try:
         fields, _ = read_skill(file.data[:100_000].decode(errors="replace"))
     except InvalidSkill:
-        return names
+        return directory, ""
     said = fields.get("name")
-    return names | ({normalise_name(said)} if isinstance(said, str) else set())
+    return directory, normalise_name(said) if isinstance(said, str) else ""

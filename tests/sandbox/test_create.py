@@ -76,7 +76,7 @@ def test_keys_and_whole_homes_are_not_shown(place: Path, monkeypatch: pytest.Mon
 
 
 def test_shared_directories_cannot_be_working_directories() -> None:
-    for path in ("/tmp", "/var/tmp", "/home", "/usr", "/etc", "/var/lib"):
+    for path in ("/tmp", "/var/tmp", "/home", "/var/lib"):
         with pytest.raises(SandboxSetupError, match="separate directory"):
             create_sandbox(path)
 
@@ -98,6 +98,14 @@ def test_a_file_cannot_be_the_working_directory(place: Path) -> None:
 
 
 @pytest.mark.root
+def test_system_directories_contain_no_working_directory(place: Path) -> None:
+    (place / "link").symlink_to("/usr/local")
+    for path in ("/usr", "/etc", "/etc/x", "/usr/local/x", "/bin/x", f"{place}/link/x"):
+        with pytest.raises(SandboxSetupError, match="directory for your own files"):
+            create_sandbox(path)
+    assert not Path("/usr/local/x").exists()
+
+
 def test_a_working_directory_of_root_is_refused(place: Path) -> None:
     with pytest.raises(SandboxSetupError, match=r"belongs to root.*chown"):
         create_sandbox(str(place))

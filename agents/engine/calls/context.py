@@ -45,6 +45,7 @@ class CallContext:
         self.subagents = CallSubagents(session, call)
         self.approved = session.gate.approved_preview(call)
         self.marker = run_marker(self.run_id)
+        self._is_closed = False
 
     def part(self, kind: type[Part]) -> Part:
         return self._session.parts.get(kind)
@@ -92,4 +93,12 @@ class CallContext:
         return await self._session.database.run(function, *arguments)
 
     def progress(self, text: str) -> None:
-        self._loop.call_soon_threadsafe(self._session.stream.add, ToolProgress, self.call_id, text)
+        self._loop.call_soon_threadsafe(self._add_progress, text)
+
+    def close(self) -> None:
+        """Ignore later progress: a thread of a tool may outlive the call."""
+        self._is_closed = True
+
+    def _add_progress(self, text: str) -> None:
+        if not self._is_closed:
+            self._session.stream.add(ToolProgress, self.call_id, text)

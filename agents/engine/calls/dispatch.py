@@ -354,6 +354,8 @@ async def _made(session: Session, item: CheckedCall) -> ToolResult | None:
         return ToolResult(
             f"{call.tool} failed: {type(error).__name__}: {error}", is_error=True, code=code
         )
+    finally:
+        context.close()
 
 
 async def _result(
@@ -387,4 +389,4 @@ async def _stop(session: Session, tasks: dict[asyncio.Task[Outcome | None], Chec
         else:
             outcomes.append(stopped_outcome(item.call, reason))
     if outcomes:
-        await store_outcomes(session, outcomes)
+        await store_outcomes(session, outcomes, session.drafts())

@@ -299,9 +299,12 @@ def write_attempt(writer: Writer, call: Call, drafts: Sequence[EventDraft]) -> N
 def write_results(
     writer: Writer, outcomes: Sequence[Outcome], drafts: Sequence[EventDraft] = ()
 ) -> None:
-    """Write the results of calls, each exactly once, and other rows of the same transaction."""
-    events = [draft for outcome in outcomes for draft in outcome.events]
-    events += drafts
+    """Write the results of calls, each exactly once, and other rows of the same transaction.
+
+    `drafts` come first: they contain the last output of calls that end here.
+    """
+    events = list(drafts)
+    events += [draft for outcome in outcomes for draft in outcome.events]
     last = _touch(writer, len(events))
     now = timestamp()
     with connection.cursor() as cursor:

@@ -90,7 +90,7 @@ class ToolStarted(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolProgress(Piece):
-    """A running tool has more output."""
+    """A running tool has more output. It comes before the event that ends the call."""
 
     type: ClassVar[str] = "tool.progress"
     part: ClassVar[str] = "call_id"

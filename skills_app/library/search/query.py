@@ -12,13 +12,21 @@ from __future__ import annotations
 import math
 import re
 from base64 import b64decode
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from operator import mul
 from pathlib import Path
 
-from skills_app.library.search.tokens import RELATED, STOP, stems, vocabulary
+from skills_app.library.search.tokens import (
+    RELATED,
+    SAME,
+    STOP,
+    known_words,
+    stem,
+    vocabulary,
+    words,
+)
 
 TABLE = Path(__file__).with_name("words.tsv")
 DIMENSIONS = 48
@@ -35,11 +43,11 @@ def rarity(stem: str) -> float:
     return int(known.partition("\t")[0]) / 100 if known else UNKNOWN
 
 
-def direction(stems: Iterable[tuple[str, float]]) -> Direction:
+def direction(tokens: Iterable[tuple[str, float]]) -> Direction:
     """Return the direction of weighted stems, of length 1; NOWHERE if no stem is known."""
     total = [0.0] * DIMENSIONS
-    for stem, weight in stems:
-        known = _direction(stem)
+    for token, weight in tokens:
+        known = _direction(token)
         if known:
             total = [have + weight * more for have, more in zip(total, known, strict=True)]
     return _unit(total)
@@ -82,6 +90,23 @@ MAX_WANTS = 40
 PHRASE_RARITY = 1.0
 """Of a phrase with a stop word in it ("sign off"): its own words do not express it."""
 
+SHORTEST_CORRECTED = 5
+"""Letters of the shortest stem that can be a typing error: short ones are similar to many words."""
+CORRECTED = 0.8
+"""How well a word that differs in one letter answers a word that nothing knows."""
+MOST_CORRECTIONS, MOST_CORRECTED = 2, 10
+"""Words for one typing error, the likeliest ones first; corrected words of one query."""
+
+_SPELLINGS = tuple(
+    (re.compile(pattern), other)
+    for pattern, other in (
+        (r"(?<=\w{3}[^aeiou])is(?=(?:e|ed|es|er|ers|ing|ation|ations)$)", "iz"),
+        (r"(?<=\w{3}[^aeiou])iz(?=(?:e|ed|es|er|ers|ing|ation|ations)$)", "is"),
+        (r"(?<=\w\w)our(?=(?:s|ed|ing|al|ful)?$)", "or"),
+    )
+)
+"""British and American spellings. A pattern may fit other words, too: no text has the result."""
+
 _AMOUNT = re.compile(r"\d+(?:[km]|[kmg]b|px|am|pm|st|nd|rd|th|s|ms|x)?")
 
 
@@ -115,20 +140,26 @@ class Query:
 @lru_cache(maxsize=256)
 def read_query(text: str) -> Query:
     """Return the query in any text; a text without informative words has no wants."""
-    tokens = stems(text[:MAX_CHARACTERS])
+    spelled = [*words(text[:MAX_CHARACTERS])]
+    tokens = [stem(word) for word in spelled]
     families = vocabulary()
     phrases = families.find_phrases(tokens)
     wants: dict[str, Want] = {}
+    meant = _Meant()
+    corrected: dict[str, str] = {}
     for at, token in enumerate(tokens):
         if token in STOP or token in wants or _AMOUNT.fullmatch(token):
             continue
         inside = [name for start, end, name in phrases if start <= at < end]
         answers = {token: 1.0}
-        for name in inside or [token]:
-            answers[name] = 1.0
+        others = meant.by(spelled[at], token)
+        corrected[token] = next(iter(others), token)
+        for name, sure in [*((name, 1.0) for name in inside or [token]), *others.items()]:
+            answers[name] = max(sure, answers.get(name, 0.0))
             for other, weight in families.related.get(name, {}).items():
-                answers[other] = max(weight, answers.get(other, 0.0))
-        wants[token] = Want(tuple(answers.items()), rarity(token))
+                answers[other] = max(sure * weight, answers.get(other, 0.0))
+        rare = [rarity(name) for name in (token, *others)]
+        wants[token] = Want(tuple(answers.items()), sum(rare) / len(rare))
     for start, end, name in phrases:
         if name not in wants and not STOP.isdisjoint(tokens[start:end]):
             answers = {name: 1.0, **families.related.get(name, {})}
@@ -139,8 +170,54 @@ def read_query(text: str) -> Query:
         kept,
         sum(want.weight for want in kept),
         informative,
-        direction((token, rarity(token)) for token in dict.fromkeys(informative)),
+        direction(
+            (known, rarity(known))
+            for known in dict.fromkeys(map(corrected.get, informative, informative))
+        ),
     )
+
+
+class _Meant:
+    """Finds what a word of a query can mean apart from its stem: typing errors, other spellings."""
+
+    def __init__(self) -> None:
+        self._left = MOST_CORRECTED
+
+    def by(self, word: str, token: str) -> dict[str, float]:
+        """Return other stems for `word`, and how well they answer it."""
+        for pattern, other in _SPELLINGS:
+            if pattern.search(word):
+                changed = stem(pattern.sub(other, word))
+                return {changed: SAME} if changed != token else {}
+        if len(token) < SHORTEST_CORRECTED or not token.isascii() or not token.isalpha():
+            return {}
+        if self._left == 0 or _is_known(token):
+            return {}
+        self._left -= 1
+        words_first = {known_words()[other] for other in _edits(word) if other in known_words()}
+        others = words_first | {other for other in _edits(token) if _is_known(other)}
+        likely = sorted(
+            (other for other in others - STOP if len(other) >= SHORTEST_CORRECTED),
+            key=lambda other: (other not in words_first, rarity(other), other),
+        )
+        return dict.fromkeys(likely[:MOST_CORRECTIONS], CORRECTED)
+
+
+def _is_known(token: str) -> bool:
+    return token in _table() or token in vocabulary().related
+
+
+def _edits(token: str) -> Iterator[str]:
+    """Yield all words with one letter more, less, changed or exchanged, and the same first one."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    for at in range(1, len(token) + 1):
+        start, rest = token[:at], token[at:]
+        yield from (start + letter + rest for letter in letters)
+        if rest:
+            yield start + rest[1:]
+            yield from (start + letter + rest[1:] for letter in letters)
+        if len(rest) > 1:
+            yield start + rest[1] + rest[0] + rest[2:]
 
 
 def _once(want: Want, own: str, wants: dict[str, Want]) -> Want:

@@ -73,12 +73,12 @@ def stem(word: str) -> str:
     if len(word) < 3 or not word.isalpha():
         return word
     if word.isascii():
-        return _known().get(word) or _stem_with("english", word)
+        return known_words().get(word) or _stem_with("english", word)
     return _stem_with("russian", word) if _CYRILLIC.search(word) else word
 
 
 @cache
-def _known() -> dict[str, str]:
+def known_words() -> dict[str, str]:
     """Return the English words in STEMS. A line has a stem, and the words with it."""
     lines = STEMS.read_text(encoding="ascii").splitlines()
     return {word: stem for stem, *words in map(str.split, lines) for word in words}

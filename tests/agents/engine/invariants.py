@@ -112,6 +112,17 @@ def check_events(run: Run, clock: RunClock) -> None:
     if run.has_ended:
         assert types[-1] == f"run.{run.status}"
     assert Counter(types)["run.started"] <= 1
+    check_progress(run)
+
+
+def check_progress(run: Run) -> None:
+    """Check that the output of a call does not come after its end."""
+    ended = set()
+    for event in RunEvent.objects.filter(run=run, type__startswith="tool.").order_by("seq"):
+        call = json.loads(event.data).get("call_id")
+        assert event.type != "tool.progress" or call not in ended, (call, event.seq)
+        if event.type in CALL_ENDS:
+            ended.add(call)
 
 
 def check_messages(run: Run) -> None:

@@ -14,9 +14,10 @@ from django.db import OperationalError
 from pydantic import BaseModel
 
 from agents.models import Run
+from tests.agents.engine.invariants import check_run
 from tests.agents.sdk.conftest import MakeAgent
 from tests.support.hang import HANG
-from tests.support.runs import make_user
+from tests.support.runs import events, make_user
 from vel import StreamEvent, ToolContext, tool
 
 
@@ -170,3 +171,28 @@ def test_a_function_is_told_for_whom_it_works(make_agent: MakeAgent) -> None:
     found = results(agent)
     assert "switched off" in found[1].content
     assert len(seen) == 1
+
+
+def test_progress_after_the_end_of_a_call_is_ignored(make_agent: MakeAgent) -> None:
+    def first(context: ToolContext) -> str:
+        """Return at once, and leave work to a thread."""
+        seen.append(context)
+        context.progress("in time")
+        return "first"
+
+    def second(context: ToolContext) -> str:
+        """Report progress of the first call."""
+        seen[0].progress("too late")
+        context.progress("in time")
+        return "second"
+
+    seen: list[ToolContext] = []
+    agent = make_agent(
+        [{"tool_calls": [("first", {})]}, {"tool_calls": [("second", {})]}, "ok"],
+        tools=[first, second],
+    )
+    assert [one.content for one in results(agent)] == ["first", "second"]
+    run = Run.objects.get()
+    progress = [event["text"] for event in events(run, "tool.progress")]
+    assert progress == ["in time", "in time"]
+    check_run(run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skills_app.library.package import PackageFile
+from skills_app.library.package import PackageFile, errors_of
 from skills_app.library.problems import InvalidSkill, Problem, Severity
 from skills_app.library.read import body_of, read_package, read_text
 from skills_app.settings import SkillSettings
@@ -141,6 +141,35 @@ def test_a_nested_skill_file_that_would_replace_another_skill_is_refused(
 def test_a_built_in_skill_is_never_replaced_by_a_nested_one() -> None:
     files = package_files(None, {"x/SKILL.md": skill_text("pdf-processing")})
     assert ("error", "nested") in codes(read_package(files)[1])
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "ways"),
+    [
+        ("examples/reporting/SKILL.md", "example", "rename its directory, or leave"),
+        ("examples/one/SKILL.md", "reporting", "rename `name` in its head, or leave"),
+        (
+            "examples/reporting/SKILL.md",
+            "reporting",
+            "rename its directory and `name` in its head, or leave",
+        ),
+    ],
+)
+def test_the_refusal_of_a_nested_skill_file_names_the_ways_out(
+    path: str, head: str, ways: str
+) -> None:
+    _, problems = read_package(package_files(None, {path: skill_text(head)}))
+    (problem,) = [p for p in problems if p.severity is Severity.ERROR]
+    assert problem.path == path
+    assert problem.message == (
+        "The skill report cannot be used with this file: other programs would load it instead of "
+        "the skill reporting. Rename the file, for example to SKILL.example.md, "
+        f"{ways} the file out."
+    )
+    renamed = {path.replace("SKILL.md", "SKILL.example.md"): skill_text(head)}
+    package, problems = read_package(package_files(None, renamed))
+    assert package is not None
+    assert not errors_of(problems)
 
 
 def test_a_text_alone() -> None:

@@ -1,6 +1,8 @@
 """An agent of deepagents sees a skill, reads its SKILL.md and runs its script after approval."""
 
 import os
+import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,6 @@ from typing import Any
 import pytest
 from deepagents import create_deep_agent
 from deepagents.backends import CompositeBackend, FilesystemBackend
-from deepagents.middleware.filesystem import FilesystemPermission
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -30,6 +31,7 @@ import csv, sys
 with open(sys.argv[1]) as rows:
     print("total:", sum(int(row[sys.argv[2]]) for row in csv.DictReader(rows)))
 """
+REPOSITORY = Path(__file__).resolve().parents[4]
 RUN = "python3 /skills/csv-totals/scripts/total.py data.csv amount"
 ASK = {"allowed_decisions": ["approve", "reject"]}
 
@@ -72,15 +74,16 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture(params=["composite", "alone"])
 def backend(place: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """With a route of deepagents to the skills in a host directory, and without a route."""
+    """With a route of deepagents to another directory of the host, and without a route."""
     skills = place / "skills"
     own = LocalExecutionBackend(place / "root", timeout=20, skills_dir=skills)
     assert own.upload_files([(f"{own.root_dir}/data.csv", b"amount\n40\n2\n")])[0].error is None
     if request.param == "alone":
         yield own
     else:
-        routed = FilesystemBackend(root_dir=skills, virtual_mode=True)
-        yield CompositeBackend(default=own, routes={"/skills/": routed})
+        (place / "memories").mkdir()
+        routed = FilesystemBackend(root_dir=place / "memories", virtual_mode=True)
+        yield CompositeBackend(default=own, routes={"/memories/": routed})
     own.close()
 
 
@@ -149,21 +152,17 @@ def test_commands_cannot_write_the_skills(backend: Any, place: Path) -> None:
     assert (place / "skills/csv-totals/SKILL.md").read_text() == SKILL
 
 
-@pytest.mark.parametrize("backend", ["composite"], indirect=True)
-def test_tools_cannot_write_skills_that_permissions_protect(backend: Any, place: Path) -> None:
-    """deepagents' route itself is writable, unless a rule of deepagents denies it."""
-    closed = FilesystemPermission(operations=["write"], paths=["/skills/**"], mode="deny")
+def test_tools_cannot_write_the_skills(backend: Any, place: Path) -> None:
     agent, _ = agent_of(
         backend,
         [
             call("write_file", 1, file_path="/skills/csv-totals/SKILL.md", content="evil"),
             AIMessage(content="No."),
         ],
-        permissions=[closed],
     )
     thread = {"configurable": {"thread_id": "1"}}
     done = agent.invoke({"messages": [("user", "Go.")]}, thread)
-    assert "permission denied" in tool_outputs(done)[0]
+    assert "Failed to write file" in tool_outputs(done)[0]
     assert (place / "skills/csv-totals/SKILL.md").read_text() == SKILL
 
 
@@ -183,3 +182,95 @@ def test_tools_write_the_root_and_commands_see_it(backend: Any, place: Path) -> 
     outputs = tool_outputs(done)[1]
     assert "written" in outputs
     assert "exit code 124" in outputs
+
+
+def test_a_long_output_is_a_file_that_the_agent_can_read(backend: Any, place: Path) -> None:
+    """Otherwise deepagents leaves the whole text in the context, without an error."""
+    agent, _ = agent_of(
+        backend,
+        [
+            call("execute", 1, command="seq 1 100000"),
+            call("read_file", 2, file_path="/large_tool_results/call-1", offset=99_990),
+            call("grep", 3, pattern="77777", path="/large_tool_results", output_mode="content"),
+            call("execute", 4, command="tail -n 3 /large_tool_results/call-1"),
+            AIMessage(content="Done."),
+        ],
+    )
+    thread = {"configurable": {"thread_id": "1"}}
+    agent.invoke({"messages": [("user", "Go.")]}, thread)
+    agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), thread)
+    done = agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), thread)
+    stored, page, found, tail = tool_outputs(done)
+    assert "/large_tool_results/call-1" in stored
+    assert len(stored) < 20_000
+    assert "100000" in page
+    assert "77777" in found
+    assert "100000" in tail
+    assert os.listdir(place / "root") == ["data.csv"]
+
+
+def example_of_the_documentation(place: Path, model: ScriptedModel) -> Any:
+    """Return the agent of docs/interop.md, with directories of the test and another model."""
+    document = (REPOSITORY / "docs/interop.md").read_text()
+    (code,) = re.findall(r"```python\n(from deepagents import .*?)```", document, re.DOTALL)
+    code = code.replace("/srv/", f"{place}/").replace('"anthropic:claude-sonnet-4-6"', "model")
+    names = {"model": model}
+    exec(code, names)
+    return names["agent"]
+
+
+def test_the_example_of_the_documentation_tells_the_model_its_directories(place: Path) -> None:
+    root = place / "project"
+    model = ScriptedModel(
+        answers=[
+            call("write_file", 1, file_path=f"{root}/data.csv", content="amount\n40\n2\n"),
+            call("task", 2, description="Look.", subagent_type="general-purpose"),
+            AIMessage(content="I looked."),
+            call("execute", 3, command=RUN),
+            AIMessage(content="The total is 42."),
+        ],
+        asked=[],
+    )
+    agent = example_of_the_documentation(place, model)
+    thread = {"configurable": {"thread_id": "1"}}
+    asked = agent.invoke({"messages": [("user", "Add up the amounts.")]}, thread)
+    for request in (model.asked[0], model.asked[2]):  # of the agent, and of its subagent
+        system = str(request[0].content)
+        assert f"the file notes.md in the working directory is {root}/notes.md" in system
+        assert "Adds up a column of a CSV file." in system
+        assert "not accessible from the shell" not in system
+    (interrupt,) = asked["__interrupt__"]
+    assert interrupt.value["action_requests"][0]["args"] == {"command": RUN}
+    done = agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), thread)
+    assert "total: 42" in tool_outputs(done)[-1]
+
+
+def test_builtin_skills_of_vel_work(place: Path) -> None:
+    """Their paths begin with /sandbox/skills."""
+    shutil.copytree(REPOSITORY / "skills_app/builtin", place / "builtin")
+    texts = [path.read_text() for path in (place / "builtin").rglob("*.md")]
+    named = sorted(
+        {path for text in texts for path in re.findall(r"/sandbox/skills/[\w./-]+", text)}
+    )
+    assert len(named) > 15
+    backend = LocalExecutionBackend(place / "root", skills_dir=place / "builtin")
+    tests = "; ".join(f"test -e {path.rstrip('.')} || echo {path}" for path in named)
+    assert backend.execute(tests).output == ""
+    run = "python3 /sandbox/skills/csv-analytics/scripts/profile_csv.py data.csv"
+    agent, model = agent_of(
+        backend,
+        [
+            call("write_file", 1, file_path=f"{place}/root/data.csv", content="amount\n40\n2\n"),
+            call("execute", 2, command=run),
+            AIMessage(content="Done."),
+        ],
+    )
+    thread = {"configurable": {"thread_id": "1"}}
+    agent.invoke({"messages": [("user", "Go.")]}, thread)
+    done = agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), thread)
+    system = str(model.asked[0][0].content)
+    for package in (place / "builtin").iterdir():
+        assert f"/skills/{package.name}/SKILL.md" in system
+    assert "exit code 0" in tool_outputs(done)[1]
+    assert "amount" in tool_outputs(done)[1]
+    backend.close()

@@ -13,6 +13,7 @@ import pytest
 from deepagents.backends.protocol import SandboxBackendProtocol
 from deepagents.backends.sandbox import BaseSandbox
 
+from sandbox.directories.removal import remove_tree
 from sandbox.errors import SandboxSetupError
 from sandbox.interop.deepagents import LocalExecutionBackend
 from tests.sandbox.places import processes_with, reachable_directory, until
@@ -119,10 +120,116 @@ def test_tmp_is_one_backends_own_and_ends_with_it(place: Path) -> None:
     second.close()
 
 
-@pytest.mark.parametrize("root", ["/", "/etc", "/usr", "/home", "/tmp", "/proc/self", "~"])
+@pytest.mark.parametrize(
+    "root",
+    [
+        *("/", "/etc", "/usr", "/home", "/tmp", "/proc/self", "~"),
+        *("/etc/x", "/usr/local/x", "/bin/x", "/lib/x", "/var/spool/cron/x"),
+    ],
+)
 def test_a_root_that_exposes_the_machine_is_refused(root: str) -> None:
     with pytest.raises(SandboxSetupError):
         LocalExecutionBackend(os.path.expanduser(root))
+    assert not root.endswith("x") or not os.path.exists(root)
+
+
+@pytest.fixture(params=["/tmp", "/var/tmp"])
+def temporary_root(request: pytest.FixtureRequest) -> Iterator[LocalExecutionBackend]:
+    """A root in the host's temporary directories, which has the paths of the other one, too."""
+    directory = Path(tempfile.mkdtemp(prefix="vel-interop-test-", dir=request.param))
+    directory.chmod(0o711)
+    backend = LocalExecutionBackend(directory / "way/root")
+    yield backend
+    backend.close()
+    remove_tree(directory)
+
+
+def test_a_root_in_a_temporary_directory_has_one_name(
+    temporary_root: LocalExecutionBackend,
+) -> None:
+    root = str(temporary_root.root_dir)
+    temporary_root.execute("mkdir sub; echo found > sub/a.txt")
+    expected = [f"{root}/sub/a.txt"]
+    inside = temporary_root.execute("pwd -P").output.strip()
+    assert inside.startswith("/tmp/")
+    for start in (None, root, inside, "/tmp", "sub"):
+        assert [m["path"] for m in temporary_root.glob("*.txt", start).matches] == expected, start
+        assert [m["path"] for m in temporary_root.grep("found", start).matches] == expected, start
+    assert [e["path"] for e in temporary_root.ls(f"{inside}/sub").entries] == expected
+
+
+def test_a_write_arrives_at_each_name_of_the_root_or_fails(
+    temporary_root: LocalExecutionBackend,
+) -> None:
+    root = temporary_root.root_dir
+    inside = temporary_root.execute("pwd -P").output.strip()
+    for number, name in enumerate((str(root), inside, inside.replace("/tmp", "/var/tmp", 1))):
+        assert temporary_root.write(f"{name}/{number}", "arrived").error is None
+        assert (root / f"{number}").read_text() == "arrived"
+        assert temporary_root.download_files([f"{name}/{number}"])[0].content == b"arrived"
+    for path in (f"{root.parent}/lost", f"{os.path.dirname(inside)}/lost"):
+        assert f"this is {root}/lost." in (temporary_root.write(path, "lost").error or "")
+        assert temporary_root.upload_files([(path, b"lost")])[0].error == "invalid_path"
+    assert temporary_root.write("/var/tmp/note", "mine").error is None
+    assert temporary_root.execute("cat /tmp/note").output == "mine"
+
+
+def test_relative_paths_start_in_the_root(backend: LocalExecutionBackend) -> None:
+    root = backend.root_dir
+    for path in ("sub/notes.txt", "./sub/notes.txt"):
+        assert backend.write(path, "one").path == f"{root}/sub/notes.txt"
+        assert backend.read(path).file_data["content"] == "one"
+        assert backend.edit(path, "one", "two").path == f"{root}/sub/notes.txt"
+        assert backend.ls("sub").entries == [{"path": f"{root}/sub/notes.txt", "is_dir": False}]
+        assert backend.delete(path).path == f"{root}/sub/notes.txt"
+    assert os.listdir(root / "sub") == []
+
+
+async def test_searches_without_a_path_search_the_root(backend: LocalExecutionBackend) -> None:
+    """deepagents' tools change `.` into `/.`."""
+    path = f"{backend.root_dir}/sub/a.py"
+    assert backend.write(path, "found").error is None
+    for start in (None, ".", "/."):
+        assert [m["path"] for m in backend.glob("*.py", start).matches] == [path]
+        assert [m["path"] for m in (await backend.aglob("*.py", start)).matches] == [path]
+        assert [m["path"] for m in backend.grep("found", start).matches] == [path]
+        assert [m["path"] for m in (await backend.agrep("found", start)).matches] == [path]
+
+
+async def test_an_error_outside_of_the_root_names_the_right_path(
+    backend: LocalExecutionBackend,
+) -> None:
+    """Models use /notes.md, because deepagents does not tell them the working directory."""
+    right = f"In the working directory, this is {backend.root_dir}/notes.md."
+    for result in (
+        backend.write("/notes.md", "x"),
+        await backend.awrite("/notes.md", "x"),
+        backend.read("/notes.md"),
+        await backend.aread("/notes.md"),
+        backend.edit("/notes.md", "a", "b"),
+        await backend.aedit("/notes.md", "a", "b"),
+        backend.delete("/notes.md"),
+        await backend.adelete("/notes.md"),
+        backend.ls("/notes.md"),
+        await backend.als("/notes.md"),
+        backend.glob("*", "/notes.md"),
+        await backend.aglob("*", "/notes.md"),
+        backend.grep("a", "/notes.md"),
+        await backend.agrep("a", "/notes.md"),
+    ):
+        assert right in (result.error or ""), result
+    assert backend.read("/usr/bin/env").error is None
+    assert backend.grep("no such text", str(backend.root_dir)).error is None
+    assert "working directory" not in (backend.read("missing").error or "missing")
+
+
+def test_the_instructions_name_the_directories(place: Path) -> None:
+    (place / "skills").mkdir(mode=0o755)
+    backend = LocalExecutionBackend(place / "root")
+    assert f"{backend.root_dir}/notes.md" in backend.instructions
+    assert "/skills" not in backend.instructions
+    with_skills = LocalExecutionBackend(place / "root", skills_dir=place / "skills")
+    assert "/skills (read-only)" in with_skills.instructions
 
 
 def test_invalid_limits_are_refused(place: Path) -> None:

@@ -12,6 +12,8 @@ import pytest
 
 from sandbox.errors import SandboxSetupError
 from sandbox.interop.deepagents import LocalExecutionBackend
+from sandbox.interop.places import Places
+from sandbox.policy import Mount, SandboxPolicy
 from tests.sandbox.places import reachable_directory
 
 SECRET = b"a secret of the host"
@@ -158,6 +160,24 @@ def test_skills_are_read_only(backend: LocalExecutionBackend, place: Path) -> No
     assert backend.write("/skills/new/file", "x").error is not None
     assert (place / "skills/SKILL.md").read_text() == "a skill"
     assert os.listdir(place / "skills") == ["SKILL.md"]
+
+
+def test_skills_have_the_path_of_vel_too(backend: LocalExecutionBackend, place: Path) -> None:
+    assert download(backend, "/sandbox/skills/SKILL.md") == (b"a skill", None)
+    assert upload(backend, "/sandbox/skills/SKILL.md") == "permission_denied"
+    assert backend.execute("cat /sandbox/skills/SKILL.md").output == "a skill"
+    assert "Read-only" in backend.execute("echo x >> /sandbox/skills/SKILL.md").output
+    assert (place / "skills/SKILL.md").read_text() == "a skill"
+
+
+@pytest.mark.parametrize("root", ["/skills/x", "/sandbox", "/sandbox/skills/x"])
+def test_a_root_at_the_paths_of_skills_is_refused(place: Path, root: str) -> None:
+    """Otherwise commands would write where the model expects read-only skills."""
+    with pytest.raises(SandboxSetupError, match="overlaps"):
+        Places(
+            SandboxPolicy(mounts=(Mount(place, root, writable=True),), working_dir=root),
+            place / "skills",
+        )
 
 
 def test_skills_that_commands_could_write_are_refused(place: Path) -> None:

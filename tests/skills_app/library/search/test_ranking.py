@@ -36,6 +36,27 @@ def test_users_use_other_words(query: str, name: str) -> None:
     assert best(query) == name
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("a postre for the concert", "Design posters."),
+        ("a pooster for the concert", "Design posters."),
+        ("a postr for the concert", "Design posters."),
+        ("summarise the colours", "Summarizes colors."),
+        ("summarize the colors", "Summarises colours."),
+        ("authorisation for behaviour", "Authorization of behavior."),
+    ],
+)
+def test_typing_errors_and_other_spellings_are_understood(query: str, text: str) -> None:
+    assert points(query, SkillDocument("a", text)) >= 0.2
+
+
+def test_a_word_that_the_search_knows_is_no_typing_error() -> None:
+    assert points("mails", SkillDocument("a", "Malls.")) == 0.0
+    assert points("zorpla", SkillDocument("a", "Zorpla.")) > 0.2
+    assert points("zorpla", SkillDocument("a", "Zorple.")) == 0.0
+
+
 def test_everything_asked_for_scores_high() -> None:
     assert points("posters", POSTERS) > 0.9
     assert points("design posters for print", POSTERS) > 0.8
