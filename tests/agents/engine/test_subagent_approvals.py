@@ -76,7 +76,6 @@ def output(child: Run) -> str:
     return str(ToolCall.objects.get(run=child, tool="execute").result_content)
 
 
-@pytest.mark.slow
 def test_each_is_decided_for_itself_and_the_parent_goes_on_after_the_last(tmp_path: Path) -> None:
     # Each has its own directory, so the first command does not make the second request stale.
     user, run = family_that_asks(tmp_path, "/sandbox/workspace")
@@ -97,7 +96,6 @@ def test_each_is_decided_for_itself_and_the_parent_goes_on_after_the_last(tmp_pa
         assert f"good {child.subagent}" in output(child)
 
 
-@pytest.mark.slow
 def test_what_another_changes_in_shared_files_makes_an_approval_stale(tmp_path: Path) -> None:
     user, run = family_that_asks(tmp_path)
     with running_worker():
