@@ -29,6 +29,7 @@ from agents.api.serializers.chat import (
 )
 from agents.api.serializers.runs import CancelBody
 from agents.doors.rest.base import ApiView, person, require_scope
+from agents.doors.rest.named_agent import agent_of
 from agents.doors.rest.operations import Content, Header, operation
 from agents.doors.rest.serializers import read_body, read_query
 from agents.doors.rest.streaming import Access, event_stream, take_slot
@@ -117,7 +118,7 @@ class Chat(ApiView):
                 code="history_is_fixed",
             )
         request = RunRequest(
-            agent=agent,
+            agent=agent_of(user, agent).slug,
             message=said.text,
             key=body["id"],
             context=body.get("context"),
