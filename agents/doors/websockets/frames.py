@@ -1,7 +1,7 @@
 """Frames that a client can send on a run's socket, and the responses.
 
 Each frame gets one `accepted` or `error` response, with the `ref` of the frame if it has one.
-Events have a `run_id`; responses do not.
+Only events have a `run_id` and a `seq`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class AfterEvents:
     """Additional frames of a feature after events of these types (`frames.AFTER_EVENTS`).
 
     `frames` returns them as JSON texts, for a person who can watch the run. Each has the `seq` of
-    its event, and no `run_id`, so that clients distinguish it from events.
+    its event, and no `run_id`: only events have both.
     """
 
     types: frozenset[str]

@@ -69,7 +69,7 @@ class Client:
         return self.answer()
 
     def answer(self) -> dict[str, Any]:
-        while "run_id" in (frame := self.take()[0]):
+        while {"run_id", "seq"} <= (frame := self.take()[0]).keys():
             pass
         return frame
 
