@@ -181,19 +181,19 @@ def no_such_file(path: str) -> NotFound:
 
 
 urlpatterns = [
-    path("agents/<opaque_id:agent_id>/memory", Memory.as_view(), name="memory"),
+    path("agents/<agent_name:agent_id>/memory", Memory.as_view(), name="memory"),
     path(
-        "agents/<opaque_id:agent_id>/memory/<path:path>",
+        "agents/<agent_name:agent_id>/memory/<path:path>",
         OneMemoryFile.as_view(),
         name="memory-file",
     ),
     path(
-        "agents/<opaque_id:agent_id>/memory-revisions",
+        "agents/<agent_name:agent_id>/memory-revisions",
         MemoryRevisions.as_view(),
         name="memory-revisions",
     ),
     path(
-        "agents/<opaque_id:agent_id>/memory-restore",
+        "agents/<agent_name:agent_id>/memory-restore",
         RestoreMemory.as_view(),
         name="memory-restore",
     ),

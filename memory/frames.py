@@ -1,12 +1,15 @@
 """Requests to change the memory, as frames that a page can show without knowledge of events.
 
 A `MemoryDecisionFrame` answers a request. Each frame to the client is a projection of the preceding
-event and of the rows of its request, and has no `seq`:
+event and of the rows of its request, and has the event's `seq`:
 
 - after `approval.requested`: `memory_edit_request`, while the request is pending. If the file has
   changed, a new request has another request_id and the same tool_call_id.
 - after the decision, the expiry or the end of the run: `memory_edit_complete`. `success` is true if
   the memory was changed.
+
+A client that connects again first gets the pending requests again, and the end of one if that was
+the last event that it has.
 """
 
 from __future__ import annotations
@@ -15,15 +18,16 @@ import json
 from typing import Any, ClassVar, Literal
 
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.db.models import QuerySet
 from pydantic import Field, model_validator
 
 from agents.doors.websockets.frames import AfterEvents, Frame, Text
 from agents.events.append import dump
 from agents.events.catalogue.approvals import ApprovalDecided, ApprovalExpired, ApprovalRequested
 from agents.events.catalogue.runs import RunCancelled, RunFailed
-from agents.events.read import StoredEvent
+from agents.events.read import StoredEvent, stored_events
 from agents.middleware.decisions import decide
-from agents.models import ApprovalRequest, Run, TokenScope
+from agents.models import ApprovalRequest, Run, RunEvent, TokenScope
 from agents.selectors.visible import Person, approvals_for
 from agents.services.approvals.decisions import DecisionRequest
 from agents.services.errors import NotFound
@@ -63,42 +67,67 @@ class MemoryDecisionFrame(Frame):
 
 def frames_after(event: StoredEvent, user: Person) -> list[str]:
     """Return the frames that follow `event` on the socket of `user`, as JSON texts."""
-    requests = (
-        approvals_for(user)
-        .filter(run=event.run_id, kind=KIND, memory_edit__isnull=False)
-        .select_related("memory_edit", "tool_call")
-    )
+    requests = _requests_of(event.run_id, user)
     if event.type in _ENDS_RUN:
         ended = requests.filter(status=ApprovalStatus.CANCELLED).order_by("created_at", "pk")
-        return [_complete(request) for request in ended]
+        return [_complete(request, event.seq) for request in ended]
     request = requests.filter(pk=json.loads(event.data_json).get("approval_id")).first()
     if request is None:
         return []
     if event.type != _BEGINS:
-        return [_complete(request)]
-    return [_request(request)] if request.status == ApprovalStatus.PENDING else []
+        return [_complete(request, event.seq)]
+    return [_request(request, event.seq)] if request.status == ApprovalStatus.PENDING else []
 
 
-def _request(request: ApprovalRequest) -> str:
+def frames_again(run_id: str, after: int, user: Person) -> list[str]:
+    """Return the pending requests of the events up to `after`, and the ends of the last event."""
+    pending = _requests_of(run_id, user).filter(status=ApprovalStatus.PENDING)
+    waiting = {request.pk: request for request in pending}
+    frames = []
+    if waiting:
+        events = RunEvent.objects.filter(run=run_id, type=_BEGINS, seq__lte=after).order_by("seq")
+        for seq, data in events.values_list("seq", "data"):
+            if request := waiting.get(json.loads(data)["approval_id"]):
+                frames.append(_request(request, seq))
+    ends = RunEvent.objects.filter(run=run_id, seq=after, type__in=_ENDS_ONE | _ENDS_RUN)
+    rows = ends.values_list("seq", "type", "data", "created_at")
+    for event in stored_events(run_id, rows):
+        frames += frames_after(event, user)
+    return frames
+
+
+def _requests_of(run_id: str, user: Person) -> QuerySet[ApprovalRequest]:
+    return (
+        approvals_for(user)
+        .filter(run=run_id, kind=KIND, memory_edit__isnull=False)
+        .select_related("memory_edit", "tool_call")
+    )
+
+
+def _request(request: ApprovalRequest, seq: int) -> str:
     return _frame(
         "memory_edit_request",
         request,
+        seq,
         tool_call_id=request.tool_call.call_id if request.tool_call else None,
         **shown_edit(request.memory_edit),
     )
 
 
-def _complete(request: ApprovalRequest) -> str:
+def _complete(request: ApprovalRequest, seq: int) -> str:
     success = request.status == ApprovalStatus.DECIDED and request.decision in (
         Decision.APPROVE,
         Decision.EDIT,
     )
-    return _frame("memory_edit_complete", request, success=success, path=request.memory_edit.path)
+    path = request.memory_edit.path
+    return _frame("memory_edit_complete", request, seq, success=success, path=path)
 
 
-def _frame(kind: str, request: ApprovalRequest, **content: Any) -> str:
-    return dump({"type": kind, "request_id": request.pk, **content})
+def _frame(kind: str, request: ApprovalRequest, seq: int, **content: Any) -> str:
+    return dump({"type": kind, "seq": seq, "request_id": request.pk, **content})
 
 
 FRAMES = [MemoryDecisionFrame]
-AFTER_EVENTS = [AfterEvents(frozenset({_BEGINS, *_ENDS_ONE, *_ENDS_RUN}), frames_after)]
+AFTER_EVENTS = [
+    AfterEvents(frozenset({_BEGINS, *_ENDS_ONE, *_ENDS_RUN}), frames_after, frames_again)
+]

@@ -63,6 +63,7 @@ def show_file(file: ShownFile) -> dict[str, Any]:
         "path": file.path,
         "content": file.content,
         "content_type": file.content_type,
+        "revision": file.revision,
         "updated_at": _time(file.updated_at),
     }
 
@@ -109,9 +110,12 @@ class MemoryEntriesShape(serializers.Serializer[object]):
 
 
 class MemoryFileShape(serializers.Serializer[object]):
+    """A file. `revision` is the `base_revision` of a change; 0 for the two read-only files."""
+
     path = serializers.CharField()
     content = serializers.CharField()
     content_type = serializers.CharField()
+    revision = serializers.IntegerField()
     updated_at = serializers.DateTimeField()
 
 

@@ -36,6 +36,7 @@ for _name in (
     "OPENAI_BASE_URL",
     "VEL_PROVIDER",
     "VEL_MODEL",
+    "VEL_CORS_ORIGINS",
     "VEL_HTTPS",
     "VEL_DEBUG",
     "VEL_RESERVE_BYTES",

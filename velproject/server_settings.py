@@ -1,10 +1,12 @@
 """Environment variables of Vel's own project. Projects that embed Vel have Django's settings."""
 
 from typing import Annotated
+from urllib.parse import urlsplit
 
-from agents.kernel.settings import About, FeatureSettings, Positive
+from agents.kernel.settings import About, FeatureSettings, Positive, split
 
 _FORMATS = ("line", "json")
+_ORIGINS = "origins like https://app.example.org, separated by commas"
 
 
 def log_format(text: str) -> str:
@@ -12,6 +14,20 @@ def log_format(text: str) -> str:
     if text.lower() not in _FORMATS:
         raise ValueError(" or ".join(_FORMATS))
     return text.lower()
+
+
+def origins(text: str) -> tuple[str, ...]:
+    """Return the origins, as browsers send them. Raises `ValueError`."""
+    found = []
+    for item in split(text):
+        parts = urlsplit(item.lower())
+        origin = f"{parts.scheme}://{parts.netloc}"
+        if parts.scheme not in ("http", "https") or not parts.hostname or origin != item.lower():
+            raise ValueError(_ORIGINS)
+        if "*" in origin or "@" in origin:
+            raise ValueError(_ORIGINS)
+        found.append(origin)
+    return tuple(found)
 
 
 class ServerSettings(FeatureSettings):
@@ -40,6 +56,9 @@ class ServerSettings(FeatureSettings):
     """Host names under which the server answers."""
     TRUSTED_ORIGINS: tuple[str, ...] = ()
     """Origins of forms and WebSockets behind a proxy, like `https://vel.example.org`."""
+    CORS_ORIGINS: Annotated[tuple[str, ...], About(parse=origins, expected=_ORIGINS)] = ()
+    """Origins whose pages may use the REST API with a token, like `https://app.example.org`
+    ([pages of another origin](api.md#pages-of-another-origin))."""
     HTTPS: bool = False
     """A proxy in front speaks TLS and sets `X-Forwarded-Proto`."""
     HSTS_SECONDS: Annotated[int, About(unit="seconds", at_least=0)] = 0

@@ -37,11 +37,13 @@ INSTALLED_APPS = [
     "django_q",
     "agents",
     *installed_features(),
+    *(["corsheaders"] if _SERVER.CORS_ORIGINS else []),
     "velproject",
 ]
 
 MIDDLEWARE = [
     "velproject.web.response_headers.response_headers",
+    *(["corsheaders.middleware.CorsMiddleware"] if _SERVER.CORS_ORIGINS else []),
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -109,6 +111,28 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_HSTS_SECONDS = _SERVER.HSTS_SECONDS
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+
+# Pages of other origins use the API with a token: they neither send nor get a session.
+CORS_ALLOWED_ORIGINS = list(_SERVER.CORS_ORIGINS)
+CORS_ALLOW_CREDENTIALS = False
+CORS_URLS_REGEX = r"^/api/v1/"
+CORS_ALLOW_METHODS = ["DELETE", "GET", "PATCH", "POST", "PUT"]
+CORS_ALLOW_HEADERS = [
+    "accept",
+    "ai-sdk-version",
+    "authorization",
+    "content-type",
+    "idempotency-key",
+    "last-event-id",
+    "user-agent",
+]
+CORS_EXPOSE_HEADERS = [
+    "content-disposition",
+    "location",
+    "retry-after",
+    "www-authenticate",
+    "x-vercel-ai-ui-message-stream",
+]
 
 # The database is authoritative, so the memory of one process is enough for Channels' own messages.
 CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}

@@ -14,7 +14,7 @@ from agents.doors.rest.operations import operation
 from agents.doors.rest.serializers import Flag, StrictSerializer, Text, read_body
 from agents.middleware.registry import known_tool_names
 from agents.models import Agent, TokenScope
-from agents.selectors.visible import agents_for
+from agents.selectors.visible import agent_named, agents_for
 from agents.services.agent_definitions.files import carry_out_import, export_agent, plan_import
 from agents.services.agent_definitions.rights import may_read_definition
 from agents.services.errors import NotFound
@@ -54,7 +54,7 @@ class ExportAgent(ApiView):
     @operation("export_agent", "An agent as a YAML file", answer=AgentFileShape)
     def get(self, request: Request, agent_id: str) -> Response:
         user = person(request)
-        agent = Agent.objects.filter(pk=agent_id).first()
+        agent = agent_named(Agent.objects.all(), agent_id)
         may_see = agent is not None and (
             may_read_definition(user, agent) or agents_for(user).filter(pk=agent.pk).exists()
         )

@@ -16,6 +16,7 @@ from agents.api.serializers.agents import (
     AgentShape,
 )
 from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.named_agent import agent_of
 from agents.doors.rest.operations import Page, operation
 from agents.doors.rest.pagination import ordered_page
 from agents.doors.rest.serializers import StrictSerializer, Text, read_body, read_query
@@ -23,7 +24,6 @@ from agents.middleware.registry import known_tool_names
 from agents.models import TokenScope
 from agents.selectors.visible import agents_for
 from agents.services.agent_definitions.templates import create_from_template
-from agents.services.errors import NotFound
 
 
 class NewAgentBody(StrictSerializer):
@@ -97,17 +97,10 @@ class Agents(ApiView):
 
 
 class OneAgent(ApiView):
-    """The endpoint `GET /agents/{id}`. The id can be the slug."""
+    """The endpoint `GET /agents/{id}`."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
     @operation("get_agent", "Read an agent", answer=AgentDetailShape)
     def get(self, request: Request, agent_id: str) -> Response:
-        mine = agents_for(person(request))
-        # The id has priority: the slug of another agent may look like an id.
-        agent = mine.filter(pk=agent_id).first() or mine.filter(slug=agent_id).first()
-        if agent is None:
-            raise NotFound(
-                f"There is no agent {agent_id!r} that you may use.", code="unknown_agent"
-            )
-        return Response(AgentDetailShape(agent).data)
+        return Response(AgentDetailShape(agent_of(person(request), agent_id)).data)

@@ -29,10 +29,11 @@ from agents.api.serializers.chat import (
 )
 from agents.api.serializers.runs import CancelBody
 from agents.doors.rest.base import ApiView, person, require_scope
+from agents.doors.rest.named_agent import agent_of
 from agents.doors.rest.operations import Content, Header, operation
 from agents.doors.rest.serializers import read_body, read_query
 from agents.doors.rest.streaming import Access, event_stream, take_slot
-from agents.events.projections.ui import DEFAULT_VERSION, DIALECTS, ui_message
+from agents.events.projections.ui import DIALECTS, ui_message, version_of
 from agents.events.projections.ui_message import UiMessage
 from agents.events.projections.ui_stream import VERSION_HEADER
 from agents.middleware.decisions import decide
@@ -117,7 +118,7 @@ class Chat(ApiView):
                 code="history_is_fixed",
             )
         request = RunRequest(
-            agent=agent,
+            agent=agent_of(user, agent).slug,
             message=said.text,
             key=body["id"],
             context=body.get("context"),
@@ -251,11 +252,11 @@ def _may_read(run_id: str, user: Person) -> bool:
 
 
 def _version(request: Request, query: dict[str, Any]) -> int:
-    """Return the protocol version. The AI SDK does not send it automatically."""
+    """Return the protocol version that the client names. The client of `useChat` names none."""
     header = request.headers.get(AI_SDK_HEADER)
     if header is None:
-        version: int = query.get("version", DEFAULT_VERSION)
-        return version
+        version: int | None = query.get("version")
+        return version or version_of(request.headers.get("User-Agent", ""))
     if header not in map(str, DIALECTS):
         known = ", ".join(map(str, DIALECTS))
         raise InvalidRequest(f"{AI_SDK_HEADER} is one of {known}.")

@@ -20,9 +20,10 @@ from agents.api.urls import urlpatterns
 from agents.doors.openapi.examples import with_examples
 from agents.doors.openapi.inspector import VelSchemaGenerator, problem_responses
 from agents.models import TokenScope
+from agents.services.tokens import HEADER
 
 INTRODUCTION = """\
-Programs send `Authorization: Token vel_…`. Pages send their session, and Django's CSRF token in
+Programs send `Authorization: Bearer vel_…`. Pages send their session, and Django's CSRF token in
 `X-CSRFToken` with whatever is not a `GET`. Each operation names the scope that its token needs.
 
 Every refusal is `application/problem+json` (RFC 9457) with a stable `code`. Lists are
@@ -35,10 +36,10 @@ Beyond what the operations name, any of them answers 404 and 405 for what is no 
 _SCOPES = "\n".join(f"- `{scope.value}`: {scope.label}" for scope in TokenScope)
 _SECURITY_SCHEMES = {
     "token": {
-        "type": "apiKey",
-        "in": "header",
-        "name": "Authorization",
-        "description": f"`Token vel_…`, with the scopes\n\n{_SCOPES}",
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "vel_…",
+        "description": f"{HEADER}, or with the keyword `Token`. Scopes:\n\n{_SCOPES}",
     },
     "session": {
         "type": "apiKey",

@@ -35,17 +35,19 @@ urlpatterns = [
     path("agents", Agents.as_view(), name="agents"),
     path("agent-templates", AgentTemplates.as_view(), name="agent-templates"),
     path("agents/import", ImportAgent.as_view(), name="agent-import"),
-    path("agents/<opaque_id:agent_id>", OneAgent.as_view(), name="agent"),
-    path("agents/<opaque_id:agent_id>/export", ExportAgent.as_view(), name="agent-export"),
-    path("agents/<opaque_id:agent>/chat", Chat.as_view(), name="chat"),
-    path("agents/<opaque_id:agent>/chat/<str:chat_id>", ChatHistory.as_view(), name="chat-history"),
+    path("agents/<agent_name:agent_id>", OneAgent.as_view(), name="agent"),
+    path("agents/<agent_name:agent_id>/export", ExportAgent.as_view(), name="agent-export"),
+    path("agents/<agent_name:agent>/chat", Chat.as_view(), name="chat"),
     path(
-        "agents/<opaque_id:agent>/chat/<str:chat_id>/stream",
+        "agents/<agent_name:agent>/chat/<str:chat_id>", ChatHistory.as_view(), name="chat-history"
+    ),
+    path(
+        "agents/<agent_name:agent>/chat/<str:chat_id>/stream",
         ChatStream.as_view(),
         name="chat-stream",
     ),
     path(
-        "agents/<opaque_id:agent>/chat/<str:chat_id>/cancel",
+        "agents/<agent_name:agent>/chat/<str:chat_id>/cancel",
         CancelChat.as_view(),
         name="chat-cancel",
     ),

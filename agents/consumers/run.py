@@ -30,7 +30,14 @@ from agents.doors.websockets.base import (
     person_of,
     reader_of,
 )
-from agents.doors.websockets.frames import Frame, Text, accepted, after_events, refused
+from agents.doors.websockets.frames import (
+    Frame,
+    Text,
+    accepted,
+    after_events,
+    frames_again,
+    refused,
+)
 from agents.events.read import MAX_SEQ, RunNotFound, StoredEvent
 from agents.events.tail import tail
 from agents.events.tree import MAX_POSITIONS, follow_tree
@@ -73,6 +80,7 @@ class RunConsumer(Consumer):
     With `tree=all` it includes events of subagents, each after the seq in `at=ID:N`. With
     `tree=brief` it includes only events that change the status of subagents. Frames from the client
     are for the run itself.
+    A client that connects again gets the frames of pending requests again, before the events.
     The socket stays open when the run ends, since a failed run can be resumed. Close codes 4400
     (invalid `after`), 4401 (not authenticated, or no longer), 4403 (token without the scope) and
     4404 (no such run for this person) are final: a client should not retry. 4429 (too many sockets
@@ -160,6 +168,8 @@ class RunConsumer(Consumer):
 
     async def _follow(self, wish: _Wish) -> None:
         try:
+            for frame in await self._frames_again(wish.positions[self._run_id]):
+                await self.send(text_data=frame)
             async with aclosing(self._events(wish)) as events:
                 async for event in events:
                     await self._check_now_and_then()
@@ -173,6 +183,15 @@ class RunConsumer(Consumer):
         except Exception:  # no caller awaits this task: the client would wait for ever
             log.exception("a run's socket failed", extra={"run_id": self._run_id})
             await self.close(INTERNAL_ERROR)
+
+    async def _frames_again(self, after: int) -> list[str]:
+        if not after:
+            return []
+        try:
+            user = await person_of(self.credentials, TokenScope.READ)
+        except NotAllowed:
+            return []
+        return await database_sync_to_async(frames_again)(self._run_id, after, user)
 
     async def _frames_after(self, event: StoredEvent) -> list[str]:
         entries = after_events().get(event.type, ())

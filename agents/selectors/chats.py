@@ -12,8 +12,8 @@ from agents.events.catalogue.messages import ReasoningDelta, StepReset, StepStar
 from agents.events.catalogue.runs import RunSuspended
 from agents.events.catalogue.tool_calls import ToolInputDelta
 from agents.events.read import EVENTS_AT_ONCE, StoredEvent, stored_events
-from agents.models import Message, MessageRole, Run, RunEvent, Thread
-from agents.selectors.visible import Person, threads_for
+from agents.models import Agent, Message, MessageRole, Run, RunEvent, Thread
+from agents.selectors.visible import Person, agent_named, threads_for
 from agents.states import ACTIVE_RUNS, RunStatus
 
 _DELTAS = (TextDelta.type, ReasoningDelta.type, ToolInputDelta.type)
@@ -29,8 +29,9 @@ MAX_CHARACTERS = 5_000_000
 
 
 def chat_thread(user: Person, agent: str, key: str) -> Thread | None:
-    """Return the thread of `user` with this key and the agent with the slug `agent`."""
-    return threads_for(user).filter(key=key, agent__slug=agent).first()
+    """Return the thread of `user` with this key and the agent with the id or slug `agent`."""
+    found = agent_named(Agent.objects.all(), agent)
+    return threads_for(user).filter(key=key, agent=found).first() if found else None
 
 
 def active_run(thread: Thread) -> Run | None:

@@ -46,6 +46,16 @@ def agents_for(user: Person) -> QuerySet[Agent]:
     ).distinct()
 
 
+def agent_named(agents: QuerySet[Agent], name: str) -> Agent | None:
+    """Return the one of `agents` with the id or slug `name`.
+
+    A text that is the id of any agent is no slug: somebody could give an agent the id of another
+    one as its slug.
+    """
+    by = "pk" if Agent.objects.filter(pk=name).exists() else "slug"
+    return agents.filter(**{by: name}).first()
+
+
 def threads_for(user: Person) -> QuerySet[Thread]:
     """Return the threads of `user`. Threads of subagents are accessible through their runs."""
     return family_threads_for(user).filter(root=None)

@@ -24,6 +24,8 @@ from agents.services.errors import Conflict, InvalidRequest, NotFound
 logger = logging.getLogger(__name__)
 
 PREFIX = "vel_"
+HEADER = "`Authorization: Bearer vel_…`"
+"""How programs send a token. The keyword `Token` is accepted too."""
 NOTE_USE_EVERY = timedelta(minutes=1)
 """The precision of `last_used_at`: a write for every request would be a lock for every request."""
 
@@ -117,6 +119,19 @@ def token_state(token: ApiToken) -> TokenState:
     if token.expires_at is not None and token.expires_at <= timezone.now():
         return "expired"
     return "good"
+
+
+def secret_in(header: str) -> str | None:
+    """Return the secret in the value of an `Authorization` header; it can be invalid.
+
+    Return None for other credentials, which are meant for a proxy: another scheme, or a bearer
+    token that does not begin with `vel_`.
+    """
+    keyword, _, secret = header.strip().partition(" ")
+    secret = secret.strip()
+    if keyword.lower() == "token" or (keyword.lower() == "bearer" and secret.startswith(PREFIX)):
+        return secret
+    return None
 
 
 def authenticate_token(secret: str) -> ApiToken | None:

@@ -15,9 +15,9 @@ from skills_app.api.versions import (
 )
 
 urlpatterns = [
-    path("agents/<opaque_id:agent_id>/skills", AgentSkills.as_view(), name="agent-skills"),
+    path("agents/<agent_name:agent_id>/skills", AgentSkills.as_view(), name="agent-skills"),
     path(
-        "agents/<opaque_id:agent_id>/skills/<opaque_id:skill_id>",
+        "agents/<agent_name:agent_id>/skills/<opaque_id:skill_id>",
         OneAgentSkill.as_view(),
         name="agent-skill",
     ),

@@ -85,7 +85,25 @@ def test_a_file_is_read(ann: User, agent: Agent, client: APIClient) -> None:
     write_file(agent, PATH, "Tables.\u202e\r\n", by=ann, source="web")
     shape = client.get(url(agent, PATH)).json()
     assert shape.pop("updated_at").endswith("Z")
-    assert shape == {"path": PATH, "content": "Tables.\u202e\r\n", "content_type": "text/markdown"}
+    assert shape == {
+        "path": PATH,
+        "content": "Tables.\u202e\r\n",
+        "content_type": "text/markdown",
+        "revision": 1,
+    }
+
+
+@pytest.mark.parametrize("path", [PATH, "skills/report.md"])
+def test_the_revision_of_a_file_that_was_read_is_the_base_of_a_change(
+    agent: Agent, client: APIClient, path: str
+) -> None:
+    for number in (1, 2):
+        assert put(client, agent, f"{SKILL}{number}", path).status_code in (200, 201)
+    seen = client.get(url(agent, path)).json()["revision"]
+    assert put(client, agent, f"{SKILL}3", path, base_revision=seen).status_code == 200
+    late = put(client, agent, f"{SKILL}4", path, base_revision=seen)
+    assert (late.status_code, problem_of(late)["code"]) == (409, "stale")
+    assert client.get(url(agent, "AGENTS.md")).json()["revision"] == 0
 
 
 @pytest.mark.parametrize(

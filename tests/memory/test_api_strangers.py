@@ -97,11 +97,11 @@ def test_without_signing_in_there_is_nothing(mine: Agent, other: Agent) -> None:
     assert {answer.status_code for answer in every_call(APIClient(), mine.pk, PATH)} == {401}
 
 
-def test_a_slug_is_not_an_id_even_where_it_looks_like_one(
+def test_the_slug_of_another_agent_opens_nothing_even_where_it_looks_like_an_id(
     ann: User, mine: Agent, other: Agent
 ) -> None:
     client = client_for(ann)
-    assert {answer.status_code for answer in every_call(client, "mine", PATH)} == {404}
+    assert {answer.status_code for answer in every_call(client, "other", PATH)} == {404}
     # The user's own agent has the other agent's ID as its name. The ID means the other agent.
     make_agent(other.pk, everyone=False, owner=ann)
     assert {answer.status_code for answer in every_call(client, other.pk, PATH)} == {404}

@@ -11,7 +11,7 @@ from django.contrib.auth.models import Permission, User
 from agents.events.read import StoredEvent
 from agents.models import RunEvent
 from agents.selectors.visible import watchable_runs_for
-from memory.frames import frames_after
+from memory.frames import frames_after, frames_again
 from memory.limits import MAX_FILE_BYTES
 from tests.agents.consumers.conftest import Client
 from tests.support import site_writer
@@ -64,6 +64,7 @@ def test_a_request_is_told_in_all_its_fields(
     assert (event["type"], event["data"]["kind"]) == ("approval.requested", "memory")
     assert frame == {
         "type": "memory_edit_request",
+        "seq": event["seq"],
         "request_id": request,
         "tool_call_id": "toolu_m",
         "path": path,
@@ -128,8 +129,10 @@ def test_a_decision_is_carried_out_confirmed_and_the_run_goes_on(
         heard += client.take()
     named = {frame["type"]: frame for frame in heard}
     assert named["accepted"] == {"type": "accepted", "ref": "r", "request_id": request}
+    (decided,) = [frame for frame in heard if frame["type"] == "approval.decided"]
     assert named["memory_edit_complete"] == {
         "type": "memory_edit_complete",
+        "seq": decided["seq"],
         "request_id": request,
         "success": success,
         "path": path,
@@ -162,14 +165,43 @@ def test_a_watcher_that_comes_back_sees_what_still_waits_and_how_the_rest_ended(
     ]
 
 
-def test_a_watcher_from_later_on_is_told_of_later_requests_only(
-    site: Site, open_client: Open, run: str, path: str
+@pytest.mark.both_databases
+@pytest.mark.parametrize("tree", ["", "&tree=all", "&tree=brief"])
+def test_a_watcher_from_later_on_is_told_first_of_what_still_waits(
+    site: Site, open_client: Open, run: str, path: str, tree: str
 ) -> None:
-    site.do("ask_memory", run=run, path=path, content="one", call_id="toolu_1")
-    client = open_client(run, after=str(site.do("run", run=run)["seq"]))
+    ended = site.do("ask_memory", run=run, path=path, content="zero", call_id="toolu_0")
+    assert decide(open_client(run), ended, "reject")["type"] == "accepted"
+    first = site.do("ask_memory", run=run, path=path, content="one", call_id="toolu_1")
+    seen = site.do("run", run=run)["seq"]
+    client = open_client(run, path=f"/ws/runs/{run}/?after={seen}{tree}")
+    (frame,) = client.take()
+    assert (frame["type"], frame["request_id"]) == ("memory_edit_request", first)
+    assert 0 < frame["seq"] <= seen
     second = site.do("ask_memory", run=run, path=path, content="two", call_id="toolu_2")
     (frame,) = frames_of(client, "memory_edit_request")
-    assert frame["request_id"] == second
+    assert (frame["request_id"], frame["seq"] > seen) == (second, True)
+
+
+def test_a_request_comes_once_if_its_event_comes(
+    site: Site, open_client: Open, run: str, path: str
+) -> None:
+    start = site.do("run", run=run)["seq"]
+    request = site.do("ask_memory", run=run, path=path, content="one")
+    client = open_client(run, after=str(start))
+    asked, frame = client.take(2)
+    assert (asked["type"], frame["request_id"]) == ("approval.requested", request)
+    assert asked["seq"] == frame["seq"]
+
+
+def test_the_end_of_a_request_comes_again_to_a_client_that_was_cut_after_its_event(
+    site: Site, open_client: Open, run: str, path: str
+) -> None:
+    request = site.do("ask_memory", run=run, path=path, content="one")
+    client = open_client(run)
+    assert decide(client, request, "reject")["type"] == "accepted"
+    frame = frames_of(client, "memory_edit_complete")[-1]
+    assert open_client(run, after=str(frame["seq"])).take() == [frame]
 
 
 def test_a_file_that_has_changed_is_asked_about_anew(
@@ -331,7 +363,10 @@ def test_who_may_only_read_runs_is_not_shown_the_memory() -> None:
     event = StoredEvent(run, asked.seq, asked.type, "", asked.data)
     assert watchable_runs_for(auditor).filter(pk=run).exists()
     assert frames_after(event, auditor) == []
-    (frame,) = frames_after(event, User.objects.get(username="olga"))
+    assert frames_again(run, event.seq, auditor) == []
+    olga = User.objects.get(username="olga")
+    assert frames_again(run, event.seq, olga) == frames_after(event, olga)
+    (frame,) = frames_after(event, olga)
     assert request in frame
 
 

@@ -30,7 +30,7 @@ class Stream:
     ) -> None:
         given = {"Accept": "text/event-stream", **(headers or {})}
         if token:
-            given["Authorization"] = f"Token {token}"
+            given["Authorization"] = f"Bearer {token}"
         if session:
             given["Cookie"] = f"sessionid={session}"
         text = None if body is None else json.dumps(body)

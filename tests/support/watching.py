@@ -70,7 +70,7 @@ async def _watch(
 
 async def _over_socket(site: Site, run: str, token: str, ready: asyncio.Semaphore) -> Watched:
     watched = Watched("socket")
-    headers = {"Authorization": f"Token {token}"}
+    headers = {"Authorization": f"Bearer {token}"}
     address = f"ws://localhost:{site.port}/ws/runs/{run}/?after=0"
     async with connect(address, additional_headers=headers, open_timeout=HANG) as client:
         async for text in client:
@@ -86,7 +86,7 @@ async def _over_http(site: Site, run: str, token: str, ready: asyncio.Semaphore)
     watched = Watched("http")
     reader, writer = await asyncio.open_connection("localhost", site.port)
     head = f"GET /api/v1/runs/{run}/events/stream HTTP/1.0\r\nHost: localhost:{site.port}\r\n"
-    writer.write(f"{head}Authorization: Token {token}\r\n\r\n".encode())
+    writer.write(f"{head}Authorization: Bearer {token}\r\n\r\n".encode())
     async for line in reader:
         if line.startswith(b'data: {"run_id"'):
             watched.note(json.loads(line[6:]))

@@ -16,7 +16,7 @@ from django.core.files.base import ContentFile
 from rest_framework import serializers
 
 from agents.doors.rest.serializers import JsonObject, StrictSerializer, Text
-from agents.events.projections.ui import DIALECTS
+from agents.events.projections.ui import DEFAULT_VERSION, DIALECTS
 from agents.services.errors import InvalidRequest
 from agents.states import RunStatus
 
@@ -27,7 +27,12 @@ VERSIONS = sorted(DIALECTS)
 
 
 class ChatQuery(StrictSerializer):
-    version = serializers.ChoiceField(choices=VERSIONS, required=False)
+    version = serializers.ChoiceField(
+        choices=VERSIONS,
+        required=False,
+        help_text="The major version of the package `ai`. Without it, the one in `User-Agent` "
+        f"(`ai-sdk/7.0.1`), or {DEFAULT_VERSION}.",
+    )
 
 
 class HistoryQuery(ChatQuery):

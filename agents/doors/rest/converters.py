@@ -17,6 +17,18 @@ class OpaqueId:
         return value
 
 
+class AgentName:
+    """The id of an agent, or its slug."""
+
+    regex = "[0-9A-Za-z_-]{1,100}"
+
+    def to_python(self, value: str) -> str:
+        return value
+
+    def to_url(self, value: str) -> str:
+        return value
+
+
 class CallId:
     """The id that a model's server gave a call: any short text without a slash."""
 
@@ -30,4 +42,5 @@ class CallId:
 
 
 register_converter(OpaqueId, "opaque_id")
+register_converter(AgentName, "agent_name")
 register_converter(CallId, "call_id")

@@ -24,14 +24,13 @@ from rest_framework.views import set_rollback
 
 from agents.disk_space import full_disk
 from agents.services.errors import NoSpace, ServiceError
+from agents.services.tokens import HEADER
 
 logger = logging.getLogger("agents.api")
 
 CONTENT_TYPE = "application/problem+json"
 RETRY_SECONDS = 2
-HOW_TO_SIGN_IN = (
-    "Say who asks: `Authorization: Token vel_…`; `vel token create USER` makes a token."
-)
+HOW_TO_SIGN_IN = f"Say who asks: {HEADER}; `vel token create USER` makes a token."
 
 
 def problem(

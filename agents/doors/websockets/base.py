@@ -20,7 +20,7 @@ from agents.selectors.visible import Person
 from agents.services.errors import NotAllowed
 from agents.services.open_connections import NoRoom, Place, TooManyConnections, take_place
 from agents.services.request_limits import TooManyRequests, count_bad_token, count_request
-from agents.services.tokens import authenticate_token, token_digest
+from agents.services.tokens import authenticate_token, secret_in, token_digest
 
 
 class Credentials(Protocol):
@@ -80,7 +80,7 @@ class SessionCredentials:
 
 
 class TokenCredentials:
-    """A program with `Authorization: Token …`. Foreign pages cannot send this header."""
+    """A program with `Authorization: Bearer vel_…`. Foreign pages cannot send this header."""
 
     has_token = True
 
@@ -110,8 +110,9 @@ def credentials_of(scope: dict[str, Any]) -> Credentials:
     """Return the credentials of a handshake. An invalid token does not fall back to the session."""
     for name, value in scope["headers"]:
         if name.lower() == b"authorization":
-            keyword, _, secret = value.decode("latin-1").partition(" ")
-            return TokenCredentials(secret.strip() if keyword.lower() == "token" else "")
+            secret = secret_in(value.decode("latin-1"))
+            if secret is not None:
+                return TokenCredentials(secret)
     return SessionCredentials(scope["cookies"])
 
 

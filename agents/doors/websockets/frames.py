@@ -1,7 +1,7 @@
 """Frames that a client can send on a run's socket, and the responses.
 
 Each frame gets one `accepted` or `error` response, with the `ref` of the frame if it has one.
-Events have a `seq`; responses do not.
+Only events have a `run_id` and a `seq`.
 """
 
 from __future__ import annotations
@@ -77,21 +77,37 @@ class Frame(BaseModel):
 class AfterEvents:
     """Additional frames of a feature after events of these types (`frames.AFTER_EVENTS`).
 
-    `frames` returns them as JSON texts, for a person who can watch the run.
+    `frames` returns them as JSON texts, for a person who can watch the run. Each has the `seq` of
+    its event, and no `run_id`: only events have both.
     """
 
     types: frozenset[str]
     frames: Callable[[StoredEvent, Person], list[str]]
+    again: Callable[[str, int, Person], list[str]]
+    """Return the frames that a client of a run needs which has its events up to a seq.
+
+    It may have lost those of the last event, and may not have kept those that it still has to show.
+    """
 
 
 @lru_cache(maxsize=1)
 def after_events() -> Mapping[str, Sequence[AfterEvents]]:
     """Return the frames of features by event type. Most events have none."""
     found: dict[str, list[AfterEvents]] = {}
-    for _, entry in collect("frames", "AFTER_EVENTS", skip_broken=True):
+    for entry in _entries():
         for name in entry.types:
             found.setdefault(name, []).append(entry)
     return found
+
+
+def frames_again(run_id: str, after: int, user: Person) -> list[str]:
+    """Return the frames of features for a client that has the events of a run up to `after`."""
+    return [frame for entry in _entries() for frame in entry.again(run_id, after, user)]
+
+
+@lru_cache(maxsize=1)
+def _entries() -> Sequence[AfterEvents]:
+    return [entry for _, entry in collect("frames", "AFTER_EVENTS", skip_broken=True)]
 
 
 def accepted(ref: str | None = None, **what: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from agents.events.projections.ui_message import (
@@ -19,6 +20,7 @@ from agents.events.read import StoredEvent
 class Version6:
     """See `Dialect`."""
 
+    version = 6
     stops_for_approvals = True
 
     def approval_requested(self, approval: Approval) -> list[Chunk]:
@@ -42,6 +44,7 @@ class Version6:
 class Version5:
     """See `Dialect`."""
 
+    version = 5
     stops_for_approvals = False
 
     def approval_requested(self, approval: Approval) -> list[Chunk]:
@@ -57,6 +60,8 @@ class Version5:
 class Version7(Version6):
     """See `Dialect`."""
 
+    version = 7
+
     def approval_decided(self, approval: Approval) -> list[Chunk]:
         chunk: Chunk = {
             "type": "tool-approval-response",
@@ -66,8 +71,21 @@ class Version7(Version6):
         return [{**chunk, "reason": approval.reason} if approval.reason else chunk]
 
 
-DIALECTS: dict[int, Dialect] = {5: Version5(), 6: Version6(), 7: Version7()}
-DEFAULT_VERSION = 5
+DIALECTS: dict[int, Dialect] = {each.version: each for each in (Version5(), Version6(), Version7())}
+DEFAULT_VERSION = 6
+"""The newest one whose chunks the clients of all later versions accept, too."""
+
+_USER_AGENT = re.compile(r"(?:^|\s)ai(?:-sdk)?/(\d{1,3})\.")
+
+
+def version_of(user_agent: str) -> int:
+    """Return the version in the `User-Agent` of a client, such as `ai-sdk/7.0.1`, or the default.
+
+    The SDK's own functions send one, but the transport of `useChat` does not.
+    """
+    found = _USER_AGENT.search(user_agent)
+    version = int(found[1]) if found else DEFAULT_VERSION
+    return version if version in DIALECTS else DEFAULT_VERSION
 
 
 def ui_chunks(run_id: str, events: Iterable[StoredEvent], version: int) -> Iterator[Chunk]:

@@ -11,6 +11,7 @@ Chunk = dict[str, Any]
 class Dialect(Protocol):
     """The differences between the versions."""
 
+    version: int
     stops_for_approvals: bool
     """Whether a response ends with a request for approval, which the client answers."""
 

@@ -106,11 +106,12 @@ class UiStream:
         return self.begin_response() + chunks
 
     def begin_response(self) -> list[Chunk]:
-        """Return `start`, once in each response."""
+        """Return `start` with the version of the protocol, once in each response."""
         if self._begun:
             return []
         self._begun = True
-        return [{"type": "start", "messageId": self.run_id}]
+        metadata = {"aiSdkVersion": self.dialect.version}
+        return [{"type": "start", "messageId": self.run_id, "messageMetadata": metadata}]
 
     def finish_response(self) -> list[Chunk]:
         """Return the end of a response whose run continues in the next response."""

@@ -15,15 +15,12 @@ from django.views.decorators.debug import sensitive_variables
 from agents.models import ApiToken, TokenScope
 from agents.services.errors import NotAllowed
 from agents.services.request_limits import TooManyRequests, count_bad_token, count_request
-from agents.services.tokens import authenticate_token
+from agents.services.tokens import HEADER, authenticate_token, secret_in
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
 
-HOW_TO_SIGN_IN = (
-    "Send a token: `Authorization: Bearer vel_…`. `vel token create USER --scope mcp` makes one."
-)
-_KEYWORDS = ("bearer", "token")
+HOW_TO_SIGN_IN = f"Send a token: {HEADER}. `vel token create USER --scope mcp` makes one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +62,8 @@ def caller_of(meta: dict[str, Any], session: str) -> Caller:
 
     The rate limits are those of the REST API: both count for the same person and token.
     """
-    keyword, _, secret = str(meta.get("HTTP_AUTHORIZATION", "")).partition(" ")
-    secret = secret.strip()
-    if not secret or keyword.lower() not in _KEYWORDS:
+    secret = secret_in(str(meta.get("HTTP_AUTHORIZATION", "")))
+    if not secret:
         raise Refused(401, HOW_TO_SIGN_IN)
     token = authenticate_token(secret) if secret.isascii() else None
     try:

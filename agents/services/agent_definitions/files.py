@@ -26,8 +26,10 @@ from agents.services.agent_definitions.file_checks import (
     read_agent_file,
 )
 from agents.services.agent_definitions.rights import (
+    check_may_change,
     check_may_define,
     check_may_define_some,
+    check_may_find,
     check_may_set,
     may_read_definition,
 )
@@ -84,14 +86,36 @@ def export_agent(agent: Agent, *, by: AbstractBaseUser) -> str:
     return write_document(file_data(agent))
 
 
-def plan_import(text: str, *, by: AbstractBaseUser, known_tools: Collection[str]) -> ImportPlan:
+def present_definition(agent: Agent) -> tuple[str, str]:
+    """Return the present file of a stored agent, and the `base` of a change of it."""
+    text = write_document(file_data(agent))
+    return text, _digest(text)
+
+
+def with_fields(agent: Agent, values: Mapping[str, Any]) -> str:
+    """Return the file of a stored agent with these values of fields instead of its own."""
+    data = file_data(agent) | dict(values)
+    known = {name: data[name] for name in file_fields() if name in data}
+    return write_document(
+        {name: value for name, value in known.items() if value != default_of(name)}
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def plan_import(
+    text: str, *, by: AbstractBaseUser, known_tools: Collection[str], of: Agent | None = None
+) -> ImportPlan:
     """Return the changes that an import of `text` by `by` would make, without storing them.
 
-    `known_tools` are the tools that an agent may name. Raises `InvalidAgentFile` and `NotAllowed`.
+    `known_tools` are the tools that an agent may name. With `of`, the file must be of this agent.
+    Raises `InvalidAgentFile` and `NotAllowed`.
     """
     try:
         with transaction.atomic():
-            raise _Rehearsed(_import(text, by, known_tools)[1])
+            raise _Rehearsed(_import(text, by, known_tools, of)[1])
     except _Rehearsed as done:
         return done.plan
 
@@ -103,13 +127,14 @@ def carry_out_import(
     by: AbstractBaseUser,
     known_tools: Collection[str],
     base: str | None = None,
+    of: Agent | None = None,
 ) -> tuple[Agent, ImportPlan]:
     """Create or change the agent that `text` names, completely or not at all.
 
     A change is one new version. `base` is that of the plan that `by` has seen. Raises `Conflict`
     (code `stale`) if the agent has changed since, otherwise as `plan_import`.
     """
-    agent, plan = _import(text, by, known_tools)
+    agent, plan = _import(text, by, known_tools, of)
     if base is not None and base != plan.base:
         raise Conflict("The agent has changed since: look at it again.", code="stale")
     return agent, plan
@@ -124,24 +149,32 @@ class _Rehearsed(Exception):
 
 
 def _import(
-    text: str, by: AbstractBaseUser, known_tools: Collection[str]
+    text: str, by: AbstractBaseUser, known_tools: Collection[str], of: Agent | None
 ) -> tuple[Agent, ImportPlan]:
     check_may_define_some(by)
     try:
         file = read_agent_file(text)
         data = file.data
         slug = data["slug"]
+        if of is not None and slug != of.slug:
+            problem = f"this is the file of another agent; here it must be {of.slug!r}."
+            raise BadFile([file.problem(("slug",), problem)])
         agent = Agent.objects.select_for_update().filter(slug=slug).first()
+        check_may_find(by, agent)
         is_new = agent is None
-        check_may_define(by, is_new=is_new, slug=slug)
-        agent = agent or Agent(slug=slug, owner_id=by.pk)
+        if agent is None:
+            check_may_define(by, is_new=True, slug=slug)
+            agent = Agent(slug=slug, owner_id=by.pk)
         present = file_data(agent)
         changed = [
             name
             for name in file_fields()
             if data.get(name, default_of(name)) != present.get(name, default_of(name))
         ]
-        check_may_set(by, changed)
+        if is_new:
+            check_may_set(by, changed)
+        else:
+            check_may_change(by, agent, changed)
         check_names_in_file(
             file,
             present,
@@ -161,8 +194,7 @@ def _import(
     except InvalidRequest as error:
         raise InvalidAgentFile([at_its_line(file, error.message)]) from None
     after = write_document(file_data(Agent.objects.get(pk=agent.pk)))
-    base = hashlib.sha256(before.encode()).hexdigest()
-    return agent, ImportPlan(slug, is_new, before, after, base)
+    return agent, ImportPlan(slug, is_new, before, after, _digest(before))
 
 
 def _check_scripts(data: dict[str, Any], present: dict[str, Any], changed: list[str]) -> None:

@@ -13,6 +13,9 @@ from agents.selectors.visible import Person
 from agents.services.errors import NotAllowed
 from agents.spec import CONFIGURE_APPROVAL
 
+ADD_AGENT = "agents.add_agent"
+CHANGE_AGENT = "agents.change_agent"
+DEFINES_NONE = f"This needs the permission {ADD_AGENT} or {CHANGE_AGENT}, or an agent of your own."
 SHARE_AGENT = "agents.share_agent"
 """People who run another person's agent trust its owner with their messages: these may get into the
 agent's memory, which its owner controls, and tools act with their credentials."""
@@ -48,23 +51,65 @@ def has_permission(user: Person, permission: str) -> bool:
 
 def check_may_define(user: Person, *, is_new: bool, slug: str = "") -> None:
     """Raise `NotAllowed` unless `user` may define agents, and this one if its slug is reserved."""
-    needed = "agents.add_agent" if is_new else "agents.change_agent"
+    needed = ADD_AGENT if is_new else CHANGE_AGENT
     if not has_permission(user, needed):
         raise NotAllowed(f"This needs the permission {needed}.")
-    if slug in RESERVED_SLUGS and not has_permission(user, "agents.change_agent"):
+    if slug in RESERVED_SLUGS and not has_permission(user, CHANGE_AGENT):
         raise NotAllowed(
             f"The slug {slug!r} is of an agent that Vel makes by itself: choose another one. "
-            "Defining that agent needs the permission agents.change_agent."
+            f"Defining that agent needs the permission {CHANGE_AGENT}."
         )
 
 
+def may_change_definition(user: Person, agent: Agent) -> bool:
+    """Return whether `user` may change fields of `agent`: its owner, and people with permission.
+
+    `check_may_change` has the fields that need more.
+    """
+    return agent.owner_id == user.pk or has_permission(user, CHANGE_AGENT)
+
+
+def check_may_change(user: Person, agent: Agent, fields: Collection[str]) -> None:
+    """Raise `NotAllowed` unless `user` may change these fields of `agent`, which is stored.
+
+    An owner without the permission to change agents cannot undo the decision of an operator to turn
+    the agent off, and cannot let an agent that others use act in more services with their
+    credentials.
+    """
+    if not has_permission(user, CHANGE_AGENT):
+        if agent.owner_id != user.pk or agent.slug in RESERVED_SLUGS:
+            check_may_define(user, is_new=False, slug=agent.slug)
+        if "is_active" in fields and not agent.is_active:
+            raise NotAllowed(f"Turning an agent on again needs the permission {CHANGE_AGENT}.")
+        is_shared = agent.everyone or agent.groups.exists()
+        if "integrations" in fields and is_shared and not has_permission(user, SHARE_AGENT):
+            raise NotAllowed(
+                "Others use this agent, and services are used with their credentials: to change "
+                f"its integrations, you need the permission {SHARE_AGENT}."
+            )
+    check_may_set(user, fields)
+
+
 def check_may_define_some(user: Person) -> None:
-    """Raise `NotAllowed` unless `user` may define any agents.
+    """Raise `NotAllowed` unless `user` may define any agents or owns one.
 
     Call this before you look up an agent: other users must not learn which agents exist.
     """
-    if not any(has_permission(user, f"agents.{verb}_agent") for verb in ("add", "change")):
-        raise NotAllowed("This needs the permission agents.add_agent or agents.change_agent.")
+    if not _may_define(user) and not Agent.objects.filter(owner=user.pk).exists():
+        raise NotAllowed(DEFINES_NONE)
+
+
+def check_may_find(user: Person, agent: Agent | None) -> None:
+    """Raise `NotAllowed`, with the same message for any slug, unless `user` may define agents.
+
+    The owner of `agent` may.
+    """
+    if not _may_define(user) and (agent is None or agent.owner_id != user.pk):
+        raise NotAllowed(DEFINES_NONE)
+
+
+def _may_define(user: Person) -> bool:
+    return any(has_permission(user, name) for name in (ADD_AGENT, CHANGE_AGENT))
 
 
 def check_may_set(user: Person, fields: Collection[str]) -> None:
@@ -86,5 +131,5 @@ def may_read_definition(user: Person, agent: Agent) -> bool:
     """Return whether `user` may read an agent's definition, and not only use the agent."""
     if not user.is_authenticated:
         return False
-    may = ("agents.view_agent", "agents.change_agent")
+    may = ("agents.view_agent", CHANGE_AGENT)
     return agent.owner_id == user.pk or any(has_permission(user, name) for name in may)

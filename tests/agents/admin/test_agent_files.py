@@ -179,6 +179,24 @@ def test_some_refusals_do_not_keep_the_others_and_are_counted():
     ]
 
 
+def test_an_owner_exports_and_imports_the_own_agent_over_rest():
+    ada = rows.user()
+    agent = rows.agent("helper", owner=ada, everyone=False)
+    client = client_for(ada, "read", "manage")
+    text = client.get("/api/v1/agents/helper/export").json()["yaml"]
+    body = {"yaml": text + "system_prompt: Help.\n", "dry_run": True}
+    dry = client.post("/api/v1/agents/import", body, format="json")
+    assert (dry.status_code, dry.json()["is_new"]) == (200, False)
+    body = {"yaml": body["yaml"], "base": dry.json()["base"]}
+    done = client.post("/api/v1/agents/import", body, format="json")
+    assert (done.status_code, done.json()["version"]) == (200, 2)
+    assert Agent.objects.get(pk=agent.pk).system_prompt == "Help."
+    for refused in (text.replace("slug: helper", "slug: new"), text + "network: full\n"):
+        answer = client.post("/api/v1/agents/import", {"yaml": refused}, format="json")
+        assert answer.status_code == 403, refused
+    assert Agent.objects.count() == 1
+
+
 def test_over_rest_with_the_scope_and_the_permission_only():
     root, ada = rows.superuser(), rows.user()
     manager, reader = client_for(root, "read", "manage"), client_for(root, "read", "run")

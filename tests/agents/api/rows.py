@@ -83,7 +83,7 @@ def client_for(user: User, *scopes: str) -> APIClient:
 
 def client_with(secret: str) -> APIClient:
     client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Token {secret}")
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
     return client
 
 

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from agents.api.schema_document import api_document
 from agents.models import ApiToken
 from agents.services.tokens import create_token
 from tests.agents.api.rows import client_for, client_with, make_agent, make_user, post, problem_of
@@ -21,7 +22,7 @@ RUNS = "/api/v1/runs"
 def assert_refused(client: APIClient) -> None:
     response = client.get(RUNS)
     assert response.status_code == 401
-    assert response["WWW-Authenticate"] == "Token"
+    assert response["WWW-Authenticate"] == "Bearer"
     assert problem_of(response)["code"] in ("not_authenticated", "authentication_failed")
 
 
@@ -30,13 +31,20 @@ def test_nobody_is_asked_for_a_token() -> None:
     assert "vel token create" in problem_of(APIClient().get(RUNS))["detail"]
 
 
-def test_a_token_lets_its_user_in() -> None:
-    assert client_for(make_user("ann")).get(RUNS).status_code == 200
+@pytest.mark.parametrize("keyword", ["Bearer", "bearer", "Token", "TOKEN"])
+def test_a_token_lets_its_user_in(keyword: str) -> None:
+    _, secret = create_token(make_user("ann"))
+    client = APIClient(HTTP_AUTHORIZATION=f"{keyword} {secret}")
+    assert client.get(RUNS).status_code == 200
 
 
 @pytest.mark.parametrize(
     "header",
-    ["Token", "Token ", "Token a b", "Token vel_unknown", "Token v\xe9l", "Bearer x", "Basic YTpi"],
+    [
+        *("Token", "Token ", "Token a b", "Token vel_unknown", "Token v\xe9l"),
+        *("Bearer", "Bearer x", "Bearer vel_a b", "Bearer vel_unknown", "Bearer vel_\xe9"),
+        "Basic YTpi",
+    ],
 )
 def test_a_header_that_names_no_living_token_is_refused(header: str) -> None:
     client = APIClient()
@@ -44,10 +52,27 @@ def test_a_header_that_names_no_living_token_is_refused(header: str) -> None:
     assert_refused(client)
 
 
-def test_a_wrong_token_does_not_fall_back_to_a_session() -> None:
-    client = client_with("vel_unknown")
+@pytest.mark.parametrize("keyword", ["Token", "Bearer"])
+def test_a_wrong_token_does_not_fall_back_to_a_session(keyword: str) -> None:
+    client = APIClient(HTTP_AUTHORIZATION=f"{keyword} vel_unknown")
     client.force_login(make_user("ann"))
     assert_refused(client)
+
+
+@pytest.mark.parametrize("foreign", ["Bearer eyJhbGciOiJub25lIn0", "Basic YTpi"])
+def test_credentials_for_a_proxy_leave_the_session(foreign: str) -> None:
+    client = APIClient(HTTP_AUTHORIZATION=foreign)
+    client.force_login(make_user("ann"))
+    assert client.get(RUNS).status_code == 200
+
+
+def test_the_schema_names_a_bearer_token() -> None:
+    document = api_document()
+    scheme = document["components"]["securitySchemes"]["token"]
+    assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
+    assert "`Authorization: Bearer vel_…`" in scheme["description"]
+    assert "`Token`" in scheme["description"]
+    assert document["paths"]["/runs"]["get"]["security"][0] == {"token": ["read"]}
 
 
 @pytest.mark.both_databases

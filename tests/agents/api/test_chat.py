@@ -210,7 +210,8 @@ def test_an_answer_that_comes_again_or_late_shows_what_was_decided(chats: Chats)
     for _ in range(2):
         with chats.open("late", [answering(run, request)], "asker", version=7) as stream:
             late = chunks(stream)
-        assert late[0] == {"type": "start", "messageId": run}
+        metadata = {"aiSdkVersion": 7}
+        assert late[0] == {"type": "start", "messageId": run, "messageMetadata": metadata}
         decided = {"approvalId": request, "approved": False, "reason": "no"}
         assert late[1] == {"type": "tool-approval-response", **decided}
         assert types(late)[2:4] == ["tool-output-denied", "start-step"]

@@ -29,7 +29,7 @@ from vel_client.models import DecisionBody, DecisionBodyDecision, Problem, RunBo
 from vel_client.types import UNSET
 
 url, token = sys.argv[1:]
-client = AuthenticatedClient(base_url=url + "/api/v1", token=token, prefix="Token")
+client = AuthenticatedClient(base_url=url + "/api/v1", token=token)
 body = RunBody(agent="asker", message="Plan something")
 run = create_run.sync(client=client, body=body, idempotency_key="plan-1")
 again = create_run.sync(client=client, body=body, idempotency_key="plan-1")

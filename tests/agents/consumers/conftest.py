@@ -35,6 +35,7 @@ class Client:
         token: str | None = None,
         path: str | None = None,
         host: str | None = None,
+        authorization: str | None = None,
     ) -> None:
         given: dict[str, str] = {}
         self.csrf = csrf_of(site)
@@ -42,7 +43,9 @@ class Client:
         cookies = {"sessionid": self.session, "csrftoken": self.csrf}
         given["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items() if value)
         if token is not None:
-            given["Authorization"] = f"Token {token}"
+            given["Authorization"] = f"Bearer {token}"
+        if authorization is not None:
+            given["Authorization"] = authorization
         opening = connect(
             f"ws://{host or f'localhost:{site.port}'}{path or f'/ws/runs/{run}/?after={after}'}",
             sock=socket.create_connection(("localhost", site.port), timeout=HANG),
@@ -66,7 +69,7 @@ class Client:
         return self.answer()
 
     def answer(self) -> dict[str, Any]:
-        while "seq" in (frame := self.take()[0]):
+        while {"run_id", "seq"} <= (frame := self.take()[0]).keys():
             pass
         return frame
 

@@ -189,6 +189,28 @@ def test_a_bad_token_does_not_fall_back_to_the_session(site: Site, open_client: 
     assert open_client(run, user="olga", origin=None, token="vel_made_up").close_code() == 4401
 
 
+@pytest.mark.parametrize("keyword", ["Bearer", "bearer", "Token"])
+def test_a_token_has_one_of_two_keywords(site: Site, open_client: Open, keyword: str) -> None:
+    run = site.do("make_run", owner="olga")
+    site.do("append", run=run, events=[("text.delta", {"text": "a"})])
+    sign = f"{keyword} {site.do('make_token', user='olga', scopes=['read'])}"
+    client = open_client(run, user=None, origin=None, authorization=sign)
+    assert client.take()[0]["seq"] == 1
+
+
+@pytest.mark.parametrize("foreign", ["Bearer eyJhbGciOiJub25lIn0", "Basic b2xnYTpvbGdh"])
+def test_credentials_for_a_proxy_leave_the_session_and_replace_no_origin(
+    site: Site, open_client: Open, foreign: str
+) -> None:
+    run = site.do("make_run", owner="olga")
+    site.do("append", run=run, events=[("text.delta", {"text": "a"})])
+    assert open_client(run, authorization=foreign).take()[0]["seq"] == 1
+    assert open_client(run, user=None, authorization=foreign).close_code() == 4401
+    with pytest.raises(InvalidStatus) as refused:
+        open_client(run, origin=None, authorization=foreign)
+    assert refused.value.response.status_code == 403
+
+
 def test_a_revoked_token_ends_at_the_next_frame(site: Site, open_client: Open) -> None:
     run = site.do("make_run", owner="olga")
     token = site.do("make_token", user="olga", scopes=["read", "run"])

@@ -16,7 +16,7 @@ urlpatterns = [
     path("grants", Grants.as_view(), name="grants"),
     path("grants/<opaque_id:grant_id>/revoke", RevokeGrant.as_view(), name="grant-revoke"),
     path(
-        "agents/<opaque_id:agent_id>/policy/rehearse",
+        "agents/<agent_name:agent_id>/policy/rehearse",
         RehearsePolicy.as_view(),
         name="policy-rehearse",
     ),

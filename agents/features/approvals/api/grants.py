@@ -22,7 +22,7 @@ from agents.features.approvals.serializers import (
 )
 from agents.middleware.rehearsal import rehearse, with_policy
 from agents.models import Agent, TokenScope
-from agents.selectors.visible import grants_for, runs_for
+from agents.selectors.visible import agent_named, grants_for, runs_for
 from agents.services.approvals.grants import good_grants, revoke_grant
 from agents.services.errors import NotAllowed, NotFound
 
@@ -73,7 +73,7 @@ class RehearsePolicy(ApiView):
             raise NotAllowed("Only people who may change agents try a policy on past calls.")
         body = read_body(RehearsalBody, request)
         days = body.pop("days")
-        agent = Agent.objects.filter(pk=agent_id).first()
+        agent = agent_named(Agent.objects.all(), agent_id)
         if agent is None:
             raise NotFound(f"There is no agent {agent_id!r}.")
         found = rehearse(agent, with_policy(agent, body), days=days, readable=runs_for(user))

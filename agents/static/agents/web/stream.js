@@ -37,7 +37,7 @@ export class RunStream {
 
   receive(frame) {
     this.attempt = 0;
-    if (frame.seq === undefined) {
+    if (frame.seq === undefined || frame.run_id === undefined) {
       this.on.answer(frame);
     } else if (frame.seq > (this.seen.get(frame.run_id) ?? 0)) {
       this.seen.set(frame.run_id, frame.seq);

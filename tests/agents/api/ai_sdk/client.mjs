@@ -1,8 +1,10 @@
 // Leads chats as a page with the AI SDK's useChat does, and prints what came of each as JSON.
-// Usage: node client.mjs VERSION URL TOKEN SCRIPTS SCENARIO=AGENT…; all of them at once.
+// Usage: node client.mjs VERSION URL TOKEN SCRIPTS SCENARIO=AGENT…; all of them at once. A scenario
+// may end with @agent, to name the version as the SDK's own functions do, or @nothing, to name none.
 // SCRIPTS is the directory of the agents' scripts.
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import * as ai from "ai";
+import { getRuntimeEnvironmentUserAgent, withUserAgentSuffix } from "@ai-sdk/provider-utils";
 
 const [version, url, token, scripts, ...wanted] = process.argv.slice(2);
 
@@ -25,10 +27,20 @@ class State {
   snapshot = (value) => structuredClone(value);
 }
 
-function play(scenario, agent) {
+const { version: release } = JSON.parse(await readFile("node_modules/ai/package.json", "utf8"));
+const naming = {
+  agent: withUserAgentSuffix({}, `ai-sdk/${release}`, getRuntimeEnvironmentUserAgent()),
+  nothing: {},
+};
+
+function play(wanted, agent) {
+  const [scenario, how] = wanted.split("@");
   const api = `${url}/api/v1/agents/${agent}/chat`;
-  const chatId = `${agent}-${scenario}-${version}`; // the chats are all of one person
-  const headers = { Authorization: `Token ${token}`, "AI-SDK-Version": version };
+  const chatId = `${agent}-${wanted}-${version}`; // the chats are all of one person
+  const headers = {
+    Authorization: `Bearer ${token}`,
+    ...(how ? naming[how] : { "AI-SDK-Version": version }),
+  };
 
   class Chat extends ai.AbstractChat {
     constructor({ messages = [], fetch, ...options } = {}) {

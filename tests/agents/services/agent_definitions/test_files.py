@@ -285,6 +285,73 @@ def test_guarded_fields_that_stay_need_nothing():
     assert Agent.objects.get(pk=agent.pk).max_turns == 4
 
 
+def test_an_owner_changes_the_own_agent_without_a_permission() -> None:
+    ada = rows.user("ada")
+    agent = rows.agent("helper", name="Helper", owner=ada, everyone=False, network="full")
+    text = export_agent(agent, by=ada)
+
+    changed, plan = carry_out_import(text + "max_turns: 4\n", by=ada, known_tools=TOOLS)
+
+    assert (plan.is_new, changed.pk, changed.version) == (False, agent.pk, 2)
+    assert changed.versions.get(number=2).created_by == ada
+    stored = Agent.objects.get(pk=agent.pk)
+    assert (stored.max_turns, stored.network, stored.owner) == (4, "full", ada)
+    assert AuditEntry.objects.filter(action="agent.changed", actor="ada").count() == 1
+    with pytest.raises(NotAllowed, match="add_agent"):
+        carry_out_import("name: New\nslug: new\n", by=ada, known_tools=TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("more", "permission"),
+    [
+        ("network: full", "configure_sandbox"),
+        ("interrupt_on: {execute: false}", "configure_approval"),
+        ("everyone: true", "share_agent"),
+        ("databases: [shop]", "configure_database"),
+    ],
+)
+def test_an_owner_needs_the_permissions_of_guarded_fields(more: str, permission: str) -> None:
+    shop()
+    ada = rows.user("ada")
+    rows.agent("helper", name="Helper", owner=ada, everyone=False)
+    with pytest.raises(NotAllowed, match=permission):
+        carry_out_import(SMALL + more, by=ada, known_tools=TOOLS)
+    carry_out_import(SMALL + more, by=_given(ada, permission), known_tools=TOOLS)
+
+
+@pytest.mark.parametrize("with_group", [False, True])
+def test_an_owner_cannot_let_a_shared_agent_act_in_more_services(with_group: bool) -> None:
+    ada = rows.user("ada")
+    agent = rows.agent("helper", name="Helper", owner=ada, everyone=not with_group)
+    if with_group:
+        agent.groups.add(Group.objects.create(name="team"))
+    text = export_agent(agent, by=ada)
+    carry_out_import(text + "system_prompt: Help.\n", by=ada, known_tools=TOOLS)
+    text = export_agent(Agent.objects.get(pk=agent.pk), by=ada) + "integrations: [slack]\n"
+    with pytest.raises(NotAllowed, match=r"agents\.share_agent"):
+        carry_out_import(text, by=ada, known_tools=TOOLS)
+    carry_out_import(text, by=_given(ada, "share_agent"), known_tools=TOOLS)
+
+
+def test_an_owner_turns_an_agent_off_and_not_on_again() -> None:
+    ada = rows.user("ada")
+    rows.agent("helper", name="Helper", owner=ada, everyone=False)
+    carry_out_import(SMALL + "is_active: false\n", by=ada, known_tools=TOOLS)
+    carry_out_import(SMALL + "is_active: false\ndescription: x\n", by=ada, known_tools=TOOLS)
+    with pytest.raises(NotAllowed, match=r"agents\.change_agent"):
+        carry_out_import(SMALL, by=ada, known_tools=TOOLS)
+    carry_out_import(SMALL, by=_given(ada, "change_agent"), known_tools=TOOLS)
+
+
+def test_an_import_that_is_for_one_agent_refuses_the_file_of_another() -> None:
+    root = rows.superuser()
+    agent = rows.agent("other")
+    for change in (plan_import, carry_out_import):
+        with pytest.raises(InvalidAgentFile, match=r"line 2: slug: .*'other'"):
+            change(SMALL, by=root, known_tools=TOOLS, of=agent)
+    assert not Agent.objects.filter(slug="helper").exists()
+
+
 def test_who_may_import_and_export():
     agent = rows.agent("helper", name="Helper", system_prompt="secret plan")
     ada = rows.user("ada")
@@ -319,9 +386,12 @@ def test_the_reserved_slugs_are_those_of_vels_own_agents() -> None:
     assert {BUILDER_SLUG, DEMO_SLUG} == RESERVED_SLUGS
 
 
-def test_who_may_define_nothing_is_not_told_which_slugs_there_are() -> None:
+@pytest.mark.parametrize("owns_one", [False, True])
+def test_who_may_define_nothing_is_not_told_which_slugs_there_are(owns_one: bool) -> None:
     rows.agent("hidden")
     ada = rows.user()
+    if owns_one:
+        rows.agent("mine", owner=ada)
     told = set()
     for slug in ("hidden", "free"):
         with pytest.raises(NotAllowed) as refused:
