@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agents.kernel.lazy_modules import lazy_modules
+from agents.sdk.answer_form import AnswerRefused, form_of
 from agents.sdk.config import DeepAgentConfig, DefaultDirectory, SubagentConfig
 from agents.sdk.environment.process import engine
 from agents.sdk.environment.project import prepare
@@ -46,6 +47,7 @@ class Runner:
 
     def __init__(self, config: DeepAgentConfig) -> None:
         self.config = config
+        self._form = form_of(config.output_schema)
         self.extra: dict[str, SubagentConfig] = {}
         self.to_load: dict[str, Any] = {}
         self.last_session_id: str | None = None
@@ -259,8 +261,9 @@ class Runner:
                                 continue  # it was decided in between
                             self.shown.setdefault(session_id, set()).add(asked)
                         elif item.type == "end":
+                            done = True
                             _, answer, _, _ = await engine.call(sessions.outcome, place.run_id)
-                            item = replace(item, content=answer)
+                            item = self._with_answer(item, answer, session_id)
                         if item.type in _ENDS and not keeps:
                             read += _artifacts((await self.files(place.thread_id)).new)
                         read.append(item)
@@ -271,7 +274,17 @@ class Runner:
             if not done:
                 self.leave(place)
 
-    async def answer(self, place: sessions.Place, session_id: str) -> str:
+    def _with_answer(self, end: StreamEvent, answer: str, session_id: str) -> StreamEvent:
+        """Return the end with its answer, and with the instance of a class. Raises `RunFailed`."""
+        if self._form is None or self._form.reads is None:
+            return replace(end, content=answer)
+        try:
+            output = self._form.value(answer)
+        except AnswerRefused as error:
+            raise RunFailed(str(error), code="output_invalid", session_id=session_id) from error
+        return replace(end, content=answer, metadata={**end.metadata, "output": output})
+
+    async def answer(self, place: sessions.Place, session_id: str) -> Any:
         """Wait for the end of the run. Raises the errors of `DeepAgent.run`."""
         interrupts: dict[str, StreamEvent] = {}
         failure: Exception | None = None
@@ -283,7 +296,7 @@ class Runner:
                     elif item.type == "decision":
                         interrupts.pop(item.metadata.get("approval_id", ""), None)
                     elif item.type == "end":
-                        return item.content
+                        return item.metadata.get("output", item.content)
                 failure = failure or _failure(read, session_id)
         if failure is not None:
             raise failure
