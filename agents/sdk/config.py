@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from agents.custom.base_middleware import Middleware
 from agents.custom.hooks import HOOKS, overrides
@@ -19,7 +19,7 @@ from agents.kernel.programs import ProgramOptions, ProgramPart
 from agents.sdk import arguments
 from agents.sdk.answer_form import form_of
 from agents.sdk.errors import SetupError
-from agents.spec import AgentSpec, InterruptRule, ModelOptions, SubagentSpec
+from agents.spec import SANDBOX_ONLY, AgentSpec, InterruptRule, ModelOptions, SubagentSpec
 from sandbox.policy import MAX_TIMEOUT
 
 Model = Mapping[str, Any] | str | None
@@ -44,6 +44,7 @@ LEAST_COST = 0.000001
 """In US dollars. A smaller limit would be stored as zero."""
 OF_EVERY_AGENT = AgentSpec(name="", slug="")
 """The defaults of options."""
+PROFILES: tuple[str, ...] = get_args(AgentSpec.model_fields["profile"].annotation)
 MODEL_KEYS = frozenset({"provider", "model", "api_key", "max_tokens", "thinking", "effort"})
 SUBAGENT_MODEL_KEYS = frozenset({"provider", "model"})
 
@@ -147,6 +148,8 @@ class DeepAgentConfig:
     name: str = "deep-agent"
     """Sessions belong to the agent of this name: use the same name after a restart of the program.
     """
+    profile: str = OF_EVERY_AGENT.profile
+    """full, or sandbox_only: it works with commands in the sandbox only (docs/sandbox-only.md)."""
     system_prompt: str = OF_EVERY_AGENT.system_prompt
     middleware: list[Any] = field(default_factory=list)
     only_tools: list[str] | None = None
@@ -210,6 +213,8 @@ class DeepAgentConfig:
         arguments.check_flags(self, _FLAGS)
         arguments.check_texts(self, ("system_prompt", "skill_mode", "toolbox"))
         arguments.check_paths(self, ("sandbox_working_dir", "persistence_path", "outputs_dir"))
+        if self.profile not in PROFILES:
+            raise arguments.wrong("profile", " or ".join(PROFILES), self.profile)
         self._check_lists()
         _check_model_argument(self.model)
         self._check_numbers()
@@ -279,6 +284,8 @@ class DeepAgentConfig:
                     f"{given[0]} has no effect without a sandbox: leave it out, or leave out "
                     "sandbox=False (sandbox_enabled)."
                 )
+        if self.profile == SANDBOX_ONLY:
+            self._check_sandbox_only()
         for name in ("sandbox_allow_write", "sandbox_protect"):
             if getattr(self, name) and self.sandbox_working_dir is None:
                 raise SetupError(
@@ -295,6 +302,20 @@ class DeepAgentConfig:
                 "sandbox_allow_write contradicts read_only=True, with which the agent changes no "
                 "file: leave one of them out."
             )
+
+    def _check_sandbox_only(self) -> None:
+        without = {
+            "sandbox=False": not self.sandbox_enabled,
+            "databases": bool(self.databases),
+            "memory=True": self.memory,
+            "background_subagents=True": self.background_subagents,
+        }
+        for option, is_given in without.items():
+            if is_given:
+                raise SetupError(
+                    f"{option} contradicts profile='{SANDBOX_ONLY}', whose agents work with "
+                    "commands in the sandbox only: leave one of them out."
+                )
 
     def skill_directories(self) -> tuple[str, ...]:
         """Return absolute paths. The default directory may be missing; a named one must exist."""

@@ -10,6 +10,7 @@ from typing import Any
 from django.utils.text import slugify
 from pydantic import ValidationError
 
+from agents.kernel.features import entries
 from agents.kernel.options import (
     checked_options,
     option_classes,
@@ -20,7 +21,13 @@ from agents.kernel.options import (
 from agents.kernel.relations import AgentRelation, OwnRows, relation_named, relations
 from agents.middleware.custom.registered import registered_tools
 from agents.middleware.custom.toolkit import Toolkit
-from agents.middleware.registry import build_toolset, built_in_tools, known_tool_names
+from agents.middleware.definition_checks import COMMANDS
+from agents.middleware.registry import (
+    build_toolset,
+    built_in_tools,
+    known_tool_names,
+    toolset_for,
+)
 from agents.models import Agent
 from agents.sdk.answer_form import form_of
 from agents.sdk.config import (
@@ -35,7 +42,7 @@ from agents.sdk.errors import SetupError
 from agents.sdk.models import ModelChoice, checked, choice_of
 from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import InvalidRequest
-from agents.spec import OPTIONS, AgentSpec
+from agents.spec import OPTIONS, SANDBOX_ONLY, AgentSpec
 
 _PLANNING = frozenset({"write_todos", "read_todos"})
 _MEMORY = frozenset({"write_memory", "read_memory", "list_memory"})
@@ -103,12 +110,18 @@ class Definition:
             raise self._refused(f"{place}: {first['msg']}.") from None
         except InvalidRequest as error:
             raise self._refused(error.message) from None
-        self._check_tools({**options, "output_schema": "", "tools": None, **_joined(rows)})
-
-    def _check_tools(self, stored: Mapping[str, Any]) -> None:
-        """Refuse named tools that the other arguments leave out."""
+        stored = {**options, **_joined(rows), "output_schema": ""}
         databases = tuple(self.databases)
         spec = AgentSpec(**{**stored, "name": "", "slug": "", "databases": databases})
+        self._check_tools(spec.model_copy(update={"tools": None}))
+        try:
+            for check in entries("definition_checks", "DEFINITION_CHECKS"):
+                check(spec)
+        except InvalidRequest as error:
+            raise self._refused(error.message) from None
+
+    def _check_tools(self, spec: AgentSpec) -> None:
+        """Refuse named tools that the other arguments leave out."""
         offered = build_toolset(spec, has_left_out=True).tools.keys() | registered_tools().keys()
         named = {"only_tools": self.config.only_tools or ()} | {
             f"The subagent {item.name}: tools": function_names(item.tools)
@@ -152,6 +165,10 @@ class Definition:
     def tool_names(self) -> list[str]:
         own = [tool.name for tool in self.toolkit.main_tools]
         names = built_in_tools().keys() - self._left_out
+        if self.config.profile == SANDBOX_ONLY:
+            names &= toolset_for(AgentSpec(name="", slug="", profile=SANDBOX_ONLY)).tools.keys()
+        else:
+            names -= {COMMANDS}
         registered = set(function_names(self.config.tools))
         if self.config.only_tools is not None:
             only = set(self.config.only_tools)
@@ -307,6 +324,7 @@ _ARGUMENTS = {
     "network": "sandbox_network",
     "command_timeout": "sandbox_timeout",
     "max_turns": "max_steps",
+    "tools": "only_tools",
 }
 """Options with an argument of another name."""
 
