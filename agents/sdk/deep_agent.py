@@ -48,6 +48,8 @@ class DeepAgent:
         message: str,
         session_id: str | None = None,
         context: Mapping[str, Any] | None = None,
+        *,
+        queue: bool = False,
     ) -> Any:
         """Work on `message` to the end and return the final answer.
 
@@ -55,11 +57,14 @@ class DeepAgent:
 
         `session_id` is a name of your own: it continues the session with this name or starts it;
         without one, a new session starts. `context` are the values of `{{context.NAME}}` in the
-        prompt. Raises `RunInterrupted` if a person must decide first, `RunFailed`, and
-        `RunCancelled`. If the caller is cancelled, so is the run.
+        prompt. With `queue`, a message to a session that is busy waits for the end of the earlier
+        ones, in their order; without it, it is refused with `Conflict`.
+
+        Raises `RunInterrupted` if a person must decide first, `RunFailed`, and `RunCancelled`. If
+        the caller is cancelled, so is the run.
         """
         session_id = self._runner.session(session_id)
-        place = await self._runner.begin(message, session_id, context)
+        place = await self._runner.begin(message, session_id, context, queue)
         return await self._runner.answer(place, session_id)
 
     async def run_stream(
@@ -68,6 +73,8 @@ class DeepAgent:
         session_id: str | None = None,
         mode: StreamMode | str = StreamMode.EVENTS,
         context: Mapping[str, Any] | None = None,
+        *,
+        queue: bool = False,
     ) -> AsyncGenerator[Any, None]:
         """Run as `run` does, and yield events in the form of `mode`.
 
@@ -77,7 +84,7 @@ class DeepAgent:
         """
         mode = StreamMode(mode)
         session_id = self._runner.session(session_id)
-        place = await self._runner.begin(message, session_id, context)
+        place = await self._runner.begin(message, session_id, context, queue)
         async with aclosing(self._runner.told(place, session_id, mode)) as items:
             async for item in items:
                 yield item

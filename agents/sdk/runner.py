@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agents.kernel.lazy_modules import lazy_modules
+from agents.sdk import arguments
 from agents.sdk.answer_form import AnswerRefused, form_of
 from agents.sdk.config import DeepAgentConfig, DefaultDirectory, SubagentConfig
 from agents.sdk.environment.process import engine
@@ -32,7 +33,7 @@ with lazy_modules:
     from agents.sdk.rows import definition as definitions
     from agents.sdk.rows import sessions
     from agents.sdk.streaming import follow, modes, outputs
-    from agents.services import disk_reserve
+    from agents.services import disk_reserve, errors
     from sandbox.own_directory import rules
 
 
@@ -142,19 +143,38 @@ class Runner:
         return known
 
     async def begin(
-        self, message: str, session_id: str, context: Mapping[str, Any] | None
+        self,
+        message: str,
+        session_id: str,
+        context: Mapping[str, Any] | None,
+        queue: bool = False,
     ) -> sessions.Place:
-        """Store the message and start a run. Raises `NoSpace` on a full disk."""
+        """Store the message and start a run, or with `queue` let it wait for a busy session.
+
+        Raises `NoSpace` on a full disk, and `Conflict` for a busy session.
+        """
+        if not isinstance(queue, bool):
+            raise arguments.wrong("queue", "True or False", queue)
         with disk_reserve.disk_full_refused():
-            return await self._begin(message, session_id, context)
+            try:
+                return await self._begin(message, session_id, context, queue)
+            except errors.Conflict as error:
+                if error.code != "thread_busy" or queue:
+                    raise
+                raise errors.Conflict(
+                    f"The session {session_id!r} is busy with an earlier message: wait for its "
+                    "end, reject it, or pass queue=True to let this message wait.",
+                    code=error.code,
+                ) from error
 
     async def _begin(
-        self, message: str, session_id: str, context: Mapping[str, Any] | None
+        self, message: str, session_id: str, context: Mapping[str, Any] | None, queue: bool
     ) -> sessions.Place:
         definition, owner = await self.ready()
         request = {
             "message": message,
             "key": session_id,
+            "queue": queue,
             "context": context,
             "workspace_path": self._workspace,
             "workspace_is_default": not self.named_directory,

@@ -132,22 +132,28 @@ class VelHarness:
         message: str,
         session_id: str | None = None,
         context: Mapping[str, Any] | None = None,
+        *,
+        queue: bool = False,
     ) -> Any:
         """Call `DeepAgent.run`."""
-        return await self.agent.run(message, session_id, context)
+        return await self.agent.run(message, session_id, context, queue=queue)
 
     async def run_stream(
         self,
         message: str,
         session_id: str | None = None,
         context: Mapping[str, Any] | None = None,
+        *,
+        queue: bool = False,
     ) -> AsyncGenerator[dict[str, Any], None]:
         """Yield the parts of the AI SDK's UI message stream, version 5.
 
         For example `{"type": "text-delta", "id", "delta"}`. Ends as `DeepAgent.run_stream` does; a
         failure is a part as well as an exception.
         """
-        events = self.agent.run_stream(message, session_id, StreamMode.UI_PARTS, context)
+        events = self.agent.run_stream(
+            message, session_id, StreamMode.UI_PARTS, context, queue=queue
+        )
         async with aclosing(events) as parts:
             async for part in parts:
                 yield part

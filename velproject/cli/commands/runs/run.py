@@ -413,7 +413,8 @@ def check_options(options: AgentOptions) -> None:
             f"the tools are {', '.join(sorted(known_tool_names()))}."
         )
     if options["approve"]:
-        spec = AgentSpec(name="", slug="", profile=options["profile"] or "full")
+        given = {"profile": options["profile"]} if options["profile"] else {}
+        spec = AgentSpec.model_validate({"name": "", "slug": "", **given})
         try:
             check_named_tools(spec, [("--approve", tool) for tool in options["approve"]])
         except InvalidRequest as error:
