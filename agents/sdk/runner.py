@@ -105,6 +105,8 @@ class Runner:
         if self._owner is None:
             if config.sandbox_enabled:
                 sessions.require_sandbox()
+                if config.toolbox:
+                    workplace.check_toolbox(config.toolbox)
                 self._outputs = workplace.outputs_directory(config.outputs_dir)
                 if config.sandbox_working_dir is not None:
                     self._workspace = str(workplace.workspace_directory(config.sandbox_working_dir))

@@ -237,12 +237,17 @@ class Definition:
         """Return the agent's own rows of features, which replace those of its last start."""
         related: dict[str, list[Any]] = {relation.name: [] for relation in relations()}
         if self.databases:
-            relation = _relation("databases")
-            related[relation.name] = [
-                relation.own_row(agent, name, url, writable=not self.config.database_read_only)
-                for name, url in self.databases.items()
+            related["databases"] = [
+                self._database(agent, name, url) for name, url in self.databases.items()
             ]
         return related | self._own_rows()
+
+    def _database(self, agent: Agent, name: str, url: Any) -> Any:
+        writable = not self.config.database_read_only
+        try:
+            return _relation("databases").own_row(agent, name, url, writable=writable)
+        except InvalidRequest as error:
+            raise SetupError(f"databases: {name}: {error.message}") from error
 
     def _own_rows(self) -> dict[str, list[Any]]:
         """Return the rows of the subagents, not stored."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +212,34 @@ def test_an_option_that_needs_the_project_is_refused_before_anything_is_stored(
     assert not Agent.objects.exists()
     assert not Thread.objects.exists()
     assert not Run.objects.exists()
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.parametrize(
+    ("problem", "options"),
+    [
+        ("^sandbox_working_dir: /nowhere does not exist", {"sandbox_working_dir": "/nowhere"}),
+        ("^sandbox_working_dir: /etc: ", {"sandbox_working_dir": "/etc"}),
+        ("^toolbox: .*nothing", {"toolbox": "nothing"}),
+        ("^outputs_dir: /etc/passwd is not a directory", {"outputs_dir": "/etc/passwd"}),
+    ],
+)
+def test_so_is_a_place_that_the_sandbox_cannot_use(
+    make_agent: MakeAgent, problem: str, options: dict[str, Any]
+) -> None:
+    agent = make_agent(["x"], **{"sandbox": True, "sandbox_working_dir": None, **options})
+    with pytest.raises(SetupError, match=problem):
+        asyncio.run(agent.run("Go"))
+    assert not Agent.objects.exists()
+
+
+def test_so_is_the_name_of_a_database(make_agent: MakeAgent, tmp_path: Path) -> None:
+    sqlite3.connect(tmp_path / "shop.sqlite3").close()
+    (tmp_path / "shop.sqlite3").touch()
+    agent = make_agent(["x"], databases={"my shop": f"sqlite:///{tmp_path}/shop.sqlite3"})
+    with pytest.raises(SetupError, match=r"^databases: my shop: "):
+        asyncio.run(agent.run("Go"))
+    assert not Agent.objects.exists()
 
 
 def test_a_dictionary_is_accepted_for_each_config_class(make_agent: MakeAgent) -> None:
