@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import MISSING, fields
+from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,13 @@ def check_paths(arguments: Any, names: Iterable[str]) -> None:
 def check_number(name: str, value: Any, least: int, most: int = MOST) -> None:
     if type(value) is not int or not least <= value <= most:
         raise wrong(name, f"a whole number from {least:,} to {most:,}", value)
+
+
+def check_positive(name: str, value: Any, *, whole: bool = False, expected: str = "") -> None:
+    kinds = int if whole else (int, float, Decimal)
+    if not isinstance(value, kinds) or value is True or not value > 0:
+        kind = "whole number" if whole else "number"
+        raise wrong(name, f"a {kind} above 0{expected}", value)
 
 
 def listed(name: str, value: Any, what: str) -> list[Any]:

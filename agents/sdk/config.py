@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -262,12 +261,12 @@ class DeepAgentConfig:
         for name in ("max_steps", "max_concurrent_subagents", "checkpoint_interval"):
             arguments.check_number(name, getattr(self, name), 1)
         given = self.model.get("max_tokens") if isinstance(self.model, Mapping) else None
-        _check_positive("model: max_tokens", given, whole=True)
-        _check_positive("max_tokens", self.max_tokens, whole=True)
-        _check_positive("max_cost", self.max_cost)
+        _positive_or_none("model: max_tokens", given, whole=True)
+        _positive_or_none("max_tokens", self.max_tokens, whole=True)
+        _positive_or_none("max_cost", self.max_cost)
         if self.max_cost is not None and self.max_cost < LEAST_COST:
             raise SetupError(f"max_cost must be at least {LEAST_COST:f}, got {self.max_cost!r}.")
-        _check_positive("max_seconds", self.max_seconds, whole=True)
+        _positive_or_none("max_seconds", self.max_seconds, whole=True)
 
     def _check_contradictions(self) -> None:
         if not self.sandbox_enabled:
@@ -394,13 +393,10 @@ def _check_model_argument(given: Any) -> None:
     arguments.check_fields(ModelOptions, stored, "model")
 
 
-def _check_positive(name: str, value: Any, *, whole: bool = False) -> None:
+def _positive_or_none(name: str, value: Any, *, whole: bool = False) -> None:
     """Check for positive numbers. None is no limit."""
-    kinds = int if whole else (int, float, Decimal)
-    if value is None or (isinstance(value, kinds) and value is not True and value > 0):
-        return
-    kind = "whole number" if whole else "number"
-    raise SetupError(f"{name} must be a {kind} above 0, or None, got {value!r}.")
+    if value is not None:
+        arguments.check_positive(name, value, whole=whole, expected=", or None")
 
 
 def function_names(tools: Sequence[Any]) -> list[str]:

@@ -155,6 +155,12 @@ class Runner:
 
         Raises `NoSpace` on a full disk, and `Conflict` for a busy session.
         """
+        if not isinstance(message, str):
+            raise arguments.wrong("message", "a text", message)
+        if not isinstance(session_id, str):
+            raise arguments.wrong("session_id", "a text or None", session_id)
+        if context is not None:
+            arguments.named("context", context, '{"customer": "Acme"}')
         if not isinstance(queue, bool):
             raise arguments.wrong("queue", "True or False", queue)
         with disk_reserve.disk_full_refused():

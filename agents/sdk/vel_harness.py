@@ -219,10 +219,19 @@ def create_harness(
     config: HarnessConfig | Mapping[str, Any] | None = None, **given: Any
 ) -> VelHarness:
     """Return a harness for a config, with the fields in `given` replaced."""
-    base = config if isinstance(config, HarnessConfig) else None
+    base = _checked_base(config)
     values = {one.name: getattr(base, one.name) for one in fields(HarnessConfig)} if base else {}
     values |= dict(config) if isinstance(config, Mapping) else {}
     return VelHarness(HarnessConfig.from_dict({**values, **given}))
+
+
+def _checked_base(config: Any) -> HarnessConfig | None:
+    """Return a config that is an instance, and None for a dictionary."""
+    if isinstance(config, HarnessConfig):
+        return config
+    if config is not None and not isinstance(config, Mapping):
+        raise arguments.wrong("config", "a HarnessConfig or a dictionary of its fields", config)
+    return None
 
 
 def create_coding_harness(
@@ -249,6 +258,7 @@ def _over(
     preset: Mapping[str, Any], config: HarnessConfig | Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Return `preset` with the fields of a config that are not defaults."""
+    _checked_base(config)
     if isinstance(config, HarnessConfig):
         usual = HarnessConfig()
         given = {one.name: getattr(config, one.name) for one in fields(config)}

@@ -77,6 +77,7 @@ GIVEN: dict[str, Any] = {
     "tool_retries": [{"tool": "ls", "attempts": 2}],
     "sandbox_network": True,
     "sandbox_timeout": 99,
+    "profile": "sandbox_only",
 }
 NOT_OF_THE_AGENT = {
     "name", "user", "persistence_path",  # these identify the agent and the database
@@ -99,7 +100,7 @@ def test_every_option_is_looked_at() -> None:
     assert {one.name for one in fields(DeepAgentConfig)} == GIVEN.keys() | NOT_OF_THE_AGENT
 
 
-OF_SANDBOX = {"sandbox_network", "sandbox_timeout"}
+OF_SANDBOX = {"sandbox_network", "sandbox_timeout", "profile"}
 
 
 @pytest.mark.parametrize(

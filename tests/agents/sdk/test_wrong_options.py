@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from vel import (
     AgentConfig,
     AgentRegistry,
     BaseMiddleware,
+    DatabaseBackend,
     DeepAgent,
     DeepAgentConfig,
     FilesystemMiddleware,
@@ -308,3 +310,37 @@ def test_wrong_options_of_agent_types_and_their_spawner_are_refused() -> None:
         SkillsMiddleware(injection_mode="nowhere")
     with pytest.raises(SetupError, match=r"^skill_dirs must be a list"):
         SkillsMiddleware("./skills")
+
+
+@pytest.mark.parametrize(
+    ("problem", "make"),
+    [
+        ("^connections must be a dictionary", lambda: DatabaseBackend(["shop"])),
+        ("^connections: each URL", lambda: DatabaseBackend({"shop": 3})),
+        ("^query_timeout must be", lambda: DatabaseBackend({}, query_timeout=-1)),
+        ("^row_limit must be", lambda: DatabaseBackend({}, row_limit=0)),
+        ("^read_only must be", lambda: DatabaseBackend({}, read_only="no")),
+        ("^turns must be a list", lambda: scripted_model(3)),
+        ("^turns: number 1 must be", lambda: scripted_model([3])),
+        ("^config must be a HarnessConfig", lambda: create_harness(3)),
+        ("^config must be a HarnessConfig", lambda: create_coding_harness(config=3)),
+    ],
+)
+def test_wrong_options_of_components_are_refused(problem: str, make: Callable[[], Any]) -> None:
+    with pytest.raises(SetupError, match=problem):
+        make()
+
+
+def test_wrong_arguments_of_a_message_are_refused(make_agent: MakeAgent) -> None:
+    agent = make_agent(["x"])
+    wrong: dict[str, dict[str, Any]] = {
+        "^message must be a text": {"message": 3},
+        "^session_id must be a text": {"message": "Go", "session_id": 3},
+        "^context must be a dictionary": {"message": "Go", "context": ["Acme"]},
+    }
+    for problem, arguments in wrong.items():
+        with pytest.raises(SetupError, match=problem):
+            asyncio.run(agent.run(**arguments))
+    with pytest.raises(SetupError, match=r"^load_state: middleware"):
+        agent.load_state({"middleware": 3})
+    assert not Agent.objects.exists()
