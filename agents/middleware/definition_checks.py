@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from agents.kernel.options import option_classes, part_of
+from agents.kernel.options import AgentOptions, option_classes, part_of
 from agents.middleware.custom.registered import registered_tools
 from agents.middleware.registry import installed_middleware, known_tool_names, toolset_for
 from agents.services.errors import InvalidRequest
@@ -69,6 +69,8 @@ def _offered(spec: AgentSpec) -> list[str]:
 
 def _named_tools(spec: AgentSpec) -> Iterator[tuple[str, str]]:
     for kind in option_classes():
+        if kind.tool_names is AgentOptions.tool_names:
+            continue
         part = part_of(spec, kind) if kind in OPTIONS else spec.option(kind)
         for location, name in part.tool_names():
             yield ".".join(map(str, location)), name
