@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-import types
-import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, reduce
-from operator import or_
-from typing import Annotated, Any, Literal, get_args, get_origin
+from functools import lru_cache
+from typing import Any, get_origin
 
-import typing_extensions
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
+from agents.custom.typed_dicts import usable_type
 from agents.kernel.lazy_modules import lazy_modules
 from agents.sdk.errors import SetupError
 
@@ -79,7 +75,7 @@ def form_of(given: Any) -> AnswerForm | None:
 @lru_cache(maxsize=128)
 def _form_of_class(kind: Any) -> AnswerForm:
     try:
-        adapter: TypeAdapter[Any] = TypeAdapter(_usable(kind))
+        adapter: TypeAdapter[Any] = TypeAdapter(usable_type(kind))
         schema = adapter.json_schema(schema_generator=_Schema)
     except (PydanticUserError, NameError, TypeError, RecursionError) as error:
         reason = str(error).splitlines()[0]
@@ -124,39 +120,3 @@ def _is_checked(word: str, value: Any) -> bool:
         except schemas.SchemaRefused:
             return False
     return True
-
-
-def _usable(kind: Any, within: tuple[Any, ...] = ()) -> Any:
-    """Return a type that pydantic accepts: before Python 3.12 it refuses `typing.TypedDict`."""
-    if sys.version_info >= (3, 12):
-        return kind
-    if typing.is_typeddict(kind) and type(kind).__module__ == "typing":
-        if kind in within:
-            raise TypeError(f"{kind.__name__} contains itself.")
-        return _typed_dict(kind, (*within, kind))
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin is None or origin is Literal:
-        return kind
-    usable = tuple(_usable(each, within) for each in arguments)
-    if usable == arguments:
-        return kind
-    if origin is Annotated:
-        return Annotated[(usable[0], *arguments[1:])]
-    if origin in (typing.Union, types.UnionType):
-        return reduce(or_, usable)
-    return origin[usable]
-
-
-def _typed_dict(kind: Any, within: tuple[Any, ...]) -> Any:
-    """Return the same typed dictionary, made by typing_extensions."""
-    fields: dict[str, Any] = {}
-    for name, hint in typing_extensions.get_type_hints(kind, include_extras=True).items():
-        required = name in kind.__required_keys__
-        if get_origin(hint) in (typing_extensions.Required, typing_extensions.NotRequired):
-            required = get_origin(hint) is typing_extensions.Required
-            hint = get_args(hint)[0]
-        mark = typing_extensions.Required if required else typing_extensions.NotRequired
-        fields[name] = mark[_usable(hint, within)]
-    made = typing_extensions.TypedDict(kind.__name__, fields)  # type: ignore[misc]
-    made.__doc__ = kind.__doc__
-    return made
