@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from agents.kernel.options import AgentOptions, option_classes, part_of
 from agents.middleware.custom.registered import registered_tools
 from agents.middleware.registry import installed_middleware, known_tool_names, toolset_for
 from agents.services.errors import InvalidRequest
-from agents.spec import ALL_TOOLS, OPTIONS, SANDBOX_ONLY, AgentSpec
+from agents.spec import ALL_TOOLS, SANDBOX_ONLY, AgentSpec
 
 COMMANDS = "execute_in_sandbox"
 
@@ -68,12 +67,18 @@ def _offered(spec: AgentSpec) -> list[str]:
 
 
 def _named_tools(spec: AgentSpec) -> Iterator[tuple[str, str]]:
-    for kind in option_classes():
-        if kind.tool_names is AgentOptions.tool_names:
-            continue
-        part = part_of(spec, kind) if kind in OPTIONS else spec.option(kind)
-        for location, name in part.tool_names():
-            yield ".".join(map(str, location)), name
+    """Return the tools that the agent shall have or ask about, each with its place.
+
+    Approval without a person needs no tool, and rules of the profile full can name any.
+    """
+    yield from ((f"tools.{at}", name) for at, name in enumerate(spec.tools or ()))
+    if spec.profile == SANDBOX_ONLY:
+        for name, rule in spec.interrupt_on.items():
+            if rule is not False:
+                yield f"interrupt_on.{name}", name
+        for at, policy_rule in enumerate(spec.approval_rules):
+            if policy_rule.action != "allow":
+                yield f"approval_rules.{at}.tool", policy_rule.tool
 
 
 DEFINITION_CHECKS = (check_profile,)

@@ -68,14 +68,16 @@ def test_so_are_its_databases() -> None:
         save_agent(agent, related={"databases": [shop]})
 
 
-def test_a_tool_of_the_other_profile_is_refused_in_the_full_one() -> None:
+def test_the_full_profile_has_rules_for_both_and_tools_of_its_own() -> None:
+    owner = make_user()
     with pytest.raises(InvalidRequest, match=r"^tools\.1: .* not in the profile full"):
-        make_agent(make_user(), tools=["ls", "execute_in_sandbox"])
+        make_agent(owner, tools=["ls", "execute_in_sandbox"])
+    make_agent(owner, interrupt_on={"execute": True, "execute_in_sandbox": True})
 
 
 def test_a_definition_that_works_is_saved() -> None:
     tools = ["execute_in_sandbox", "write_todos", "task"]
-    fields = {"interrupt_on": {"execute_in_sandbox": True}, "tools": tools}
+    fields = {"interrupt_on": {"execute_in_sandbox": True, "execute": False}, "tools": tools}
     rules = [{"tool": "execute*", "when": {"command": "rm .*"}, "action": "deny"}]
     agent = make_agent(make_user(), approval_rules=rules, **SANDBOX_ONLY, **fields)
     ann = Subagent(name="ann", description="Looks.", tools=["execute_in_sandbox"])
