@@ -43,6 +43,7 @@ class AgentsConfig(AppConfig):
         import_module("agents.checks")  # they register themselves
         # Runs that wait for people or subagents are still part of this app.
         features.add_module("row_hooks", "agents.services.row_hooks")
+        features.add_module("definition_checks", "agents.middleware.definition_checks")
         features.add_module("notices", "agents.services.approvals.notices")
         pre_migrate.connect(_refuse_development_database, sender=self)
         signals.post_spawn.connect(_start_worker, dispatch_uid="agents.tasks")

@@ -29,6 +29,8 @@ Positive = Annotated[int, Field(ge=1, le=2_147_483_647)]
 Tokens = Annotated[int, Field(ge=0, le=9_223_372_036_854_775_807)]
 Cost = Annotated[float, Field(ge=0, lt=1_000_000, multiple_of=0.000001)]
 """In US dollars."""
+SANDBOX_ONLY: Literal["sandbox_only"] = "sandbox_only"
+"""The profile of agents that work with commands in a sandbox only."""
 ALL_TOOLS = "*"
 """In an agent's tools: all tools of its profile, in addition to the named ones."""
 ALL_DECISIONS: tuple[DecisionName, ...] = ("approve", "edit", "reject", "respond")

@@ -9,6 +9,7 @@ from typing import Any
 
 from agents.custom.base_middleware import BaseMiddleware
 from agents.custom.tool_spec import ToolSpec
+from agents.sdk import arguments
 from agents.sdk.config import DeepAgentConfig
 from skills_app.library.registry import SkillRegistry
 
@@ -32,18 +33,27 @@ class SkillsMiddleware(BaseMiddleware):
         auto_load: bool = True,
         injection_mode: SkillInjectionMode | str = SkillInjectionMode.TOOL_RESULT,
     ) -> None:
-        self.skill_dirs = list(skill_dirs or ())
+        given = [] if skill_dirs is None else skill_dirs
+        self.skill_dirs = arguments.listed("skill_dirs", given, "directories")
         self.include_builtin = include_builtin
         self.auto_load = auto_load
-        self.injection_mode = SkillInjectionMode(injection_mode)
+        arguments.check_flags(self, ("include_builtin", "auto_load"))
+        try:
+            self.injection_mode = SkillInjectionMode(injection_mode)
+        except ValueError:
+            modes = " or ".join(SkillInjectionMode)
+            raise arguments.wrong("injection_mode", modes, injection_mode) from None
         self.registry = SkillRegistry(skill_dirs=self.skill_dirs, include_builtin=include_builtin)
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
+        """Add its directories. Of two values, the one that is no default applies."""
+        usual = SkillInjectionMode.TOOL_RESULT
+        mode = config.skill_mode if self.injection_mode == usual else str(self.injection_mode)
         return replace(
             config,
             skill_dirs=[*(config.skill_dirs or ()), *self.skill_dirs],
-            include_builtin_skills=self.include_builtin,
-            skill_mode=str(self.injection_mode),
+            include_builtin_skills=config.include_builtin_skills and self.include_builtin,
+            skill_mode=mode,
         )
 
     def get_tools(self) -> Sequence[ToolSpec]:

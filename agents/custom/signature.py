@@ -12,6 +12,8 @@ from typing import Annotated, Any, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, create_model
 from pydantic.fields import FieldInfo
 
+from agents.custom.typed_dicts import usable_type
+
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -70,7 +72,8 @@ def read_signature(function: Callable[..., Any], name: str) -> Signature:
 def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
     target = function if inspect.isroutine(function) else type(function).__call__
     try:
-        return typing.get_type_hints(target, include_extras=True)
+        hints = typing.get_type_hints(target, include_extras=True)
+        return {parameter: usable_type(hint) for parameter, hint in hints.items()}
     except (NameError, TypeError) as error:
         raise TypeError(
             f"The type hints of the tool {name!r} cannot be read ({error}): define or import "

@@ -62,11 +62,11 @@ class ToolSpec:
             raise TypeError(f"The handler of {self.name} cannot be called: give a function.")
         if self.effect not in EFFECTS:
             raise ValueError(f"effect={self.effect!r}: choose from {', '.join(EFFECTS)}.")
-        if not 0 < self.timeout <= MAX_TIMEOUT:
+        if not isinstance(self.timeout, int | float) or not 0 < self.timeout <= MAX_TIMEOUT:
             raise ValueError(f"timeout={self.timeout!r}: give seconds up to {MAX_TIMEOUT:g}.")
         if self.permission and not _PERMISSION.fullmatch(self.permission):
             raise ValueError(f"permission={self.permission!r}: write it as 'library.view_book'.")
-        if not self.description.strip():
+        if not isinstance(self.description, str) or not self.description.strip():
             raise ValueError(
                 f"The tool {self.name} has no description: write a docstring, or give one."
             )

@@ -140,6 +140,13 @@ class Middleware(middleware.Middleware):
         """
         return [tool for spec in _ALMOST_EVERYTHING for tool in self.tools(spec)]
 
+    def wanted_by(self, spec: AgentSpec) -> str:
+        """Return the option of `spec` that asks for its tools; empty if none does.
+
+        The definition is refused if its profile does not include the middleware.
+        """
+        return ""
+
     def prompt(self, context: PromptContext) -> str:
         """Return its segment of the system prompt; empty for none."""
         return ""

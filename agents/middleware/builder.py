@@ -43,6 +43,9 @@ class BuilderMiddleware(Middleware):
     def __init__(self, known_tools: Callable[[], Mapping[str, str]]) -> None:
         self._known_tools = known_tools
 
+    def wanted_by(self, spec: AgentSpec) -> str:
+        return "integrations" if AGENTS in spec.integrations else ""
+
     def tools(self, spec: AgentSpec) -> list[Tool[Any]]:
         if AGENTS not in spec.integrations:
             return []

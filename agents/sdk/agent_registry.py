@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from agents.features.subagents.types import (
     ALIASES,
@@ -12,7 +13,8 @@ from agents.features.subagents.types import (
     GENERAL,
     PLAN_TYPE,
 )
-from agents.sdk.config import SubagentConfig
+from agents.sdk import arguments
+from agents.sdk.config import SubagentConfig, checked_tools
 from agents.sdk.errors import SetupError
 from agents.spec import SubagentSpec
 
@@ -29,6 +31,22 @@ class AgentConfig:
     description: str = ""
     system_prompt_addition: str | None = None
     read_only: bool = False
+
+    def __post_init__(self) -> None:
+        self.tools = checked_tools("tools", self.tools)
+        arguments.check_number("max_turns", self.max_turns, 1)
+        arguments.check_texts(self, ("description",))
+        arguments.check_texts(self, ("system_prompt_addition",), or_none=True)
+        arguments.check_flags(self, ("read_only",))
+
+
+def checked_types(given: Any) -> dict[str, AgentConfig]:
+    """Return agent types by name, with an instance for each dictionary. Raises `SetupError`."""
+    found = arguments.named("custom_agents", given, '{"audit": AgentConfig(["grep"])}')
+    return {
+        name: arguments.instance_of(AgentConfig, item, f"custom_agents: {name}")
+        for name, item in found.items()
+    }
 
 
 def _defaults() -> dict[str, AgentConfig]:
@@ -64,14 +82,16 @@ def _as_config(built_in: SubagentSpec) -> AgentConfig:
 class AgentRegistry:
     """The types default, explore and plan, and those that a program adds."""
 
-    def __init__(self, custom_agents: Mapping[str, AgentConfig] | None = None) -> None:
-        self._agents = {**_defaults(), **(custom_agents or {})}
+    def __init__(
+        self, custom_agents: Mapping[str, AgentConfig | Mapping[str, Any]] | None = None
+    ) -> None:
+        self._agents = {**_defaults(), **checked_types(custom_agents or {})}
 
     def get(self, agent_id: str) -> AgentConfig | None:
         return self._agents.get(agent_id)
 
-    def register(self, agent_id: str, config: AgentConfig) -> None:
-        self._agents[agent_id] = config
+    def register(self, agent_id: str, config: AgentConfig | Mapping[str, Any]) -> None:
+        self._agents |= checked_types({agent_id: config})
 
     def list(self) -> list[str]:
         return [*self._agents]

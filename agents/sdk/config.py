@@ -5,18 +5,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from agents.custom.base_middleware import Middleware
 from agents.custom.hooks import HOOKS, overrides
 from agents.features.installed import installed_features
 from agents.kernel.programs import ProgramOptions, ProgramPart
+from agents.sdk import arguments
+from agents.sdk.answer_form import form_of
 from agents.sdk.errors import SetupError
-from agents.spec import AgentSpec
+from agents.spec import SANDBOX_ONLY, AgentSpec, InterruptRule, ModelOptions, SubagentSpec
+from sandbox.policy import MAX_TIMEOUT
 
 Model = Mapping[str, Any] | str | None
 """`{"provider", "model"}`, a model's name, or None for the default.
@@ -35,8 +38,12 @@ DEFAULT_SKILLS = "./skills"
 DEFAULT_WORKSPACE = DefaultDirectory("./workspace")
 CHECKPOINTS = 5
 COMMAND_SECONDS = 30
+CONCURRENT = 5
+LEAST_COST = 0.000001
+"""In US dollars. A smaller limit would be stored as zero."""
 OF_EVERY_AGENT = AgentSpec(name="", slug="")
 """The defaults of options."""
+PROFILES: tuple[str, ...] = get_args(AgentSpec.model_fields["profile"].annotation)
 MODEL_KEYS = frozenset({"provider", "model", "api_key", "max_tokens", "thinking", "effort"})
 SUBAGENT_MODEL_KEYS = frozenset({"provider", "model"})
 
@@ -60,8 +67,46 @@ class SubagentConfig:
     max_turns: int = 50
     read_only: bool = False
 
+    def __post_init__(self) -> None:
+        arguments.check_texts(self, ("name", "description"))
+        arguments.check_texts(self, ("system_prompt",), or_none=True)
+        what = f"The subagent {self.name!r}"
+        self.tools = checked_tools(f"{what}: tools", self.tools)
+        self.skills = arguments.listed_texts(f"{what}: skills", self.skills, "names of skills")
+        stored = {
+            "name": self.name,
+            "description": " ".join(self.description.split()),
+            "system_prompt": self.system_prompt or "",
+            "skills": self.skills,
+            "read_only": self.read_only,
+            "max_turns": self.max_turns,
+        }
+        arguments.check_fields(SubagentSpec, stored, what)
+
     def to_dict(self) -> dict[str, Any]:
         return {"name": self.name, "description": self.description, "skills": list(self.skills)}
+
+
+_FLAGS = (
+    "include_builtin_skills",
+    "auto_load_skills",
+    "sandbox_enabled",
+    "sandbox_network",
+    "database_read_only",
+    "read_only",
+    "planning",
+    "memory",
+    "background_subagents",
+)
+_OF_SANDBOX: dict[str, Any] = {
+    "sandbox_network": False,
+    "sandbox_timeout": COMMAND_SECONDS,
+    "toolbox": "",
+    "outputs_dir": None,
+    "sandbox_allow_write": (),
+    "sandbox_protect": (),
+}
+"""Arguments that have no effect without a sandbox, with their defaults."""
 
 
 @dataclass
@@ -92,7 +137,8 @@ class DeepAgentConfig:
     databases: dict[str, str] = field(default_factory=dict, repr=False)
     database_read_only: bool = True
     subagents: list[SubagentConfig] = field(default_factory=list)
-    max_concurrent_subagents: int = 5
+    """Dictionaries with the fields of `SubagentConfig` are accepted, too."""
+    max_concurrent_subagents: int = CONCURRENT
     interrupt_on: Mapping[str, Any] = field(default_factory=dict)
     persistence_path: str | Path | None = None
     max_steps: int = 50
@@ -101,6 +147,8 @@ class DeepAgentConfig:
     name: str = "deep-agent"
     """Sessions belong to the agent of this name: use the same name after a restart of the program.
     """
+    profile: str = OF_EVERY_AGENT.profile
+    """full, or sandbox_only: it works with commands in the sandbox only (docs/sandbox-only.md)."""
     system_prompt: str = OF_EVERY_AGENT.system_prompt
     middleware: list[Any] = field(default_factory=list)
     only_tools: list[str] | None = None
@@ -117,8 +165,11 @@ class DeepAgentConfig:
     """The place of a loaded skill's instructions; or system_prompt."""
     background_subagents: bool = False
     toolbox: str = OF_EVERY_AGENT.toolbox
-    output_schema: Mapping[str, Any] | None = None
-    """The JSON Schema of its answers; `run` returns JSON text then."""
+    output_schema: Any = None
+    """The form of its answers: a JSON Schema, with which `run` returns JSON text, or a class.
+
+    With a pydantic model, a dataclass or a TypedDict, `run` returns an instance.
+    """
     max_tokens: int | None = None
     max_cost: float | None = None
     max_seconds: int | None = None
@@ -155,28 +206,115 @@ class DeepAgentConfig:
     """Additional files of the working directory that it must not change."""
 
     def __post_init__(self) -> None:
+        """Check the arguments. Raises `SetupError` that names the argument."""
         if not isinstance(self.name, str) or not 0 < len(self.name.strip()) <= 60:
-            raise SetupError("The name of an agent has 1 to 60 characters.")
-        if isinstance(self.model, Mapping) and (unknown := set(self.model) - MODEL_KEYS):
-            raise SetupError(
-                f"model has unknown keys {', '.join(sorted(unknown))}; known are "
-                f"{', '.join(sorted(MODEL_KEYS))}."
-            )
-        given = self.model.get("max_tokens") if isinstance(self.model, Mapping) else None
-        _check_positive("model: max_tokens", given, whole=True)
-        _check_positive("max_tokens", self.max_tokens, whole=True)
-        _check_positive("max_cost", self.max_cost)
-        _check_positive("max_seconds", self.max_seconds, whole=True)
+            raise SetupError("name: the name of an agent has 1 to 60 characters.")
+        arguments.check_flags(self, _FLAGS)
+        arguments.check_texts(self, ("system_prompt", "skill_mode", "toolbox"))
+        arguments.check_paths(self, ("sandbox_working_dir", "persistence_path", "outputs_dir"))
+        if self.profile not in PROFILES:
+            raise arguments.wrong("profile", " or ".join(PROFILES), self.profile)
+        self._check_lists()
+        _check_model_argument(self.model)
+        self._check_numbers()
+        form_of(self.output_schema)
         hooked = [item for item in self.middleware if any(overrides(item, hook) for hook in HOOKS)]
         checked("middleware", hooked)
         for name in ("max_tokens", "max_cost", "fallbacks", "guardrails", "hooks", "tool_retries"):
             setattr(self, name, checked(name, getattr(self, name)))
+        self._check_contradictions()
         if self.checkpoint_interval != CHECKPOINTS:
             warnings.warn("checkpoint_interval does nothing: every step is stored.", stacklevel=4)
         if not self.auto_load_skills:
             warnings.warn(
                 "auto_load_skills=False does nothing: no skill is loaded by itself.", stacklevel=4
             )
+
+    def _check_lists(self) -> None:
+        self.tools = checked_tools("tools", self.tools)
+        self.middleware = arguments.listed("middleware", self.middleware, "middleware")
+        for item in self.middleware:
+            if isinstance(item, type) or not isinstance(item, Middleware):
+                raise arguments.wrong("middleware", "instances of BaseMiddleware", item)
+        self.subagents = checked_subagents(self.subagents)
+        if self.skill_dirs is not None:
+            self.skill_dirs = arguments.listed("skill_dirs", self.skill_dirs, "directories")
+            for item in self.skill_dirs:
+                if not isinstance(item, str | Path) or not str(item):
+                    raise arguments.wrong("skill_dirs", "a list of paths", item)
+        if self.only_tools is not None:
+            names = arguments.listed_texts("only_tools", self.only_tools, "names of tools")
+            self.only_tools = names
+        for name in ("sandbox_allow_write", "sandbox_protect"):
+            arguments.listed_texts(name, getattr(self, name), "patterns of files")
+        self.databases = arguments.named("databases", self.databases, '{"shop": URL}')
+        for name, url in self.databases.items():
+            if not isinstance(url, str) or not url:
+                raise SetupError(f"databases: {name}: the URL must be a text.")
+        self.interrupt_on = checked_rules(self.interrupt_on)
+        self.options = arguments.named("options", self.options, '{"general_subagent": False}')
+
+    def _check_numbers(self) -> None:
+        if self.sandbox_timeout is not None:
+            most = int(MAX_TIMEOUT)
+            arguments.check_number("sandbox_timeout", self.sandbox_timeout, 1, most)
+        for name in ("max_steps", "max_concurrent_subagents", "checkpoint_interval"):
+            arguments.check_number(name, getattr(self, name), 1)
+        given = self.model.get("max_tokens") if isinstance(self.model, Mapping) else None
+        _positive_or_none("model: max_tokens", given, whole=True)
+        _positive_or_none("max_tokens", self.max_tokens, whole=True)
+        _positive_or_none("max_cost", self.max_cost)
+        if self.max_cost is not None and self.max_cost < LEAST_COST:
+            raise SetupError(f"max_cost must be at least {LEAST_COST:f}, got {self.max_cost!r}.")
+        _positive_or_none("max_seconds", self.max_seconds, whole=True)
+
+    def _check_contradictions(self) -> None:
+        if not self.sandbox_enabled:
+            given = [
+                name
+                for name, default in _OF_SANDBOX.items()
+                if getattr(self, name) not in (default, None, [])
+            ]
+            directory = self.sandbox_working_dir
+            if directory is not None and not isinstance(directory, DefaultDirectory):
+                given.insert(0, "sandbox_working_dir")
+            if given:
+                raise SetupError(
+                    f"{given[0]} has no effect without a sandbox: leave it out, or leave out "
+                    "sandbox=False (sandbox_enabled)."
+                )
+        if self.profile == SANDBOX_ONLY:
+            self._check_sandbox_only()
+        for name in ("sandbox_allow_write", "sandbox_protect"):
+            if getattr(self, name) and self.sandbox_working_dir is None:
+                raise SetupError(
+                    f"{name} is about the files of your own directory: name one as "
+                    "sandbox_working_dir."
+                )
+        if self.read_only and not self.database_read_only:
+            raise SetupError(
+                "database_read_only=False contradicts read_only=True, with which the agent "
+                "writes to no database: leave one of them out."
+            )
+        if self.read_only and self.sandbox_allow_write:
+            raise SetupError(
+                "sandbox_allow_write contradicts read_only=True, with which the agent changes no "
+                "file: leave one of them out."
+            )
+
+    def _check_sandbox_only(self) -> None:
+        without = {
+            "sandbox=False": not self.sandbox_enabled,
+            "databases": bool(self.databases),
+            "memory=True": self.memory,
+            "background_subagents=True": self.background_subagents,
+        }
+        for option, is_given in without.items():
+            if is_given:
+                raise SetupError(
+                    f"{option} contradicts profile='{SANDBOX_ONLY}', whose agents work with "
+                    "commands in the sandbox only: leave one of them out."
+                )
 
     def skill_directories(self) -> tuple[str, ...]:
         """Return absolute paths. The default directory may be missing; a named one must exist."""
@@ -191,13 +329,74 @@ class DeepAgentConfig:
         return tuple(dict.fromkeys(str(place) for place in places if place.is_dir()))
 
 
-def _check_positive(name: str, value: Any, *, whole: bool = False) -> None:
-    """Check for positive numbers. None is no limit."""
-    kinds = int if whole else (int, float, Decimal)
-    if value is None or (isinstance(value, kinds) and value is not True and value > 0):
+def checked_subagents(given: Any) -> list[SubagentConfig]:
+    """Return the argument `subagents` with an instance for each dictionary."""
+    found = [
+        arguments.instance_of(SubagentConfig, item, f"subagents: number {at + 1}")
+        for at, item in enumerate(arguments.listed("subagents", given, "subagents"))
+    ]
+    names = [item.name for item in found]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise SetupError(f"subagents: {twice!r} is given twice.")
+    return found
+
+
+def config_of(given: Any) -> DeepAgentConfig:
+    """Return a config for a dictionary of its fields. Raises `SetupError` for an unknown one."""
+    if given is None:
+        return DeepAgentConfig()
+    config: DeepAgentConfig = arguments.instance_of(DeepAgentConfig, given, "config")
+    return config
+
+
+def checked_tools(name: str, given: Any) -> list[Any]:
+    found = arguments.listed(name, given, "functions, tools and names of tools")
+    for at, item in enumerate(found):
+        if not callable(item) and not (isinstance(item, str) and item):
+            what = "a function, a tool or the name of a tool"
+            raise arguments.wrong(f"{name}: number {at + 1}", what, item)
+    return found
+
+
+def checked_rules(given: Any) -> dict[str, Any]:
+    """Return the argument `interrupt_on` as JSON data."""
+    found = arguments.named("interrupt_on", given, '{"execute": True}')
+    for tool, rule in found.items():
+        what = f"interrupt_on: {tool}"
+        if isinstance(rule, InterruptRule):
+            found[tool] = rule.model_dump(mode="json")
+        elif isinstance(rule, Mapping):
+            arguments.check_fields(InterruptRule, rule, what)
+        elif not isinstance(rule, bool):
+            raise arguments.wrong(what, "True, False or a rule (docs/policy.md)", rule)
+    return found
+
+
+def _check_model_argument(given: Any) -> None:
+    if given is None or isinstance(given, str):
         return
-    kind = "whole number" if whole else "number"
-    raise SetupError(f"{name} must be a {kind} above 0, or None, got {value!r}.")
+    if not isinstance(given, Mapping):
+        kind = type(given).__name__  # the value may contain a key
+        raise SetupError(
+            f'model must be {{"provider": …, "model": …}}, a name or None, got a value of type '
+            f"{kind}."
+        )
+    if unknown := sorted(set(map(str, given)) - MODEL_KEYS):
+        raise SetupError(
+            f"model has unknown keys {', '.join(unknown)}; known are "
+            f"{', '.join(sorted(MODEL_KEYS))}."
+        )
+    if not isinstance(given.get("api_key") or "", str):
+        raise SetupError("model: api_key must be a text.")
+    names = ("provider", "model", "thinking", "effort")
+    stored = {name: given[name] for name in names if given.get(name) is not None}
+    arguments.check_fields(ModelOptions, stored, "model")
+
+
+def _positive_or_none(name: str, value: Any, *, whole: bool = False) -> None:
+    """Check for positive numbers. None is no limit."""
+    if value is not None:
+        arguments.check_positive(name, value, whole=whole, expected=", or None")
 
 
 def function_names(tools: Sequence[Any]) -> list[str]:
@@ -227,10 +426,14 @@ def checked(name: str, value: Any) -> Any:
             try:
                 return options.checked(name, value)
             except ValueError as error:
-                raise SetupError(str(error)) from None
+                raise SetupError(_naming(name, str(error))) from None
     if value:
         raise SetupError(f"{name}: the feature that has this option is not installed here.")
     return value
+
+
+def _naming(name: str, message: str) -> str:
+    return message if message.startswith(name) else f"{name}: {message}"
 
 
 def parts_of(config: Any) -> tuple[ProgramPart, ...]:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
 from agents.kernel.lazy_modules import lazy_modules
-from agents.sdk.config import DEFAULT_WORKSPACE, DeepAgentConfig, SubagentConfig
+from agents.sdk import arguments
+from agents.sdk.config import (
+    DEFAULT_WORKSPACE,
+    DeepAgentConfig,
+    SubagentConfig,
+    checked_subagents,
+    config_of,
+)
 from agents.sdk.environment.process import engine
 from agents.sdk.environment.threads import in_thread
+from agents.sdk.errors import SetupError
 from agents.sdk.runner import Runner
 from agents.sdk.streaming.agent_file import AgentFile
 from agents.sdk.streaming.stream import StreamEvent, StreamMode
@@ -30,8 +38,9 @@ class DeepAgent:
     process closes it automatically.
     """
 
-    def __init__(self, config: DeepAgentConfig | None = None) -> None:
-        self.config = settled(config or DeepAgentConfig())
+    def __init__(self, config: DeepAgentConfig | Mapping[str, Any] | None = None) -> None:
+        """`config` can be a dictionary of its fields. Raises `SetupError` for a wrong option."""
+        self.config = settled(config_of(config))
         self._runner = Runner(self.config)
 
     async def run(
@@ -39,16 +48,23 @@ class DeepAgent:
         message: str,
         session_id: str | None = None,
         context: Mapping[str, Any] | None = None,
-    ) -> str:
+        *,
+        queue: bool = False,
+    ) -> Any:
         """Work on `message` to the end and return the final answer.
+
+        The answer is text, or with a class as `output_schema` an instance of it.
 
         `session_id` is a name of your own: it continues the session with this name or starts it;
         without one, a new session starts. `context` are the values of `{{context.NAME}}` in the
-        prompt. Raises `RunInterrupted` if a person must decide first, `RunFailed`, and
-        `RunCancelled`. If the caller is cancelled, so is the run.
+        prompt. With `queue`, a message to a session that is busy waits for the end of the earlier
+        ones, in their order; without it, it is refused with `Conflict`.
+
+        Raises `RunInterrupted` if a person must decide first, `RunFailed`, and `RunCancelled`. If
+        the caller is cancelled, so is the run.
         """
         session_id = self._runner.session(session_id)
-        place = await self._runner.begin(message, session_id, context)
+        place = await self._runner.begin(message, session_id, context, queue)
         return await self._runner.answer(place, session_id)
 
     async def run_stream(
@@ -57,6 +73,8 @@ class DeepAgent:
         session_id: str | None = None,
         mode: StreamMode | str = StreamMode.EVENTS,
         context: Mapping[str, Any] | None = None,
+        *,
+        queue: bool = False,
     ) -> AsyncGenerator[Any, None]:
         """Run as `run` does, and yield events in the form of `mode`.
 
@@ -66,7 +84,7 @@ class DeepAgent:
         """
         mode = StreamMode(mode)
         session_id = self._runner.session(session_id)
-        place = await self._runner.begin(message, session_id, context)
+        place = await self._runner.begin(message, session_id, context, queue)
         async with aclosing(self._runner.told(place, session_id, mode)) as items:
             async for item in items:
                 yield item
@@ -181,9 +199,10 @@ class DeepAgent:
         ):
             self._runner.to_load = given
 
-    def register_subagent(self, config: SubagentConfig) -> None:
+    def register_subagent(self, config: SubagentConfig | Mapping[str, Any]) -> None:
         """Add a subagent from the next message on; it replaces one with its name."""
-        self._runner.extra[config.name] = config
+        (subagent,) = checked_subagents([config])
+        self._runner.extra[subagent.name] = subagent
         self._runner.changed()
 
     def close(self) -> None:
@@ -203,31 +222,37 @@ class DeepAgent:
 
 def create_deep_agent(
     model: Any = None,
-    tools: list[Any] | None = None,
-    skill_dirs: list[str] | None = None,
+    tools: Sequence[Any] | None = None,
+    skill_dirs: Sequence[str] | None = None,
     sandbox: bool = True,
     sandbox_working_dir: str | None = DEFAULT_WORKSPACE,
-    databases: dict[str, str] | None = None,
-    subagents: list[SubagentConfig] | None = None,
+    databases: Mapping[str, str] | None = None,
+    subagents: Sequence[SubagentConfig | Mapping[str, Any]] | None = None,
     interrupt_on: Mapping[str, Any] | None = None,
     persistence_path: str | None = None,
     **options: Any,
 ) -> DeepAgent:
-    """Return an agent with all features of Vel. `options` are other fields of `DeepAgentConfig`."""
-    return DeepAgent(
-        DeepAgentConfig(
-            model=model,
-            tools=list(tools or ()),
-            skill_dirs=skill_dirs,
-            sandbox_enabled=sandbox,
-            sandbox_working_dir=sandbox_working_dir,
-            databases=dict(databases or {}),
-            subagents=list(subagents or ()),
-            interrupt_on=dict(interrupt_on or {}),
-            persistence_path=persistence_path,
-            **options,
-        )
-    )
+    """Return an agent with all features of Vel. `options` are other fields of `DeepAgentConfig`.
+
+    Raises `SetupError` for an option that is unknown, wrong, or contradicts another one.
+    """
+    if not isinstance(sandbox, bool):
+        raise arguments.wrong("sandbox", "True or False", sandbox)
+    given = {
+        "model": model,
+        "tools": () if tools is None else tools,
+        "skill_dirs": skill_dirs,
+        "sandbox_enabled": sandbox,
+        "sandbox_working_dir": sandbox_working_dir,
+        "databases": {} if databases is None else databases,
+        "subagents": () if subagents is None else subagents,
+        "interrupt_on": {} if interrupt_on is None else interrupt_on,
+        "persistence_path": persistence_path,
+    }
+    if "sandbox_enabled" in options:
+        raise SetupError("sandbox_enabled: give the argument sandbox instead.")
+    arguments.known_fields(DeepAgentConfig, options, "create_deep_agent", hidden=given)
+    return DeepAgent(DeepAgentConfig(**given, **options))
 
 
 def settled(config: DeepAgentConfig) -> DeepAgentConfig:

@@ -64,7 +64,7 @@ def checked(choice: ModelChoice) -> ModelChoice:
     try:
         registry.get_provider(provider, settings_places.settings_of(provider))
     except base.ProviderError as error:
-        message = f"{error.message}."
+        message = f"model: {error.message}."
         if error.code == "missing_key":
             message = _NO_KEY.format(
                 provider=provider, key=settings_places.setting_names(provider)[0]

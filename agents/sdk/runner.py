@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agents.kernel.lazy_modules import lazy_modules
+from agents.sdk import arguments
+from agents.sdk.answer_form import AnswerRefused, form_of
 from agents.sdk.config import DeepAgentConfig, DefaultDirectory, SubagentConfig
 from agents.sdk.environment.process import engine
 from agents.sdk.environment.project import prepare
@@ -31,7 +33,7 @@ with lazy_modules:
     from agents.sdk.rows import definition as definitions
     from agents.sdk.rows import sessions
     from agents.sdk.streaming import follow, modes, outputs
-    from agents.services import disk_reserve
+    from agents.services import disk_reserve, errors
     from sandbox.own_directory import rules
 
 
@@ -46,6 +48,7 @@ class Runner:
 
     def __init__(self, config: DeepAgentConfig) -> None:
         self.config = config
+        self._form = form_of(config.output_schema)
         self.extra: dict[str, SubagentConfig] = {}
         self.to_load: dict[str, Any] = {}
         self.last_session_id: str | None = None
@@ -102,6 +105,8 @@ class Runner:
         if self._owner is None:
             if config.sandbox_enabled:
                 sessions.require_sandbox()
+                if config.toolbox:
+                    workplace.check_toolbox(config.toolbox)
                 self._outputs = workplace.outputs_directory(config.outputs_dir)
                 if config.sandbox_working_dir is not None:
                     self._workspace = str(workplace.workspace_directory(config.sandbox_working_dir))
@@ -140,19 +145,44 @@ class Runner:
         return known
 
     async def begin(
-        self, message: str, session_id: str, context: Mapping[str, Any] | None
+        self,
+        message: str,
+        session_id: str,
+        context: Mapping[str, Any] | None,
+        queue: bool = False,
     ) -> sessions.Place:
-        """Store the message and start a run. Raises `NoSpace` on a full disk."""
+        """Store the message and start a run, or with `queue` let it wait for a busy session.
+
+        Raises `NoSpace` on a full disk, and `Conflict` for a busy session.
+        """
+        if not isinstance(message, str):
+            raise arguments.wrong("message", "a text", message)
+        if not isinstance(session_id, str):
+            raise arguments.wrong("session_id", "a text or None", session_id)
+        if context is not None:
+            arguments.named("context", context, '{"customer": "Acme"}')
+        if not isinstance(queue, bool):
+            raise arguments.wrong("queue", "True or False", queue)
         with disk_reserve.disk_full_refused():
-            return await self._begin(message, session_id, context)
+            try:
+                return await self._begin(message, session_id, context, queue)
+            except errors.Conflict as error:
+                if error.code != "thread_busy" or queue:
+                    raise
+                raise errors.Conflict(
+                    f"The session {session_id!r} is busy with an earlier message: wait for its "
+                    "end, reject it, or pass queue=True to let this message wait.",
+                    code=error.code,
+                ) from error
 
     async def _begin(
-        self, message: str, session_id: str, context: Mapping[str, Any] | None
+        self, message: str, session_id: str, context: Mapping[str, Any] | None, queue: bool
     ) -> sessions.Place:
         definition, owner = await self.ready()
         request = {
             "message": message,
             "key": session_id,
+            "queue": queue,
             "context": context,
             "workspace_path": self._workspace,
             "workspace_is_default": not self.named_directory,
@@ -259,8 +289,9 @@ class Runner:
                                 continue  # it was decided in between
                             self.shown.setdefault(session_id, set()).add(asked)
                         elif item.type == "end":
+                            done = True
                             _, answer, _, _ = await engine.call(sessions.outcome, place.run_id)
-                            item = replace(item, content=answer)
+                            item = self._with_answer(item, answer, session_id)
                         if item.type in _ENDS and not keeps:
                             read += _artifacts((await self.files(place.thread_id)).new)
                         read.append(item)
@@ -271,7 +302,17 @@ class Runner:
             if not done:
                 self.leave(place)
 
-    async def answer(self, place: sessions.Place, session_id: str) -> str:
+    def _with_answer(self, end: StreamEvent, answer: str, session_id: str) -> StreamEvent:
+        """Return the end with its answer, and with the instance of a class. Raises `RunFailed`."""
+        if self._form is None or self._form.reads is None:
+            return replace(end, content=answer)
+        try:
+            output = self._form.value(answer)
+        except AnswerRefused as error:
+            raise RunFailed(str(error), code="output_invalid", session_id=session_id) from error
+        return replace(end, content=answer, metadata={**end.metadata, "output": output})
+
+    async def answer(self, place: sessions.Place, session_id: str) -> Any:
         """Wait for the end of the run. Raises the errors of `DeepAgent.run`."""
         interrupts: dict[str, StreamEvent] = {}
         failure: Exception | None = None
@@ -283,7 +324,7 @@ class Runner:
                     elif item.type == "decision":
                         interrupts.pop(item.metadata.get("approval_id", ""), None)
                     elif item.type == "end":
-                        return item.content
+                        return item.metadata.get("output", item.content)
                 failure = failure or _failure(read, session_id)
         if failure is not None:
             raise failure

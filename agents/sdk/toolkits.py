@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from agents import toolkits
 from agents.middleware.custom.toolkit import Member, Toolkit, as_tools
@@ -11,23 +12,36 @@ from agents.sdk.config import DeepAgentConfig, SubagentConfig, functions, parts_
 from agents.sdk.environment.process import engine
 from agents.sdk.errors import SetupError
 
+T = TypeVar("T")
+
 
 def toolkit_of(
     config: DeepAgentConfig, subagents: Sequence[SubagentConfig], earlier: Toolkit | None
 ) -> Toolkit:
     """Return the toolkit. `earlier` is the one before a new subagent: its middleware is kept."""
+    own = {
+        item.name: _named(f"The subagent {item.name}: tools", as_tools, functions(item.tools))
+        for item in subagents
+    }
+    if earlier is not None:
+        return replace(earlier, of_subagents=own, loop=None)
+    return Toolkit(
+        _named("tools", as_tools, functions(config.tools)),
+        tuple(
+            _named(f"middleware: {type(item).__name__}", Member.of, item)
+            for item in config.middleware
+        ),
+        own,
+        parts_of(config),
+    )
+
+
+def _named(argument: str, make: Callable[[Any], T], given: Any) -> T:
+    """Call `make`. Raises `SetupError` that names the argument."""
     try:
-        own = {item.name: as_tools(functions(item.tools)) for item in subagents}
-        if earlier is not None:
-            return replace(earlier, of_subagents=own, loop=None)
-        return Toolkit(
-            as_tools(functions(config.tools)),
-            tuple(Member.of(item) for item in config.middleware),
-            own,
-            parts_of(config),
-        )
+        return make(given)
     except (TypeError, ValueError) as error:
-        raise SetupError(str(error)) from error
+        raise SetupError(f"{argument}: {error}") from error
 
 
 def forget(toolkit: Toolkit, token: object) -> None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from agents.sdk.agent_registry import AgentConfig, AgentRegistry, as_subagent
+from agents.sdk import arguments
+from agents.sdk.agent_registry import AgentConfig, AgentRegistry, as_subagent, checked_types
 from agents.sdk.config import DeepAgentConfig, DefaultDirectory
 from agents.sdk.deep_agent import DeepAgent
 from agents.sdk.errors import SetupError
@@ -36,6 +37,7 @@ class HarnessConfig:
     model: Any = field(default=None, repr=False)
     skill_dirs: list[str] | None = None
     custom_agents: dict[str, AgentConfig] = field(default_factory=dict)
+    """Dictionaries with the fields of `AgentConfig` are accepted, too."""
     system_prompt: str | None = None
     max_turns: int = 100
     working_directory: str | Path | None = None
@@ -49,17 +51,33 @@ class HarnessConfig:
     tool_retries: list[Mapping[str, Any]] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Check the arguments. Raises `SetupError` that names the argument."""
+        self.custom_agents = checked_types(self.custom_agents)
+        arguments.check_flags(self, ("sandbox", "database", "planning", "memory"))
+        arguments.check_texts(self, ("system_prompt",), or_none=True)
+        arguments.check_number("max_turns", self.max_turns, 1)
+        arguments.check_paths(self, ("working_directory",))
+        if self.working_directory is not None and not self.sandbox:
+            raise SetupError(
+                "working_directory has no effect without a sandbox: leave it out, or leave out "
+                "sandbox=False."
+            )
+        self.options = arguments.named("options", self.options, '{"name": "desk"}')
+        arguments.known_fields(DeepAgentConfig, self.options, "options")
+        usual = HarnessConfig() if self.options else self
+        for name in (one.name for one in fields(self) if one.name != "options"):
+            argument = _OF_AGENT.get(name, name)
+            if argument in self.options and getattr(self, name) != getattr(usual, name):
+                raise SetupError(f"options: {argument} contradicts {name}: leave one out.")
+
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> HarnessConfig:
         """Read a configuration file's data. Raises `SetupError` for an unknown name."""
         known = {one.name for one in fields(cls)}
         if unknown := sorted(set(given) - known):
             raise SetupError(f"There is no setting {unknown[0]!r}; {', '.join(sorted(known))} are.")
-        custom = {
-            name: one if isinstance(one, AgentConfig) else AgentConfig(**one)
-            for name, one in given.get("custom_agents", {}).items()
-        }
-        return cls(**{**given, "custom_agents": custom})
+        return cls(**given)
 
     def agent_config(self) -> DeepAgentConfig:
         if self.database and not self.databases:
@@ -89,11 +107,21 @@ class HarnessConfig:
         return str(Path(self.working_directory).expanduser().absolute())
 
 
+_OF_AGENT = {
+    "max_turns": "max_steps",
+    "sandbox": "sandbox_enabled",
+    "working_directory": "sandbox_working_dir",
+}
+"""Fields with another name in `DeepAgentConfig`."""
+
+
 class VelHarness:
     """An agent with the AI SDK's stream. `agent` is its `DeepAgent`."""
 
-    def __init__(self, config: HarnessConfig | None = None) -> None:
-        self.config = config or HarnessConfig()
+    def __init__(self, config: HarnessConfig | Mapping[str, Any] | None = None) -> None:
+        """`config` can be a dictionary of its fields. Raises `SetupError` for a wrong option."""
+        given = {} if config is None else config
+        self.config = arguments.instance_of(HarnessConfig, given, "config")
         self.agents = AgentRegistry(self.config.custom_agents)
         self.agent = DeepAgent(self.config.agent_config())
         for agent_id, one in self.config.custom_agents.items():
@@ -104,22 +132,28 @@ class VelHarness:
         message: str,
         session_id: str | None = None,
         context: Mapping[str, Any] | None = None,
-    ) -> str:
+        *,
+        queue: bool = False,
+    ) -> Any:
         """Call `DeepAgent.run`."""
-        return await self.agent.run(message, session_id, context)
+        return await self.agent.run(message, session_id, context, queue=queue)
 
     async def run_stream(
         self,
         message: str,
         session_id: str | None = None,
         context: Mapping[str, Any] | None = None,
+        *,
+        queue: bool = False,
     ) -> AsyncGenerator[dict[str, Any], None]:
         """Yield the parts of the AI SDK's UI message stream, version 5.
 
         For example `{"type": "text-delta", "id", "delta"}`. Ends as `DeepAgent.run_stream` does; a
         failure is a part as well as an exception.
         """
-        events = self.agent.run_stream(message, session_id, StreamMode.UI_PARTS, context)
+        events = self.agent.run_stream(
+            message, session_id, StreamMode.UI_PARTS, context, queue=queue
+        )
         async with aclosing(events) as parts:
             async for part in parts:
                 yield part
@@ -146,10 +180,11 @@ class VelHarness:
         """Call `DeepAgent.files`."""
         return await self.agent.files(session_id)
 
-    def register_agent(self, agent_id: str, config: AgentConfig) -> None:
+    def register_agent(self, agent_id: str, config: AgentConfig | Mapping[str, Any]) -> None:
         """Add a type for delegation, from the next message on."""
-        self._offer(agent_id, config)
-        self.agents.register(agent_id, config)
+        kind = checked_types({agent_id: config})[agent_id]
+        self._offer(agent_id, kind)
+        self.agents.register(agent_id, kind)
 
     def list_agent_types(self) -> list[str]:
         return self.agents.list()
@@ -184,10 +219,19 @@ def create_harness(
     config: HarnessConfig | Mapping[str, Any] | None = None, **given: Any
 ) -> VelHarness:
     """Return a harness for a config, with the fields in `given` replaced."""
-    base = config if isinstance(config, HarnessConfig) else None
+    base = _checked_base(config)
     values = {one.name: getattr(base, one.name) for one in fields(HarnessConfig)} if base else {}
     values |= dict(config) if isinstance(config, Mapping) else {}
     return VelHarness(HarnessConfig.from_dict({**values, **given}))
+
+
+def _checked_base(config: Any) -> HarnessConfig | None:
+    """Return a config that is an instance, and None for a dictionary."""
+    if isinstance(config, HarnessConfig):
+        return config
+    if config is not None and not isinstance(config, Mapping):
+        raise arguments.wrong("config", "a HarnessConfig or a dictionary of its fields", config)
+    return None
 
 
 def create_coding_harness(
@@ -214,6 +258,7 @@ def _over(
     preset: Mapping[str, Any], config: HarnessConfig | Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Return `preset` with the fields of a config that are not defaults."""
+    _checked_base(config)
     if isinstance(config, HarnessConfig):
         usual = HarnessConfig()
         given = {one.name: getattr(config, one.name) for one in fields(config)}

@@ -39,6 +39,9 @@ class SlackMiddleware(Middleware):
     def every_tool(self) -> list[Tool[Any]]:
         return TOOLS
 
+    def wanted_by(self, spec: AgentSpec) -> str:
+        return "integrations" if PROVIDER in spec.integrations else ""
+
 
 async def run_list_slack_channels(
     context: ToolContext, given: ListSlackChannelsInput

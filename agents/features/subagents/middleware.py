@@ -260,14 +260,14 @@ _CHILD = """\
 You are a subagent: another agent gave you this task and reads only your last message.
 {how}"""
 _RESULTS = """\
-- Go on without asking. Return a short summary with the paths of your files.
+- Return a short summary with the paths of your files.
 - Write long results to {shared}, research to {shared}research/, drafts to \
 {shared}drafts/. Use absolute paths."""
 _ALONE = "- The agent that asks you does not see your /sandbox/workspace/."
 _NOT_ALONE = """\
 - Other agents use the same files{where}, perhaps now: change only those of your task, and read a \
 file before you replace it."""
-_READING = "- Go on without asking. You can change no file: put what you found into your answer."
+_READING = "- You can change no file: put what you found into your answer."
 
 
 def _parents_files(context: PromptContext) -> str:

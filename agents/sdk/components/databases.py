@@ -11,9 +11,11 @@ from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.table import QueryResult as Table
 from agents.features.databases.drivers.target import DatabaseTarget
 from agents.kernel.lazy_modules import lazy_modules
+from agents.sdk import arguments
 from agents.sdk.environment.process import engine
 from agents.sdk.environment.project import prepare
 from agents.sdk.environment.threads import in_thread
+from agents.sdk.errors import SetupError
 from sandbox.cancellation import Cancellation
 
 with lazy_modules:
@@ -68,10 +70,17 @@ class DatabaseBackend:
         query_timeout: float = 30,
         row_limit: int = 10_000,
     ) -> None:
-        self.connections = dict(connections)
+        self.connections: dict[str, str] = arguments.named(
+            "connections", connections, '{"shop": URL}'
+        )
+        if not all(isinstance(url, str) and url for url in self.connections.values()):
+            raise SetupError("connections: each URL must be a text.")
         self.read_only = read_only
+        arguments.check_flags(self, ("read_only",))
         self.query_timeout = query_timeout
+        arguments.check_positive("query_timeout", query_timeout)
         self.row_limit = row_limit
+        arguments.check_number("row_limit", row_limit, 1)
 
     async def execute(
         self, query: str, database: str = "default", params: Mapping[str, Any] | None = None

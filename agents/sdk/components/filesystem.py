@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from agents.custom.base_middleware import BaseMiddleware
 from agents.custom.tool_spec import ToolSpec
-from agents.sdk.config import DeepAgentConfig
+from agents.sdk.config import DeepAgentConfig, DefaultDirectory
 from agents.sdk.errors import SetupError
 from sandbox.backends import StateFilesystemBackend
 from sandbox.backends.protocol import FileBackend
@@ -30,7 +31,19 @@ class FilesystemMiddleware(BaseMiddleware):
         """
         if isinstance(self.backend, SandboxFilesystemBackend):
             directory = str(self.backend.working_dir)
-            return replace(config, sandbox_enabled=True, sandbox_working_dir=directory)
+            if not config.sandbox_enabled:
+                raise SetupError(
+                    "sandbox=False (sandbox_enabled) contradicts the SandboxFilesystemBackend of "
+                    "the FilesystemMiddleware: leave one out."
+                )
+            given = config.sandbox_working_dir
+            is_default = given is None or isinstance(given, DefaultDirectory)
+            if not is_default and Path(str(given)).expanduser().resolve() != Path(directory):
+                raise SetupError(
+                    f"sandbox_working_dir={str(given)!r} contradicts the directory {directory} of "
+                    "the FilesystemMiddleware: leave one out."
+                )
+            return replace(config, sandbox_working_dir=directory)
         if type(self.backend) is StateFilesystemBackend:
             return replace(config, sandbox_enabled=False)
         raise SetupError(

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from agents.custom.base_middleware import BaseMiddleware
-from agents.sdk.config import DeepAgentConfig
+from agents.sdk.config import DeepAgentConfig, checked_rules
+from agents.sdk.errors import SetupError
 
 
 class HumanInTheLoopMiddleware(BaseMiddleware):
@@ -16,9 +17,15 @@ class HumanInTheLoopMiddleware(BaseMiddleware):
     name = "human_in_the_loop"
 
     def __init__(self, interrupt_on: Mapping[str, Any] | None = None) -> None:
-        self.interrupt_on = dict(interrupt_on or {})
+        self.interrupt_on = checked_rules({} if interrupt_on is None else interrupt_on)
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
+        for tool, rule in self.interrupt_on.items():
+            if config.interrupt_on.get(tool, rule) != rule:
+                raise SetupError(
+                    f"interrupt_on: {tool} has another value in the HumanInTheLoopMiddleware: "
+                    "leave one out."
+                )
         return replace(config, interrupt_on={**self.interrupt_on, **config.interrupt_on})
 
     def should_interrupt(self, tool_name: str) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from agents.custom.base_middleware import BaseMiddleware
 from agents.custom.tool_spec import ToolSpec
 from agents.sdk.config import DeepAgentConfig
+from agents.sdk.errors import SetupError
 
 _MARKS = {"pending": "○", "in_progress": "▶", "done": "✓", "completed": "✓", "blocked": "✗"}
 _DONE = frozenset({"done", "completed"})
@@ -91,8 +92,10 @@ class PlanningMiddleware(BaseMiddleware):
         self.todo_list = TodoList()
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
-        """Enable the agent's own list, which each session has, with these tools."""
-        return replace(config, planning=True)
+        """Use the agent's own list, which each session has, with these tools."""
+        if not config.planning:
+            raise SetupError("planning=False contradicts the PlanningMiddleware: leave one out.")
+        return config
 
     def get_tools(self) -> Sequence[ToolSpec]:
         return (

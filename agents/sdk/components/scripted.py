@@ -8,6 +8,7 @@ from typing import Any
 from agents.providers.registry import get_provider
 from agents.providers.scripted import ScriptedProvider
 from agents.providers.scripts.base import Message, Script, ScriptTurn
+from agents.sdk import arguments
 
 Turn = Mapping[str, Any] | str
 TurnFunction = Callable[[list[Message]], Turn]
@@ -21,6 +22,12 @@ def scripted_model(turns: Sequence[Turn] | TurnFunction, name: str = "program") 
     the messages so far (`{"role", "content": [blocks]}`). Subagents use the same script. The name
     is unique in the process: a second script with it replaces the first one.
     """
+    if not isinstance(name, str) or not name:
+        raise arguments.wrong("name", "a text", name)
+    if not callable(turns):
+        for at, turn in enumerate(arguments.listed("turns", turns, "replies, or a function")):
+            if not isinstance(turn, str | Mapping):
+                raise arguments.wrong(f"turns: number {at + 1}", "a text or a dictionary", turn)
     provider = get_provider("scripted")
     assert isinstance(provider, ScriptedProvider)
     if callable(turns):

@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from agents.sdk import arguments
 from agents.sdk.agent_registry import AgentConfig, AgentRegistry
 from agents.sdk.config import DeepAgentConfig, function_names, functions
 from agents.sdk.deep_agent import DeepAgent
-from agents.sdk.errors import AgentError, RunCancelled, SetupError
+from agents.sdk.errors import AgentError, RunCancelled
 
 logger = logging.getLogger(__name__)
 
@@ -57,13 +58,14 @@ class SubagentSpawner:
         max_concurrent: int = 5,
         **options: Any,
     ) -> None:
-        self.registry = registry or AgentRegistry()
+        if registry is not None and not isinstance(registry, AgentRegistry):
+            raise arguments.wrong("registry", "an AgentRegistry or None", registry)
+        self.registry = AgentRegistry() if registry is None else registry
         self._model = model
-        self._options = options
-        if type(max_concurrent) is not int or max_concurrent < 1:
-            raise SetupError(
-                f"max_concurrent must be a whole number of at least 1, got {max_concurrent!r}."
-            )
+        self._options = dict(options)
+        arguments.check_number("max_concurrent", max_concurrent, 1)
+        arguments.known_fields(DeepAgentConfig, options, "SubagentSpawner")
+        self._config("default", AgentConfig())  # wrong options are refused here
         self._room = asyncio.Semaphore(max_concurrent)
         self._agents: list[tuple[str, AgentConfig, DeepAgent]] = []
         self._tasks: dict[str, asyncio.Task[SubagentResult]] = {}
@@ -173,12 +175,21 @@ class SubagentSpawner:
         self._agents.append((agent_type, replace(config, tools=[*config.tools]), agent))
         return agent
 
+    def _names(self, agent_type: str, config: AgentConfig) -> list[str]:
+        """Return the tools that a type names. Vel's own types have those that the options allow."""
+        names = function_names(config.tools)
+        if config != AgentRegistry().get(agent_type):
+            return names
+        without = {"sandbox_enabled": "execute", "planning": "write_todos"}
+        left_out = {tool for name, tool in without.items() if self._options.get(name) is False}
+        return [name for name in names if name not in left_out]
+
     def _config(self, agent_type: str, config: AgentConfig) -> DeepAgentConfig:
         given = {
             "name": f"subagent-{agent_type}"[:60],
             "model": self._model,
             "tools": functions(config.tools),
-            "only_tools": function_names(config.tools) or None,
+            "only_tools": self._names(agent_type, config) or None,
             "max_steps": config.max_turns,
             **self._options,
         }

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from agents.custom.base_middleware import BaseMiddleware
 from agents.custom.tool_spec import ToolSpec
+from agents.sdk import arguments
 from agents.sdk.agent_registry import AgentConfig, AgentRegistry
 from agents.sdk.components.spawner import SubagentSpawner, SubagentStatus
-from agents.sdk.config import DeepAgentConfig, SubagentConfig
+from agents.sdk.config import (
+    CONCURRENT,
+    DeepAgentConfig,
+    SubagentConfig,
+    checked_subagents,
+    checked_tools,
+)
 from agents.sdk.errors import SetupError
 
 
@@ -24,14 +31,16 @@ class SubagentMiddleware(BaseMiddleware):
         self,
         default_model: Any = None,
         default_tools: list[Any] | None = None,
-        subagents: list[SubagentConfig] | None = None,
-        max_concurrent: int = 5,
+        subagents: Sequence[SubagentConfig | Mapping[str, Any]] | None = None,
+        max_concurrent: int = CONCURRENT,
         **options: Any,
     ) -> None:
+        arguments.check_number("max_concurrent", max_concurrent, 1)
+        arguments.known_fields(DeepAgentConfig, options, "SubagentMiddleware")
         self.default_model = default_model
-        self.default_tools = list(default_tools or ())
+        self.default_tools = checked_tools("default_tools", default_tools or ())
         self.max_concurrent = max_concurrent
-        self.subagents = {item.name: item for item in subagents or ()}
+        self.subagents = {item.name: item for item in checked_subagents(subagents or ())}
         self._own = dict(self.subagents)
         if "general" not in self.subagents:
             text = "General-purpose subagent with the tools of its agent"
@@ -40,10 +49,16 @@ class SubagentMiddleware(BaseMiddleware):
         self._spawners: dict[str, SubagentSpawner] = {}
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
+        given = {self.max_concurrent, config.max_concurrent_subagents} - {CONCURRENT}
+        if len(given) > 1:
+            raise SetupError(
+                f"max_concurrent_subagents={config.max_concurrent_subagents} contradicts "
+                f"max_concurrent={self.max_concurrent} of the SubagentMiddleware: leave one out."
+            )
         return replace(
             config,
             subagents=[*config.subagents, *map(self._with_defaults, self._own.values())],
-            max_concurrent_subagents=self.max_concurrent,
+            max_concurrent_subagents=given.pop() if given else CONCURRENT,
         )
 
     def _with_defaults(self, item: SubagentConfig) -> SubagentConfig:

@@ -23,11 +23,11 @@ def owner_of(user: Any) -> Any:
         by = {"pk": user.pk} if hasattr(user, "pk") else {field: str(user)}
         found = users.objects.filter(**by).first()
         if found is None:
-            raise SetupError(f"There is no user {user!s}: give one that is stored.")
+            raise SetupError(f"user: there is no user {user!s}: give one that is stored.")
     else:
         found = _local(users, field)
     if not found.is_active:
-        raise SetupError(f"The account {found.get_username()!r} is switched off.")
+        raise SetupError(f"user: the account {found.get_username()!r} is switched off.")
     return found
 
 

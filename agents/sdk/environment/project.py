@@ -47,6 +47,8 @@ _APPS = (
     "django_q",
     "agents",
 )
+_SQLITE = b"SQLite format 3\x00"
+"""The first bytes of a database file. A new one is empty."""
 _KEYS = frozenset({"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY"})
 
 _lock = threading.Lock()
@@ -148,6 +150,15 @@ def _check_file(file: Path) -> None:
         raise SetupError(f"persistence_path {file} is a directory: name a file in it.")
     if not file.parent.is_dir():
         raise SetupError(f"persistence_path {file}: make the directory {file.parent} first.")
+    try:
+        with file.open("rb") as stream:
+            start = stream.read(len(_SQLITE))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise SetupError(f"persistence_path {file} cannot be read: {error.strerror}.") from error
+    if start not in (_SQLITE, b""):
+        raise SetupError(f"persistence_path {file} is not a SQLite database: name another file.")
 
 
 def _check_path(persistence_path: str | Path | None) -> None:

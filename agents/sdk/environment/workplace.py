@@ -8,9 +8,12 @@ from pathlib import Path
 from agents.sdk.config import DEFAULT_WORKSPACE, DeepAgentConfig
 from agents.sdk.environment.project import is_own
 from agents.sdk.errors import SetupError
+from agents.settings import DataSettings
 from sandbox.errors import SandboxSetupError
 from sandbox.host_paths import writable_directory
 from sandbox.own_directory.rules import FileRules
+from sandbox.toolboxes.find import hold_toolbox
+from sandbox.toolboxes.toolbox import ToolboxError
 from sandbox.workspace import own_directory_account
 
 NOBODY = 65534
@@ -40,6 +43,14 @@ def outputs_directory(given: str | Path | None) -> Path | None:
     return place
 
 
+def check_toolbox(name: str) -> None:
+    """Raise `SetupError` if commands cannot use the toolbox."""
+    try:
+        hold_toolbox(DataSettings.now().toolboxes, name).release()
+    except ToolboxError as error:
+        raise SetupError(f"toolbox: {error}") from error
+
+
 def workspace_directory(given: str | Path) -> Path:
     """Return the absolute path of the directory, which must exist. Raises `SetupError`.
 
@@ -53,12 +64,12 @@ def workspace_directory(given: str | Path) -> Path:
         if not place.exists():
             if str(given) != DEFAULT_WORKSPACE:
                 raise SetupError(
-                    f"The working directory {place} does not exist. Make it, or name another one."
+                    f"sandbox_working_dir: {place} does not exist. Make it, or name another one."
                 )
             place.mkdir()
             if os.geteuid() == 0:
                 os.chown(place, NOBODY, NOBODY)
         own_directory_account(place)
     except (SandboxSetupError, OSError) as error:
-        raise SetupError(f"The working directory {given}: {error}") from error
+        raise SetupError(f"sandbox_working_dir: {given}: {error}") from error
     return place

@@ -10,12 +10,26 @@ from typing import Any
 from django.utils.text import slugify
 from pydantic import ValidationError
 
-from agents.kernel.options import checked_options, option_classes, option_default, option_fields
+from agents.kernel.features import entries
+from agents.kernel.options import (
+    checked_options,
+    option_classes,
+    option_default,
+    option_fields,
+    validated_options,
+)
 from agents.kernel.relations import AgentRelation, OwnRows, relation_named, relations
 from agents.middleware.custom.registered import registered_tools
 from agents.middleware.custom.toolkit import Toolkit
-from agents.middleware.registry import built_in_tools, known_tool_names
+from agents.middleware.definition_checks import COMMANDS
+from agents.middleware.registry import (
+    build_toolset,
+    built_in_tools,
+    known_tool_names,
+    toolset_for,
+)
 from agents.models import Agent
+from agents.sdk.answer_form import form_of
 from agents.sdk.config import (
     COMMAND_SECONDS,
     SUBAGENT_MODEL_KEYS,
@@ -28,10 +42,11 @@ from agents.sdk.errors import SetupError
 from agents.sdk.models import ModelChoice, checked, choice_of
 from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import InvalidRequest
-from agents.spec import OPTIONS
+from agents.spec import OPTIONS, SANDBOX_ONLY, AgentSpec
 
 _PLANNING = frozenset({"write_todos", "read_todos"})
 _MEMORY = frozenset({"write_memory", "read_memory", "list_memory"})
+_EXECUTION = frozenset({"execute", "execute_python", "execute_in_sandbox"})
 MIDDLEWARE_NAME = 100
 """Limit of characters, as of the rows with the state of a middleware."""
 
@@ -72,7 +87,7 @@ class Definition:
             _check_model(item)
             if wrong := sorted(set(function_names(item.tools)) - known):
                 raise SetupError(f"The subagent {item.name}: there is no tool {wrong[0]!r}.")
-        return cls(
+        found = cls(
             config=config,
             choice=checked(choice_of(config.model)),
             toolkit=toolkit,
@@ -81,15 +96,79 @@ class Definition:
             databases=_sealed(config.databases),
             options={**_checked_options(config.options), **of_features},
         )
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """Check all that the agent would store. Raises `SetupError` that names the argument."""
+        try:
+            options = validated_options(self.values()).model_dump(mode="json")
+            rows = {name: _relation(name).fields(each) for name, each in self._own_rows().items()}
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise self._refused(f"{place}: {first['msg']}.") from None
+        except InvalidRequest as error:
+            raise self._refused(error.message) from None
+        stored = {**options, **_joined(rows), "output_schema": ""}
+        databases = tuple(self.databases)
+        spec = AgentSpec(**{**stored, "name": "", "slug": "", "databases": databases})
+        self._check_tools(spec.model_copy(update={"tools": None}))
+        try:
+            for check in entries("definition_checks", "DEFINITION_CHECKS"):
+                check(spec)
+        except InvalidRequest as error:
+            raise self._refused(error.message) from None
+
+    def _check_tools(self, spec: AgentSpec) -> None:
+        """Refuse named tools that the other arguments leave out."""
+        offered = build_toolset(spec, has_left_out=True).tools.keys() | registered_tools().keys()
+        named = {"only_tools": self.config.only_tools or ()} | {
+            f"The subagent {item.name}: tools": function_names(item.tools)
+            for item in self.subagents
+        }
+        for place, names in named.items():
+            for name in names:
+                if name in built_in_tools() and name not in offered:
+                    raise SetupError(f"{place}: {name} {self._why_missing(name)}.")
+        for name in self.config.only_tools or ():
+            if name in self._left_out:
+                option = "planning" if name in _PLANNING else "memory"
+                raise SetupError(f"only_tools: {name} needs {option}=True.")
+
+    def _why_missing(self, name: str) -> str:
+        if not self.config.sandbox_enabled and name in _EXECUTION:
+            return "needs a sandbox: leave it out, or leave out sandbox=False (sandbox_enabled)"
+        return "is not a tool that an agent with these options has: leave it out"
+
+    def _refused(self, message: str) -> SetupError:
+        """Return the error for a message that starts with the name of an option."""
+        place, _, reason = message.partition(": ")
+        option, _, inner = place.partition(".")
+        if option in self.config.options:
+            return SetupError(f"options: {message}")
+        argument = _ARGUMENTS.get(option, option)
+        if argument == "model":
+            name = "max_tokens" if option == "max_output_tokens" else option
+            return SetupError(f"model: {name}: {reason}")
+        return SetupError(f"{argument}: {inner}: {reason}" if inner else f"{argument}: {reason}")
+
+    @property
+    def _left_out(self) -> frozenset[str]:
+        """Return the tools that a False of the program leaves out."""
+        left_out = frozenset() if self.config.planning else _PLANNING
+        return left_out | (frozenset() if self.config.memory else _MEMORY)
 
     def slug(self, owner: Any) -> str:
         return f"python-{slugify(str(owner.pk))}-{slugify(self.config.name) or 'agent'}"[:100]
 
     def tool_names(self) -> list[str]:
-        left_out = frozenset() if self.config.planning else _PLANNING
-        left_out |= frozenset() if self.config.memory else _MEMORY
         own = [tool.name for tool in self.toolkit.main_tools]
-        names = built_in_tools().keys() - left_out
+        names = built_in_tools().keys() - self._left_out
+        if self.config.profile == SANDBOX_ONLY:
+            names &= toolset_for(AgentSpec(name="", slug="", profile=SANDBOX_ONLY)).tools.keys()
+        else:
+            names -= {COMMANDS}
         registered = set(function_names(self.config.tools))
         if self.config.only_tools is not None:
             only = set(self.config.only_tools)
@@ -104,6 +183,7 @@ class Definition:
         """
         config, choice = self.config, self.choice
         of_features = [kind for kind in option_classes() if kind not in OPTIONS]
+        form = form_of(config.output_schema)
         return {
             **{name: option_default(name) for kind in of_features for name in kind.model_fields},
             # Fields with the same name in both.
@@ -122,12 +202,21 @@ class Definition:
             "command_timeout": None
             if config.sandbox_timeout == COMMAND_SECONDS
             else config.sandbox_timeout,
-            "output_schema": dict(config.output_schema) if config.output_schema else None,
+            "output_schema": form.schema if form is not None else None,
             "max_turns": config.max_steps,
         }
 
     def save(self, owner: Any) -> Agent:
-        """Store it, as a new version if it has changed. In the transaction of the run's start."""
+        """Store it, as a new version if it has changed. In the transaction of the run's start.
+
+        Raises `SetupError` that names the argument.
+        """
+        try:
+            return self._save(owner)
+        except InvalidRequest as error:
+            raise self._refused(error.message) from error
+
+    def _save(self, owner: Any) -> Agent:
         config = self.config
         slug = self.slug(owner)
         agent = Agent.objects.select_for_update().filter(slug=slug).first()
@@ -148,16 +237,25 @@ class Definition:
         """Return the agent's own rows of features, which replace those of its last start."""
         related: dict[str, list[Any]] = {relation.name: [] for relation in relations()}
         if self.databases:
-            relation = _relation("databases")
-            related[relation.name] = [
-                relation.own_row(agent, name, url, writable=not self.config.database_read_only)
-                for name, url in self.databases.items()
+            related["databases"] = [
+                self._database(agent, name, url) for name, url in self.databases.items()
             ]
-        if self.subagents:
-            relation = _relation("subagents")
-            assert isinstance(relation, OwnRows)
-            related[relation.name] = relation.from_file([*map(self._subagent, self.subagents)])
-        return related
+        return related | self._own_rows()
+
+    def _database(self, agent: Agent, name: str, url: Any) -> Any:
+        writable = not self.config.database_read_only
+        try:
+            return _relation("databases").own_row(agent, name, url, writable=writable)
+        except InvalidRequest as error:
+            raise SetupError(f"databases: {name}: {error.message}") from error
+
+    def _own_rows(self) -> dict[str, list[Any]]:
+        """Return the rows of the subagents, not stored."""
+        if not self.subagents:
+            return {}
+        relation = _relation("subagents")
+        assert isinstance(relation, OwnRows)
+        return {relation.name: relation.from_file([*map(self._subagent, self.subagents)])}
 
     def _subagent(self, item: SubagentConfig) -> dict[str, Any]:
         choice = choice_of(item.model)
@@ -174,6 +272,10 @@ class Definition:
             "max_turns": item.max_turns,
             "read_only": item.read_only,
         }
+
+
+def _joined(fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {name: value for each in fields.values() for name, value in each.items()}
 
 
 def check_names(toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]) -> None:
@@ -227,6 +329,7 @@ _ARGUMENTS = {
     "network": "sandbox_network",
     "command_timeout": "sandbox_timeout",
     "max_turns": "max_steps",
+    "tools": "only_tools",
 }
 """Options with an argument of another name."""
 
@@ -249,6 +352,8 @@ def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
             else f"{first['msg']}."
         )
         raise SetupError(f"options: {name}: {message}") from None
+    except (TypeError, ValueError):
+        raise SetupError("options must contain JSON data only.") from None
 
 
 def _own_rules(toolkit: Toolkit) -> dict[str, bool]:

@@ -29,7 +29,7 @@ from agents.services.runs.delegation import answer_of
 from agents.services.runs.session_files import check_working_directory
 from agents.services.runs.start import RunRequest, create_run
 from agents.spec import AgentSpec
-from agents.states import OPEN_CALLS, ApprovalStatus, Decision, RunStatus, WaitReason
+from agents.states import ACTIVE_RUNS, OPEN_CALLS, ApprovalStatus, Decision, RunStatus, WaitReason
 from sandbox.linux.probe import check_host
 
 SOURCE = "python"
@@ -75,9 +75,13 @@ def _bind(definition: Definition, thread_id: str) -> None:
 
 
 def last_run(definition: Definition, owner: Any, session_id: str) -> Run:
-    """Return the newest run of a session. Raises `NotFound`, and `Conflict` for another agent's."""
+    """Return the run of a session that is at work or waits for a person, else its newest run.
+
+    Queued messages are later. Raises `NotFound`, and `Conflict` for another agent's session.
+    """
     runs = Run.objects.filter(thread__owner=owner, thread__key=session_id, parent=None)
-    run = runs.select_related("thread__agent", "agent_version").order_by("-number").first()
+    runs = runs.select_related("thread__agent", "agent_version").order_by("-number")
+    run = runs.filter(status__in=ACTIVE_RUNS).first() or runs.first()
     if run is None:
         raise NotFound(f"There is no session {session_id!r} of {owner.get_username()}.")
     if run.thread.agent.slug != definition.slug(owner):

@@ -27,6 +27,9 @@ def check_state(state: Mapping[str, Any]) -> dict[str, Any]:
     known = KEYS | {part.name for part in session_states()}
     if unknown := sorted(set(state) - known):
         raise SetupError(f"load_state: {unknown[0]!r} is no part of a state from get_state.")
+    for name in ("middleware", "filesystem"):
+        if not isinstance(state.get(name, {}), Mapping):
+            raise SetupError(f"load_state: {name} must be a dictionary.")
     return dict(json.loads(json.dumps(dict(state))))
 
 

@@ -13,6 +13,7 @@ from django.db import transaction
 from pydantic import ValidationError
 
 from agents.conditions import problem_of
+from agents.kernel.features import entries
 from agents.kernel.options import (
     AgentOptions,
     json_value,
@@ -92,6 +93,8 @@ def build_spec(agent: Agent, related: Mapping[str, Sequence[Any]] | None = None)
     check_policy(spec)
     for part in parts:
         part.check(spec)
+    for check in entries("definition_checks", "DEFINITION_CHECKS"):
+        check(spec)
     return spec
 
 

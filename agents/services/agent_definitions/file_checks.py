@@ -91,7 +91,7 @@ def at_its_line(file: ReadFile, message: str) -> FileProblem:
     if field == "subagents":  # these are identified by name, not by number
         name, _, rest = reason.partition(": ")
         names = [each["name"] for each in file.data.get("subagents", ())]
-        inner = parts[1:] if parts else []
+        inner = path[2:]
         if not parts and name in names:
             reason = rest
         name = parts[0] if parts else name

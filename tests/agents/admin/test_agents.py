@@ -153,6 +153,25 @@ def test_what_only_the_service_refuses_is_an_error_of_its_field_too():
     assert list(response.context["adminform"].form.errors) == ["allowed_hosts"]
 
 
+@pytest.mark.parametrize(
+    ("field", "typed"),
+    [
+        ("sandbox", ""),
+        ("tools", '["read_file", "execute_in_sandbox"]'),
+        ("interrupt_on", '{"execute": true}'),
+        ("integrations", ["slack"]),
+    ],
+)
+def test_what_a_profile_would_leave_out_is_an_error_of_its_field(field, typed):
+    given = form(profile="sandbox_only", **{field: typed})
+    if typed == "":
+        del given[field]
+    response = client_of(rows.superuser()).post(reverse(ADD), given)
+
+    assert list(response.context["adminform"].form.errors) == [field]
+    assert not Agent.objects.exists()
+
+
 def test_without_the_permission_the_sandbox_is_shown_and_not_changed():
     agent = rows.agent("helper", name="Helper", network="none", command_timeout=30)
     client = client_of(rows.staff("editor", "view_agent", "change_agent"))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any, Literal, Optional
+from typing import Annotated, Any, Literal, Optional, Required, TypedDict
 
 import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, ValidationError
 
-from agents.custom.signature import describe
+from agents.custom.signature import describe, read_signature
 from agents.custom.tool_spec import ToolSpec, tool
 from agents.middleware.wire_schema import wire_schema
 from agents.providers.google.conversation import parameters
@@ -256,3 +256,27 @@ def test_a_tool_may_bring_json_schema_instead() -> None:
         ToolSpec("w", "w", print, {"properties": {"a": {"$ref": "#/$defs/a"}}})
     with pytest.raises(ValueError, match="input_schema of w"):
         ToolSpec("w", "w", print, {"type": "array"})
+
+
+class Place(TypedDict):
+    city: str
+
+
+class Visit(TypedDict, total=False):
+    places: list[Place]
+    note: Required[str | None]
+
+
+def visit(plan: Visit, others: Annotated[list[Visit] | None, "More"] = None) -> str:
+    """Plan a visit."""
+    return ""
+
+
+def test_a_typed_dictionary_of_typing_is_read_in_every_python() -> None:
+    model = read_signature(visit, "visit").model
+    given = {"plan": {"places": [{"city": "Bonn"}], "note": None}}
+    assert model.model_validate(given).plan == given["plan"]  # type: ignore[attr-defined]
+    assert model.model_fields["others"].description == "More"
+    for wrong in ({"places": []}, {"note": None, "places": [{}]}):
+        with pytest.raises(ValidationError):
+            model.model_validate({"plan": wrong})

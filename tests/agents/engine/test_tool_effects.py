@@ -85,7 +85,11 @@ class World:
             self.make_agent(profile)
 
     def make_agent(self, profile: str, **fields: Any) -> Agent:
-        names = {example.tool for example in EXAMPLES.values()}
+        names = {example.tool for example in EXAMPLES.values() if example.profile == profile}
+        whole: dict[str, Any] = {
+            "integrations": ["slack", "gmail", "calendar", "agents"],
+            "background_subagents": True,
+        }
         agent = make_agent(
             self.user,
             name=profile,
@@ -93,10 +97,11 @@ class World:
             profile=profile,
             model="examples",
             sandbox=True,
-            integrations=["slack", "gmail", "calendar", "agents"],
-            background_subagents=True,
+            **(whole if profile == "full" else {}),
             **{"interrupt_on": dict.fromkeys(names, True), **fields},
         )
+        if profile != "full":
+            return agent
         return save_agent(agent, related={"databases": [self.database]})
 
     def state(self) -> Any:

@@ -113,6 +113,21 @@ def test_a_read_only_agent_is_promised_no_file_of_its_own(
     assert "into your answer" not in toolset_for(usual).system_prompt(usual, NOON, WITH_BEANS)
 
 
+@pytest.mark.parametrize("profile", ["full", "sandbox_only"])
+@pytest.mark.parametrize("read_only", [True, False])
+def test_only_an_agent_with_a_person_is_told_to_ask(profile: str, read_only: bool) -> None:
+    agent = spec(profile=profile, read_only=read_only)
+    asks = "Ask when the task cannot be understood"
+    prompt = toolset_for(agent).system_prompt(agent, NOON)
+    assert asks in prompt
+    assert "Nobody answers questions" not in prompt
+    child = agent.model_copy(update={"subagent": "general"})
+    prompt = toolset_for(child).system_prompt(child, NOON)
+    assert asks not in prompt
+    assert "Nobody answers questions" in prompt
+    assert "tell the user" not in prompt
+
+
 @pytest.mark.parametrize(
     ("tools", "says"),
     [

@@ -77,6 +77,7 @@ GIVEN: dict[str, Any] = {
     "tool_retries": [{"tool": "ls", "attempts": 2}],
     "sandbox_network": True,
     "sandbox_timeout": 99,
+    "profile": "sandbox_only",
 }
 NOT_OF_THE_AGENT = {
     "name", "user", "persistence_path",  # these identify the agent and the database
@@ -99,7 +100,16 @@ def test_every_option_is_looked_at() -> None:
     assert {one.name for one in fields(DeepAgentConfig)} == GIVEN.keys() | NOT_OF_THE_AGENT
 
 
-@pytest.mark.parametrize("option", GIVEN)
+OF_SANDBOX = {"sandbox_network", "sandbox_timeout", "profile"}
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        pytest.param(name, marks=[pytest.mark.bubblewrap] if name in OF_SANDBOX else [])
+        for name in GIVEN
+    ],
+)
 def test_an_option_returns_to_its_default(
     make_agent: MakeAgent, option: str, tmp_path: Path, settings: Any
 ) -> None:
@@ -112,8 +122,11 @@ def test_an_option_returns_to_its_default(
         value = {name: url.format(directory=tmp_path) for name, url in value.items()}
 
     def save(name: str, **options: Any) -> dict[str, Any]:
-        given = {"sandbox": False, "include_builtin_skills": False, **model, **options}
-        agent = create_deep_agent(name=name, **given)
+        place = {"sandbox": True, "sandbox_working_dir": None}
+        given = place if option in OF_SANDBOX else {"sandbox": False}
+        agent = create_deep_agent(
+            name=name, **given | {"include_builtin_skills": False, **model, **options}
+        )
         try:
             definition, owner = asyncio.run(agent._runner.ready())
             definition.save(owner)

@@ -167,6 +167,9 @@ async def refused(**options):
 
 async def main():
     await refused(persistence_path="no/such/place.db")
+    with open("notes.txt", "w") as file:
+        file.write("These are notes.")
+    await refused(persistence_path="notes.txt")
     agent = make(persistence_path=None)
     try:
         await agent.run("Write", session_id="s")
@@ -190,6 +193,7 @@ print([name for name in os.listdir(".") if "sqlite" in name])
 def test_a_throw_away_database_leaves_nothing(place: Path, cache: Path) -> None:
     out = run(ONE_PROCESS, place, cache, fresh=True)
     assert "make the directory" in out
+    assert "notes.txt is not a SQLite database" in out
     assert "RunInterrupted" in out
     assert "a process has one database" in out
     assert "ANTHROPIC_API_KEY" in out

@@ -32,6 +32,9 @@ class DatabaseMiddleware(Middleware):
     def every_tool(self) -> list[Tool[Any]]:
         return self._tools(None)
 
+    def wanted_by(self, spec: AgentSpec) -> str:
+        return "databases" if spec.option(DatabaseNames).databases else ""
+
     def _tools(self, spec: AgentSpec | None) -> list[Tool[Any]]:
         can_write = spec is not None and bool(writes.writable(spec))
         return [

@@ -26,6 +26,9 @@ class GmailMiddleware(Middleware):
     def every_tool(self) -> list[Tool[Any]]:
         return [*gmail.READING, *gmail.CHANGING]
 
+    def wanted_by(self, spec: AgentSpec) -> str:
+        return "integrations" if "gmail" in spec.integrations else ""
+
 
 class CalendarMiddleware(Middleware):
     """A middleware with the tools, for agents with the integration."""
@@ -39,6 +42,9 @@ class CalendarMiddleware(Middleware):
 
     def every_tool(self) -> list[Tool[Any]]:
         return [*calendar.READING, *calendar_changes.CHANGING]
+
+    def wanted_by(self, spec: AgentSpec) -> str:
+        return "integrations" if "calendar" in spec.integrations else ""
 
 
 MIDDLEWARE = (GmailMiddleware(), CalendarMiddleware())

@@ -193,6 +193,17 @@ def test_names_in_camel_case_and_of_other_harnesses_are_taken():
             ["subagents.0.systemPrompt", "user.nmae"],
         ),
         ("customAgents:\n  ann: {description: x, maxTurns: no}", 4, ["customAgents.ann.maxTurns"]),
+        (
+            "profile: sandbox_only\ntools: [execute_in_sandbox, read_file]",
+            4,
+            ["tools.1", "read_file is not in the profile sandbox_only"],
+        ),
+        (
+            "profile: sandbox_only\nsubagents:\n  - name: ann\n    description: x\n"
+            "    tools:\n      - execute",
+            8,
+            ["subagents.0.tools.0", "execute is not in the profile"],
+        ),
         ("subagents: [{name: Ann!, description: x}]", 3, ["subagents.0.name", "pattern"]),
     ],
 )

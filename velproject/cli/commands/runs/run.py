@@ -27,15 +27,17 @@ with late_imports:
     from agents.doors.cli.console import new_console
     from agents.doors.cli.local_user import local_user
     from agents.kernel import row_hooks
+    from agents.middleware.definition_checks import check_named_tools
     from agents.middleware.registry import known_tool_names
     from agents.models import Run
     from agents.providers.registry import get_provider
     from agents.selectors.visible import agents_for, runs_for
     from agents.services.agent_definitions.actions import default_provider
     from agents.services.agent_definitions.settings_places import default_model_problem, settings_of
-    from agents.services.errors import Conflict, NotFound, ServiceError
+    from agents.services.errors import Conflict, InvalidRequest, NotFound, ServiceError
     from agents.services.runs.start import RunRequest
     from agents.settings import DataSettings
+    from agents.spec import AgentSpec
     from agents.states import ACTIVE_RUNS
     from sandbox.errors import SandboxSetupError
     from sandbox.host_paths import writable_directory
@@ -61,7 +63,7 @@ TASK_BYTES = 10_000_000
 SCHEMA_BYTES = 1_000_000
 
 _OF_THE_AGENT = (
-    *("provider", "model", "fallback", "no_sandbox", "toolbox", "approve"),
+    *("provider", "model", "fallback", "profile", "no_sandbox", "toolbox", "approve"),
     *("max_turns", "max_cost", "timeout"),
 )
 
@@ -189,6 +191,11 @@ def read_fallbacks(
     multiple=True,
     help="A file of --workspace that the agent must not change, as deploy.sh; repeat.",
 )
+@click.option(
+    "--profile",
+    type=click.Choice(["full", "sandbox_only"]),
+    help="Its tools: all of them, or commands in the sandbox only (docs/sandbox-only.md).",
+)
 @click.option("--no-sandbox", is_flag=True, help="Files in the database, no commands.")
 @click.option(
     "--database",
@@ -250,6 +257,14 @@ def run(
         raise click.UsageError(f"{names}: with --agent its own settings count; leave them out.")
     if flags["toolbox"] and flags["no_sandbox"]:
         raise click.UsageError("--toolbox is for commands, and with --no-sandbox there are none.")
+    if flags["profile"] == "sandbox_only" and flags["no_sandbox"]:
+        raise click.UsageError("--profile sandbox_only needs the sandbox: leave --no-sandbox out.")
+    if flags["profile"] == "sandbox_only" and databases:
+        raise click.UsageError(
+            "--profile sandbox_only has no tools for databases: leave --database out."
+        )
+    if workspace is not None and flags["no_sandbox"]:
+        raise click.UsageError("--workspace is for the sandbox: leave out it or --no-sandbox.")
     if workspace is not None and workspace.exists() and not workspace.is_dir():
         raise click.UsageError(f"--workspace {workspace} is a file: name a directory.")
     if (allow_write or protect) and workspace is None and session is None:
@@ -397,6 +412,13 @@ def check_options(options: AgentOptions) -> None:
             f"--approve: there is no tool {one_line(unknown[0])!r}; "
             f"the tools are {', '.join(sorted(known_tool_names()))}."
         )
+    if options["approve"]:
+        given = {"profile": options["profile"]} if options["profile"] else {}
+        spec = AgentSpec.model_validate({"name": "", "slug": "", **given})
+        try:
+            check_named_tools(spec, [("--approve", tool) for tool in options["approve"]])
+        except InvalidRequest as error:
+            raise CliError(error.message) from None
     settings = DataSettings.now()
     if options["toolbox"]:
         # raises ToolboxError if it is unusable

@@ -34,6 +34,7 @@ class AgentOptions(TypedDict):
     model: str | None
     fallback: tuple[tuple[str, str], ...]
     """Providers and models."""
+    profile: str | None
     no_sandbox: bool
     toolbox: str | None
     approve: tuple[str, ...]
@@ -77,6 +78,7 @@ def save_command_line_agent(options: AgentOptions, owner: User) -> Agent:
     agent.model = options["model"] or ""
     fallbacks = [{"provider": provider, "model": model} for provider, model in options["fallback"]]
     _set(agent, "fallbacks", fallbacks, "--fallback")
+    agent.profile = options["profile"] or defaults.profile
     agent.sandbox = not options["no_sandbox"]
     agent.toolbox = options["toolbox"] or ""
     agent.interrupt_on = dict.fromkeys(options["approve"], True)

@@ -60,13 +60,15 @@ def test_flags_of_an_earlier_start_do_not_linger() -> None:
         owner,
     )
     assert Agent.objects.get().fallbacks == [{"provider": "openai", "model": "gpt-6"}]
-    start_run(request(owner), options(max_turns=3), owner)
+    start_run(request(owner), options(max_turns=3, profile="sandbox_only"), owner)
+    assert Agent.objects.get().profile == "sandbox_only"
     run = start_run(request(owner), options(), owner)
     spec = run.agent_version.spec
     assert spec["interrupt_on"] == {}
     assert spec["max_turns"] == 500
     assert spec.get("fallbacks", []) == []
     assert spec["sandbox"] is True
+    assert spec["profile"] == "full"
 
 
 @pytest.mark.django_db

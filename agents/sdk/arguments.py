@@ -1,0 +1,125 @@
+"""Checks of the arguments of a program. Each names the argument. They need no Django."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import MISSING, fields
+from decimal import Decimal
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from agents.sdk.errors import SetupError
+
+MOST = 2_147_483_647
+SHOWN = 80
+"""Characters of a wrong value in an error."""
+
+
+def wrong(name: str, expected: str, value: Any) -> SetupError:
+    """Return the error for a value of another kind. The value must not be a secret."""
+    return SetupError(f"{name} must be {expected}, got {shown(value)}.")
+
+
+def shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def check_flags(arguments: Any, names: Iterable[str]) -> None:
+    for name in names:
+        value = getattr(arguments, name)
+        if not isinstance(value, bool):
+            raise wrong(name, "True or False", value)
+
+
+def check_texts(arguments: Any, names: Iterable[str], *, or_none: bool = False) -> None:
+    for name in names:
+        value = getattr(arguments, name)
+        if not (isinstance(value, str) or (or_none and value is None)):
+            raise wrong(name, "a text or None" if or_none else "a text", value)
+
+
+def check_paths(arguments: Any, names: Iterable[str]) -> None:
+    """Check for paths. None is the default."""
+    for name in names:
+        value = getattr(arguments, name)
+        if value is not None and not (isinstance(value, str | Path) and str(value)):
+            raise wrong(name, "a path or None", value)
+
+
+def check_number(name: str, value: Any, least: int, most: int = MOST) -> None:
+    if type(value) is not int or not least <= value <= most:
+        raise wrong(name, f"a whole number from {least:,} to {most:,}", value)
+
+
+def check_positive(name: str, value: Any, *, whole: bool = False, expected: str = "") -> None:
+    kinds = int if whole else (int, float, Decimal)
+    if not isinstance(value, kinds) or value is True or not value > 0:
+        kind = "whole number" if whole else "number"
+        raise wrong(name, f"a {kind} above 0{expected}", value)
+
+
+def listed(name: str, value: Any, what: str) -> list[Any]:
+    """Return a copy of a list. A text is not one."""
+    if not isinstance(value, list | tuple):
+        raise wrong(name, f"a list of {what}", value)
+    return list(value)
+
+
+def listed_texts(name: str, value: Any, what: str) -> list[str]:
+    found = listed(name, value, what)
+    for at, item in enumerate(found):
+        if not isinstance(item, str) or not item:
+            raise wrong(f"{name}: number {at + 1}", "a text", item)
+    return found
+
+
+def named(name: str, value: Any, example: str) -> dict[str, Any]:
+    """Return a copy of a dictionary with texts as keys."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise SetupError(f"{name} must be a dictionary, as {example}.")
+    return dict(value)
+
+
+def known_fields(
+    kind: type[Any], given: Mapping[str, Any], what: str, hidden: Collection[str] = ()
+) -> Mapping[str, Any]:
+    """Return `given` if all its keys are fields of the dataclass `kind`."""
+    known = [field.name for field in fields(kind) if field.name not in hidden]
+    for name in given:
+        if name not in known:
+            near = get_close_matches(str(name), known, n=1)
+            meant = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known)}."
+            raise SetupError(f"{what} has no option {name!r}{meant}")
+    return given
+
+
+def instance_of(kind: type[Any], given: Any, what: str) -> Any:
+    """Return `given`, or an instance of the dataclass `kind` for a dictionary of its fields."""
+    if isinstance(given, kind):
+        return given
+    if not isinstance(given, Mapping):
+        raise wrong(what, f"a {kind.__name__} or a dictionary of its fields", given)
+    known_fields(kind, given, what)
+    for field in fields(kind):
+        has_default = field.default is not MISSING or field.default_factory is not MISSING
+        if field.init and not has_default and field.name not in given:
+            raise SetupError(f"{what}: {field.name} is missing.")
+    return kind(**given)
+
+
+def check_fields(kind: type[BaseModel], values: Mapping[str, Any], what: str) -> None:
+    """Check values by the fields of the same names that an agent stores."""
+    try:
+        # As JSON, so that a list fits a tuple, although a number does not fit a text.
+        kind.model_validate_json(json.dumps(dict(values)), strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise SetupError(f"{what}: {place}: {first['msg']}, got {shown(first['input'])}.") from None
+    except (TypeError, ValueError):
+        raise SetupError(f"{what} must contain JSON data only.") from None
