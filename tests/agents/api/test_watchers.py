@@ -9,7 +9,7 @@ import pytest
 from tests.support.site import Site
 from tests.support.watching import Watched, watch_one_run
 
-TIMES_LONGER = 10
+TIMES_LONGER = 25
 """The most that fifty times as many watchers may delay the median event. One after the other, they
 would delay it about fifty times."""
 
