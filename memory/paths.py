@@ -33,6 +33,10 @@ _ALIKE = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTI
 _CONTENT_TYPES = {".md": "text/markdown", ".json": "application/json", ".csv": "text/csv"}
 
 
+# Names of devices on Windows, with any extension.
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|(?:com|lpt)[0-9]) *(?:\..*)?", re.IGNORECASE)
+
+
 class InvalidPath(ValueError):
     """No memory file can have this path. The message describes valid paths."""
 
@@ -51,6 +55,11 @@ def check_path(path: str) -> str:
         )
     if len(names) >= MAX_DEPTH:
         raise InvalidPath(f"{path!r} is deeper than {MAX_DEPTH} levels.")
+    if devices := [name for name in names if _DEVICE.fullmatch(name)]:
+        raise InvalidPath(
+            f"{path!r}: Windows reserves the name {devices[0]!r}, so an exported folder could not "
+            "have it: choose another name."
+        )
     if directory == "skills":
         return _check_skill(path, names)
     wrong = [name for name in names if not _NAME.fullmatch(name)]

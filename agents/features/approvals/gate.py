@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from agents.engine.gate import CheckedCall, Gate, Starting, Unfit
 from agents.engine.session import Session
 from agents.engine.storage.journal import Call, Writer
+from agents.features.approvals.descriptions import describe
 from agents.features.approvals.family_state import family_state
 from agents.features.approvals.requests import Question, approval_is_stale, wait_for_people
 from agents.features.approvals.trials import Trials
@@ -109,7 +110,8 @@ class ApprovalsGate(Gate):
                     return found
                 preview = found
             proposed = item.tool.proposed(item.given)
-            questions.append(Question(item.call, verdict, proposed, preview))
+            about = await describe(self._session, item)
+            questions.append(Question(item.call, verdict, proposed, preview, about))
         return wait_for_people(questions, await family_state(self._session))
 
     def approved_preview(self, call: Call) -> Preview | None:

@@ -34,13 +34,14 @@ from agents.states import (
 class Question:
     """A call that needs approval. `proposed` is its proposal, if it makes one.
 
-    `preview` is the result of its trial.
+    `preview` is the result of its trial, and `about` the tool's description of the input.
     """
 
     call: Call
     verdict: Verdict
     proposed: Proposed | None = None
     preview: Preview | None = None
+    about: str = ""
 
 
 def _calls_of(questions: Sequence[Question]) -> list[dict[str, Any]]:
@@ -92,7 +93,7 @@ def _ask_all(questions: Sequence[Question], family: str, locked: Locked) -> Susp
 def _ask(run: Run, row: ToolCall, question: Question, family: str) -> EventDraft:
     verdict = question.verdict
     earlier = row.approvals.exclude(decided_by=None).exists()
-    prompt = CHANGED if earlier else verdict.reason
+    prompt = " ".join(filter(None, (CHANGED if earlier else verdict.reason, question.about)))
     proposed = question.proposed
     if proposed is None:
         generations = Thread.objects.values_list("workspace_generation", flat=True)
