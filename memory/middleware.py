@@ -12,9 +12,11 @@ from agents.middleware.context import ToolContext
 from agents.models import Effect
 from agents.spec import AgentSpec
 from memory.edits import MemoryEdit
-from memory.paths import DIRECTORIES, MOUNT, InvalidPath
+from memory.limits import PAGE_CHARACTERS
+from memory.paths import ALWAYS, DIRECTORIES, MOUNT, InvalidPath
 from memory.proposals import MEMORY_EDIT
 from memory.queries.files import list_memory_entries, memory_state
+from memory.queries.prompt import Knowledge
 
 
 class WriteMemoryInput(BaseModel):
@@ -26,6 +28,8 @@ class WriteMemoryInput(BaseModel):
 
 class ReadMemoryInput(BaseModel):
     path: str
+    offset: int = Field(default=0, ge=0)
+    """Characters to skip."""
 
 
 class ListMemoryInput(BaseModel):
@@ -55,7 +59,23 @@ async def read_memory(context: ToolContext, given: ReadMemoryInput) -> ToolResul
         return error(str(problem), "invalid_path")
     if state.content is None:
         return error(f"No memory file at {path!r}: list_memory shows what there is.", "not_found")
-    return ToolResult(state.content)
+    return _page(state.content, given.offset)
+
+
+def _page(text: str, offset: int) -> ToolResult:
+    """Return one page of a file, which ends with a line if possible."""
+    if offset and offset >= len(text):
+        return error(f"The file has {len(text):,} characters: offset is too large.", "not_found")
+    page = text[offset : offset + PAGE_CHARACTERS]
+    end = offset + len(page)
+    if end < len(text) and (line_end := page.rfind("\n", PAGE_CHARACTERS // 2)) >= 0:
+        page = page[: line_end + 1]
+        end = offset + len(page)
+    if not offset and end == len(text):
+        return ToolResult(page)
+    go_on = f" Go on with offset={end}." if end < len(text) else ""
+    note = f"[Characters {offset + 1:,} to {end:,} of {len(text):,}.{go_on}]"
+    return ToolResult(f"{page}\n{note}")
 
 
 async def list_memory(context: ToolContext, given: ListMemoryInput) -> ToolResult:
@@ -90,7 +110,7 @@ class MemoryMiddleware(Middleware):
             ),
             Tool(
                 "read_memory",
-                "Read a file of your memory, such as knowledge/preferences.md.",
+                "Read a file of your memory, in pages.",
                 ReadMemoryInput,
                 read_memory,
                 Effect.READ,
@@ -108,15 +128,33 @@ class MemoryMiddleware(Middleware):
     def prompt(self, context: PromptContext) -> str:
         if "read_memory" not in context.tool_names:
             return ""
+        knowledge: Knowledge = context.parts.get("memory") or Knowledge()
         files = f" read_file sees them below {MOUNT}; commands do not."
         return (
-            "## Memory\nYou remember between conversations in files: AGENTS.md (your own "
-            "instructions), knowledge/ and skills/."
-            f"{files if 'read_file' in context.tool_names else ''} Look with list_memory when "
-            "earlier knowledge could help. When you learn a lasting fact, preference or "
-            "correction, propose it with write_memory and say why; a person approves, changes or "
-            "rejects it."
+            "## Memory\nYour memory is files: AGENTS.md (your own instructions), knowledge/ and "
+            f"skills/.{files if 'read_file' in context.tool_names else ''} Each conversation loads "
+            f"{ALWAYS} and the first line of other files. list_memory shows all. Propose a lasting "
+            "fact, preference or correction with write_memory and say why; a person decides."
+            f"{_knowledge_text(knowledge)}"
         )
+
+
+def _knowledge_text(knowledge: Knowledge) -> str:
+    """Return the index and the file that is always loaded, as parts of the prompt."""
+    parts = []
+    if knowledge.index or knowledge.left_out:
+        more = knowledge.left_out
+        rest = [f"- and {more:,} more files: list_memory names them"] if more else []
+        lines = "\n".join((*knowledge.index, *rest))
+        parts.append(
+            "Files when this conversation began. Read one with read_memory when it is about your "
+            f"task:\n{lines}"
+        )
+    if knowledge.always:
+        cut = " (its beginning: read_memory has the rest)" if knowledge.is_cut else ""
+        quoted = "\n".join(f"> {line}" for line in knowledge.always.splitlines())
+        parts.append(f"{ALWAYS}{cut} is loaded in each conversation:\n{quoted}")
+    return "".join(f"\n\n{part}" for part in parts)
 
 
 MIDDLEWARE = [MemoryMiddleware()]

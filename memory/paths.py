@@ -20,6 +20,8 @@ TOOLS = "tools.json"
 READ_ONLY = frozenset({PROMPT, TOOLS})
 """Views of settings in the agent's own row."""
 DIRECTORIES = ("knowledge", "skills")
+ALWAYS = "knowledge/always.md"
+"""The file whose content is part of each prompt."""
 
 # ASCII only, outside of skills/: two names that look the same would be two files. A name does not
 # start with a space, "." or "-", and does not end with a space or ".". Therefore, an exported

@@ -26,7 +26,7 @@ from agents.states import (
     ToolCallStatus,
     check_transition,
 )
-from memory.edits import EditOperation, MemoryEdit, content_after, size_warnings
+from memory.edits import EditOperation, MemoryEdit, always_warnings, content_after, size_warnings
 from memory.errors import Changed, InvalidEdit, MemoryRefused, NoSuchFile
 from memory.events import MemoryChanged
 from memory.folders import Change, MemoryFolder, folder_of
@@ -64,7 +64,8 @@ def propose_edit(agent_id: str, edit: MemoryEdit) -> Proposal:
         if after == state.content:
             raise InvalidRequest(f"{path} is like this already: nothing would change.")
     total = memory_bytes(agent_id, without=path) + (size_of(after) if after is not None else 0)
-    return Proposal(edit, state.content, state.revision, after, size_warnings(total))
+    warnings = [*always_warnings(path, after), *size_warnings(total)]
+    return Proposal(edit, state.content, state.revision, after, warnings)
 
 
 def check_edited_content(agent_id: str, path: str, content: str) -> None:
