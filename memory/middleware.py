@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -11,6 +12,7 @@ from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, 
 from agents.middleware.context import ToolContext
 from agents.models import Effect
 from agents.spec import AgentSpec
+from memory.actions.unasked import save_unasked
 from memory.edits import MemoryEdit
 from memory.limits import PAGE_CHARACTERS
 from memory.paths import ALWAYS, DIRECTORIES, MOUNT, InvalidPath
@@ -42,13 +44,18 @@ def memory_path(path: str) -> str:
 
 
 def _proposed(given: WriteMemoryInput) -> Proposed:
-    path = memory_path(given.path)
-    return Proposed(MEMORY_EDIT, MemoryEdit(path, given.operation, given.content, given.reason))
+    return Proposed(MEMORY_EDIT, _edit_of(given))
+
+
+def _edit_of(given: WriteMemoryInput) -> MemoryEdit:
+    return MemoryEdit(memory_path(given.path), given.operation, given.content, given.reason)
 
 
 async def write_memory(context: ToolContext, given: WriteMemoryInput) -> ToolResult:
-    """Fail: this is never called, because the decision on the request makes the edit."""
-    raise AssertionError("an edit of the memory is made by the decision on it")
+    """Save an edit without asking. The decision on a request makes all other edits."""
+    edit = _edit_of(given)
+    saving = partial(save_unasked, context.run_id, edit)
+    return ToolResult(f"{edit.path} is saved. Nobody was asked.", commit=saving)
 
 
 async def read_memory(context: ToolContext, given: ReadMemoryInput) -> ToolResult:
@@ -106,6 +113,7 @@ class MemoryMiddleware(Middleware):
                 WriteMemoryInput,
                 write_memory,
                 Effect.READ,
+                runs_alone=True,
                 proposes=_proposed,
             ),
             Tool(

@@ -11,11 +11,12 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.events.append import EventDraft
 from agents.kernel.proposals import Background, Proposal, ProposalKind
-from agents.models import ApprovalRequest, ToolCall
+from agents.models import ApprovalRequest, Run, ToolCall
 from agents.review import Review
 from agents.review.diff import diff_section
 from agents.review.parts import DiffSection
 from agents.services.errors import NotAllowed
+from agents.spec import AgentSpec
 from memory.actions.edits import (
     asked_edit,
     carry_out_edit,
@@ -24,6 +25,7 @@ from memory.actions.edits import (
     propose_edit,
     record_proposal,
 )
+from memory.actions.unasked import TOOL, may_save_unasked
 from memory.edits import MemoryEdit
 from memory.limits import MAX_FILE_BYTES
 from memory.models import KIND, MemoryEditRequest
@@ -38,7 +40,7 @@ class MemoryEditKind(ProposalKind):
 
     name = KIND
     label = _("memory edit")
-    rule = "write_memory"
+    rule = TOOL
     unlike = ("write_file", "read_memory", "list_memory")
     relations = ("memory_edit__agent",)
 
@@ -61,6 +63,9 @@ class MemoryEditKind(ProposalKind):
         found = propose_edit(agent_id, change)
         bound = (change.path, change.operation, found.base_revision, found.after)
         return Proposal(found, bound, can_be_edited=found.after is not None)
+
+    def needs_person(self, run: Run, spec: AgentSpec, tool: str, change: MemoryEdit) -> bool:
+        return tool != TOOL or not may_save_unasked(run, spec, change)
 
     def propose_again(self, request: ApprovalRequest) -> Proposal:
         edit = request.memory_edit

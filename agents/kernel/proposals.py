@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from agents.models import ApprovalRequest, Run, ToolCall
     from agents.review import Review
     from agents.review.parts import DiffSection
+    from agents.spec import AgentSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,13 @@ class ProposalKind:
     def propose(self, agent_id: str, change: Any) -> Proposal:
         """Return the result of `change`. Raises `InvalidRequest` if no approval is needed."""
         raise NotImplementedError
+
+    def needs_person(self, run: Run, spec: AgentSpec, tool: str, change: Any) -> bool:
+        """Return whether a person must decide about a valid change.
+
+        If not, the tool is called, and makes the change itself.
+        """
+        return True
 
     def propose_again(self, request: ApprovalRequest) -> Proposal:
         """Return the present result of the change of a request. Raises `InvalidRequest`."""

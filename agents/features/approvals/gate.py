@@ -69,7 +69,11 @@ class ApprovalsGate(Gate):
         database = self._session.database
         if proposed is not None:
             problem = await database.run(_problem_of, self._session.agent_id, proposed)
-            return False if problem is None else Unfit(call, problem, proposed.kind.refused)
+            if problem is not None:
+                return Unfit(call, problem, proposed.kind.refused)
+            run, spec = self._session.run, self._session.spec
+            needs = proposed.kind.needs_person
+            return not await database.run(needs, run, spec, tool.name, proposed.change)
         if tool.trial is not None:
             return False  # a person checks its effect each time
         if verdict.action == "ask":
