@@ -141,8 +141,8 @@ class MemoryMiddleware(Middleware):
         return (
             "## Memory\nYour memory is files: AGENTS.md (your own instructions), knowledge/ and "
             f"skills/.{files if 'read_file' in context.tool_names else ''} Each conversation loads "
-            f"{ALWAYS} and the first line of other files. list_memory shows all. Propose a lasting "
-            "fact, preference or correction with write_memory and say why; a person decides."
+            f"{ALWAYS} and the first line of other files. Propose a lasting fact, preference or "
+            "correction with write_memory and say why."
             f"{_knowledge_text(knowledge)}"
         )
 
