@@ -10,13 +10,13 @@ from pydantic import BaseModel, Field
 from agents.kernel.proposals import Proposed
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
-from agents.models import Effect
+from agents.models import Effect, Run
 from agents.spec import AgentSpec
-from memory.actions.unasked import save_unasked
+from memory.actions.unasked import may_save_unasked
 from memory.edits import MemoryEdit
 from memory.limits import PAGE_CHARACTERS
 from memory.paths import ALWAYS, DIRECTORIES, MOUNT, InvalidPath
-from memory.proposals import MEMORY_EDIT
+from memory.proposals import MEMORY_EDIT, save_or_ask
 from memory.queries.files import list_memory_entries, memory_state
 from memory.queries.prompt import Knowledge
 
@@ -52,10 +52,20 @@ def _edit_of(given: WriteMemoryInput) -> MemoryEdit:
 
 
 async def write_memory(context: ToolContext, given: WriteMemoryInput) -> ToolResult:
-    """Save an edit without asking. The decision on a request makes all other edits."""
+    """Save an edit without asking, or ask while the run goes on.
+
+    The decision on a request makes all other edits.
+    """
     edit = _edit_of(given)
-    saving = partial(save_unasked, context.run_id, edit)
-    return ToolResult(f"{edit.path} is saved. Nobody was asked.", commit=saving)
+    text = await context.in_database(_told_now, context.run_id, context.spec, edit)
+    return ToolResult(text, commit=partial(save_or_ask, context.run_id, edit))
+
+
+def _told_now(run_id: str, spec: AgentSpec, edit: MemoryEdit) -> str:
+    run = Run.objects.select_related("agent_version__agent").get(pk=run_id)
+    if may_save_unasked(run, spec, edit):
+        return f"{edit.path} is saved. Nobody was asked."
+    return f"A person is asked. Go on: {edit.path} changes only after an approval."
 
 
 async def read_memory(context: ToolContext, given: ReadMemoryInput) -> ToolResult:

@@ -21,6 +21,13 @@ class MemoryOptions(AgentOptions):
         description="How it saves knowledge. Without asking: only in its owner's runs of an agent "
         "that nobody else can use, and only what the scanner does not suspect.",
     )
+    memory_requests: Annotated[
+        Literal["wait", "continue"],
+        Labels({"wait": "the run waits", "continue": "the run goes on"}),
+    ] = Field(
+        default="wait",
+        description="What its run does until a person has decided about an edit of the memory.",
+    )
 
 
 OPTIONS = (MemoryOptions,)

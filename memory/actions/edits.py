@@ -202,14 +202,22 @@ def _as_service_error(problem: Exception) -> ServiceError:
     return InvalidRequest(str(problem))
 
 
-def carry_out_edit(request: ApprovalRequest, call: ToolCall, by_id: int) -> list[EventDraft]:
-    """Make an approved edit, and end its call. The run and the request are locked."""
+def carry_out_edit(request: ApprovalRequest, call: ToolCall | None, by_id: int) -> list[EventDraft]:
+    """Make an approved edit, and end its call if it waits. The run and the request are locked."""
     edit = request.memory_edit
     content = edit.proposed_content
     changed = request.decision == Decision.EDIT
     if changed:
         content = edited_content(edit, request.edited_input)
     revision = apply_edit(edit, content, by_id=by_id)
+    stored = MemoryChanged(
+        path=edit.path,
+        operation=edit.operation,
+        revision=revision,
+        approval_id=request.id,
+    )
+    if call is None:
+        return [stored]
     check_transition(TOOL_CALL_TRANSITIONS, call.status, ToolCallStatus.SUCCEEDED)
     call.status = ToolCallStatus.SUCCEEDED
     call.is_error = False
@@ -218,15 +226,7 @@ def carry_out_edit(request: ApprovalRequest, call: ToolCall, by_id: int) -> list
     call.result = dump(text)
     call.started_at = call.finished_at = timezone.now()
     call.save()
-    return [
-        MemoryChanged(
-            path=edit.path,
-            operation=edit.operation,
-            revision=revision,
-            approval_id=request.id,
-        ),
-        ToolCompleted(call_id=call.call_id, output=preview(text)),
-    ]
+    return [stored, ToolCompleted(call_id=call.call_id, output=preview(text))]
 
 
 def edited_content(edit: MemoryEditRequest, arguments: Any) -> str:

@@ -39,12 +39,11 @@ def may_save_unasked(run: Run, spec: AgentSpec, edit: MemoryEdit) -> bool:
     return not proposal.warnings and not _is_suspicious(proposal)
 
 
-def save_unasked(run_id: str, edit: MemoryEdit) -> None:
+def save_unasked(run: Run, edit: MemoryEdit) -> None:
     """Make the edit in the transaction of its call's result.
 
     It is stored like an edit that a person has approved, with its reason and its sources.
     """
-    run = Run.objects.select_related("agent_version", "clock").get(pk=run_id)
     agent_id = run.agent_version.agent_id
     for _ in range(_TRIES):
         proposal = propose_edit(agent_id, edit)
@@ -56,7 +55,7 @@ def save_unasked(run_id: str, edit: MemoryEdit) -> None:
         changed = MemoryChanged(
             path=edit.path, operation=edit.operation, revision=revision, approval_id=None
         )
-        append_events(run_id, [changed])
+        append_events(run.pk, [changed])
         return
     raise Conflict(f"{edit.path} changes all the time: try again.", code="stale")
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Q
 from django.db.models.functions import Length, Substr
 
 from agents.hidden_text import one_line, visible
@@ -72,10 +73,15 @@ def description_of(text: str) -> str:
 
 
 def changes_since(agent_id: str, since: datetime, *, thread_id: str) -> list[str]:
-    """Return the changed files of `knowledge/`, except by requests of runs in this thread."""
+    """Return the changed files of `knowledge/`, except those that this thread knows.
+
+    These are the changes of its runs, without requests for which no run has waited.
+    """
+    unasked = Q(edit_request__approval=None)
+    waited = Q(edit_request__approval__tool_call__isnull=False)
     revisions = (
         MemoryRevision.objects.filter(agent_id=agent_id, created_at__gt=since)
-        .exclude(edit_request__run__thread=thread_id)
+        .exclude(Q(edit_request__run__thread=thread_id) & (unasked | waited))
         .order_by("path", "-number")
         .values_list("path", "sha256")
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.utils import timezone
 
-from agents.kernel.proposals import run_request_kind
+from agents.kernel.proposals import is_beside, run_request_kind
 from agents.models import ApprovalRequest
 from agents.services.approvals.rights import Rights
 from agents.states import ApprovalStatus, RunStatus
@@ -37,8 +37,10 @@ def responses_by(request: ApprovalRequest, rights: Rights) -> PendingResponses:
     """Return the decisions of the person of `rights`, which many requests can share."""
     if request.status != ApprovalStatus.PENDING:
         return PendingResponses(closed=f"The request is {request.get_status_display()}.")
-    waits = request.run.status == RunStatus.WAITING or (
-        run_request_kind(request) is not None and not request.run.has_ended
+    waits = (
+        request.run.status == RunStatus.WAITING
+        or is_beside(request)
+        or (run_request_kind(request) is not None and not request.run.has_ended)
     )
     if not waits:
         return PendingResponses(

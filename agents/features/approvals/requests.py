@@ -15,7 +15,7 @@ from agents.events.append import EventDraft, append_events, dump
 from agents.events.catalogue.tool_calls import ToolFailed
 from agents.events.preview import preview
 from agents.kernel.park import Locked, Park, Suspend
-from agents.kernel.proposals import Proposed
+from agents.kernel.proposals import Proposed, beside_requests
 from agents.middleware.context import Preview
 from agents.models import ApprovalRequest, Run, Thread, ToolCall
 from agents.policy import Verdict
@@ -79,9 +79,9 @@ def _ask_all(questions: Sequence[Question], family: str, locked: Locked) -> Susp
         if not row.approvals.filter(status=ApprovalStatus.PENDING).exists():
             drafts.append(_ask(run, row, question, family))
     asked = list(
-        ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING).values_list(
-            "id", flat=True
-        )
+        ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING)
+        .exclude(beside_requests())
+        .values_list("id", flat=True)
     )
     if asked:
         return Suspend({"approval_ids": asked}, drafts)
