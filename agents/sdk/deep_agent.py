@@ -77,7 +77,7 @@ class DeepAgent:
         session_id: str | None = None,
         modified_state: Any = None,
         mode: StreamMode | str = StreamMode.EVENTS,
-    ) -> Continued[Any, str]:
+    ) -> Continued[Any, Any]:
         """Decide the session's pending requests and continue, also after a restart of the program.
 
         `async for` yields events in the form of `mode`; `await` returns the final answer, with the
@@ -99,7 +99,7 @@ class DeepAgent:
         """
         stream = self._resume(session_id, modified_state, StreamMode(mode))
 
-        async def wait() -> str:
+        async def wait() -> Any:
             known = self._runner.known_session(session_id)
             async with aclosing(self._resume(known, modified_state, StreamMode.EVENTS)) as events:
                 return await answer_of(events, known)

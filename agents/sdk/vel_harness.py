@@ -127,7 +127,7 @@ class VelHarness:
 
     def resume(
         self, session_id: str | None = None, modified_state: Any = None
-    ) -> Continued[dict[str, Any], str]:
+    ) -> Continued[dict[str, Any], Any]:
         """Call `DeepAgent.resume`; `async for` yields the parts of `run_stream`."""
         return self.agent.resume(session_id, modified_state, StreamMode.UI_PARTS)
 

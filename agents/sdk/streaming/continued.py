@@ -63,7 +63,7 @@ class Continued(AsyncGenerator[Item, None], Coroutine[Any, Any, Result], Generic
         await self._stream.aclose()
 
 
-async def answer_of(events: AsyncGenerator[StreamEvent, None], session_id: str) -> str:
+async def answer_of(events: AsyncGenerator[StreamEvent, None], session_id: str) -> Any:
     """Return the final answer of a stream of events. Raises the errors of `DeepAgent.run`."""
     interrupts: dict[str, StreamEvent] = {}
     async for item in events:
@@ -72,7 +72,7 @@ async def answer_of(events: AsyncGenerator[StreamEvent, None], session_id: str) 
         elif item.type == "decision":
             interrupts.pop(item.metadata.get("approval_id", ""), None)
         elif item.type == "end":
-            return item.content
+            return item.metadata.get("output", item.content)
     raise RunInterrupted(session_id, list(interrupts.values()))
 
 
