@@ -10,7 +10,7 @@ from agents.events.event import Event
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryChanged(Event):
-    """A person has approved an edit of the agent's memory, and the edit is made."""
+    """An edit of the agent's memory is made: a person has approved it, or nobody was asked."""
 
     type: ClassVar[str] = "memory.changed"
 
@@ -20,8 +20,8 @@ class MemoryChanged(Event):
     """`write`, `append` or `delete`."""
     revision: int
     """The number of the new revision of the file, or of the new version of a skill."""
-    approval_id: str
-    """The id of the approval request."""
+    approval_id: str | None
+    """The id of the approval request. Null if the agent has saved it without asking."""
 
 
 EVENTS = [MemoryChanged]

@@ -48,6 +48,7 @@ class MemoryDecisionFrame(Frame):
     request_id: Text = Field(max_length=64)
     decision: Literal["approve", "reject", "edit"]
     edited_content: Text | None = None
+    reason: Text = ""
 
     @model_validator(mode="after")
     def _writes_what_was_shown(self) -> MemoryDecisionFrame:
@@ -61,7 +62,8 @@ class MemoryDecisionFrame(Frame):
         if not asked.exists():
             raise NotFound("This run has no such request about the memory that you may decide.")
         edited = None if self.edited_content is None else {"content": self.edited_content}
-        decide(self.request_id, DecisionRequest(self.decision, input=edited), by=user)
+        answer = DecisionRequest(self.decision, input=edited, reason=self.reason)
+        decide(self.request_id, answer, by=user)
         return {"request_id": self.request_id}
 
 

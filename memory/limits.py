@@ -10,6 +10,14 @@ WARN_SHARE = 0.8
 """A request warns of a full memory from this share of `TOTAL_BYTES`."""
 MAX_FILES = 1_000
 """Of one agent. Listings show all of them."""
+ALWAYS_BYTES = 4_096
+"""Of the file that each prompt contains. The rest of a longer file is not in the prompt."""
+INDEX_BYTES = 4_096
+"""Of the index of the other files in the prompt."""
+DESCRIPTION_CHARACTERS = 120
+"""Of a file in the index."""
+PAGE_CHARACTERS = 20_000
+"""Of one result of `read_memory`."""
 
 
 def size_of(text: str) -> int:

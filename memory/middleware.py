@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -9,12 +10,15 @@ from pydantic import BaseModel, Field
 from agents.kernel.proposals import Proposed
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
-from agents.models import Effect
+from agents.models import Effect, Run
 from agents.spec import AgentSpec
+from memory.actions.unasked import may_save_unasked
 from memory.edits import MemoryEdit
-from memory.paths import DIRECTORIES, MOUNT, InvalidPath
-from memory.proposals import MEMORY_EDIT
+from memory.limits import PAGE_CHARACTERS
+from memory.paths import ALWAYS, DIRECTORIES, MOUNT, InvalidPath
+from memory.proposals import MEMORY_EDIT, save_or_ask
 from memory.queries.files import list_memory_entries, memory_state
+from memory.queries.prompt import Knowledge
 
 
 class WriteMemoryInput(BaseModel):
@@ -26,6 +30,8 @@ class WriteMemoryInput(BaseModel):
 
 class ReadMemoryInput(BaseModel):
     path: str
+    offset: int = Field(default=0, ge=0)
+    """Characters to skip."""
 
 
 class ListMemoryInput(BaseModel):
@@ -38,13 +44,28 @@ def memory_path(path: str) -> str:
 
 
 def _proposed(given: WriteMemoryInput) -> Proposed:
-    path = memory_path(given.path)
-    return Proposed(MEMORY_EDIT, MemoryEdit(path, given.operation, given.content, given.reason))
+    return Proposed(MEMORY_EDIT, _edit_of(given))
+
+
+def _edit_of(given: WriteMemoryInput) -> MemoryEdit:
+    return MemoryEdit(memory_path(given.path), given.operation, given.content, given.reason)
 
 
 async def write_memory(context: ToolContext, given: WriteMemoryInput) -> ToolResult:
-    """Fail: this is never called, because the decision on the request makes the edit."""
-    raise AssertionError("an edit of the memory is made by the decision on it")
+    """Save an edit without asking, or ask while the run goes on.
+
+    The decision on a request makes all other edits.
+    """
+    edit = _edit_of(given)
+    text = await context.in_database(_told_now, context.run_id, context.spec, edit)
+    return ToolResult(text, commit=partial(save_or_ask, context.run_id, edit))
+
+
+def _told_now(run_id: str, spec: AgentSpec, edit: MemoryEdit) -> str:
+    run = Run.objects.select_related("agent_version__agent").get(pk=run_id)
+    if may_save_unasked(run, spec, edit):
+        return f"{edit.path} is saved. Nobody was asked."
+    return f"A person is asked. Go on: {edit.path} changes only after an approval."
 
 
 async def read_memory(context: ToolContext, given: ReadMemoryInput) -> ToolResult:
@@ -55,7 +76,23 @@ async def read_memory(context: ToolContext, given: ReadMemoryInput) -> ToolResul
         return error(str(problem), "invalid_path")
     if state.content is None:
         return error(f"No memory file at {path!r}: list_memory shows what there is.", "not_found")
-    return ToolResult(state.content)
+    return _page(state.content, given.offset)
+
+
+def _page(text: str, offset: int) -> ToolResult:
+    """Return one page of a file, which ends with a line if possible."""
+    if offset and offset >= len(text):
+        return error(f"The file has {len(text):,} characters: offset is too large.", "not_found")
+    page = text[offset : offset + PAGE_CHARACTERS]
+    end = offset + len(page)
+    if end < len(text) and (line_end := page.rfind("\n", PAGE_CHARACTERS // 2)) >= 0:
+        page = page[: line_end + 1]
+        end = offset + len(page)
+    if not offset and end == len(text):
+        return ToolResult(page)
+    go_on = f" Go on with offset={end}." if end < len(text) else ""
+    note = f"[Characters {offset + 1:,} to {end:,} of {len(text):,}.{go_on}]"
+    return ToolResult(f"{page}\n{note}")
 
 
 async def list_memory(context: ToolContext, given: ListMemoryInput) -> ToolResult:
@@ -86,11 +123,12 @@ class MemoryMiddleware(Middleware):
                 WriteMemoryInput,
                 write_memory,
                 Effect.READ,
+                runs_alone=True,
                 proposes=_proposed,
             ),
             Tool(
                 "read_memory",
-                "Read a file of your memory, such as knowledge/preferences.md.",
+                "Read a file of your memory, in pages.",
                 ReadMemoryInput,
                 read_memory,
                 Effect.READ,
@@ -108,15 +146,33 @@ class MemoryMiddleware(Middleware):
     def prompt(self, context: PromptContext) -> str:
         if "read_memory" not in context.tool_names:
             return ""
+        knowledge: Knowledge = context.parts.get("memory") or Knowledge()
         files = f" read_file sees them below {MOUNT}; commands do not."
         return (
-            "## Memory\nYou remember between conversations in files: AGENTS.md (your own "
-            "instructions), knowledge/ and skills/."
-            f"{files if 'read_file' in context.tool_names else ''} Look with list_memory when "
-            "earlier knowledge could help. When you learn a lasting fact, preference or "
-            "correction, propose it with write_memory and say why; a person approves, changes or "
-            "rejects it."
+            "## Memory\nYour memory is files: AGENTS.md (your own instructions), knowledge/ and "
+            f"skills/.{files if 'read_file' in context.tool_names else ''} Each conversation loads "
+            f"{ALWAYS} and the first line of other files. Propose a lasting fact, preference or "
+            "correction with write_memory and say why."
+            f"{_knowledge_text(knowledge)}"
         )
+
+
+def _knowledge_text(knowledge: Knowledge) -> str:
+    """Return the index and the file that is always loaded, as parts of the prompt."""
+    parts = []
+    if knowledge.index or knowledge.left_out:
+        more = knowledge.left_out
+        rest = [f"- and {more:,} more files: list_memory names them"] if more else []
+        lines = "\n".join((*knowledge.index, *rest))
+        parts.append(
+            "Files when this conversation began. Read one with read_memory when it is about your "
+            f"task:\n{lines}"
+        )
+    if knowledge.always:
+        cut = " (its beginning: read_memory has the rest)" if knowledge.is_cut else ""
+        quoted = "\n".join(f"> {line}" for line in knowledge.always.splitlines())
+        parts.append(f"{ALWAYS}{cut} is loaded in each conversation:\n{quoted}")
+    return "".join(f"\n\n{part}" for part in parts)
 
 
 MIDDLEWARE = [MemoryMiddleware()]

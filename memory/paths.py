@@ -20,6 +20,8 @@ TOOLS = "tools.json"
 READ_ONLY = frozenset({PROMPT, TOOLS})
 """Views of settings in the agent's own row."""
 DIRECTORIES = ("knowledge", "skills")
+ALWAYS = "knowledge/always.md"
+"""The file whose content is part of each prompt."""
 
 # ASCII only, outside of skills/: two names that look the same would be two files. A name does not
 # start with a space, "." or "-", and does not end with a space or ".". Therefore, an exported
@@ -31,6 +33,10 @@ MAX_SKILL_NAME = 64
 _SKILL = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _ALIKE = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC"})
 _CONTENT_TYPES = {".md": "text/markdown", ".json": "application/json", ".csv": "text/csv"}
+
+
+# Names of devices on Windows, with any extension.
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|(?:com|lpt)[0-9]) *(?:\..*)?", re.IGNORECASE)
 
 
 class InvalidPath(ValueError):
@@ -51,6 +57,11 @@ def check_path(path: str) -> str:
         )
     if len(names) >= MAX_DEPTH:
         raise InvalidPath(f"{path!r} is deeper than {MAX_DEPTH} levels.")
+    if devices := [name for name in names if _DEVICE.fullmatch(name)]:
+        raise InvalidPath(
+            f"{path!r}: Windows reserves the name {devices[0]!r}, so an exported folder could not "
+            "have it: choose another name."
+        )
     if directory == "skills":
         return _check_skill(path, names)
     wrong = [name for name in names if not _NAME.fullmatch(name)]

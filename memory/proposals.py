@@ -9,13 +9,17 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from agents.events.append import EventDraft
-from agents.kernel.proposals import Background, Proposal, ProposalKind
-from agents.models import ApprovalRequest, ToolCall
+from agents.events.append import EventDraft, append_events
+from agents.kernel.proposals import Background, Proposal, ProposalKind, beside_requests
+from agents.models import ApprovalRequest, Effect, Run, ToolCall
+from agents.policy import judge
 from agents.review import Review
 from agents.review.diff import diff_section
 from agents.review.parts import DiffSection
+from agents.services.approvals.asking import ask_beside
 from agents.services.errors import NotAllowed
+from agents.spec import AgentSpec
+from agents.states import ApprovalStatus
 from memory.actions.edits import (
     asked_edit,
     carry_out_edit,
@@ -24,13 +28,18 @@ from memory.actions.edits import (
     propose_edit,
     record_proposal,
 )
+from memory.actions.unasked import TOOL, may_save_unasked, save_unasked
 from memory.edits import MemoryEdit
 from memory.limits import MAX_FILE_BYTES
 from memory.models import KIND, MemoryEditRequest
+from memory.options import MemoryOptions
 from memory.queries.requests import shown_edit
 from memory.queries.rights import may_change_memory
 from memory.review import memory_edit_review
 from text_scanner import scan
+
+MOST_BESIDE = 20
+"""Of the requests of one run for which it does not wait. Then it waits for the next one."""
 
 
 class MemoryEditKind(ProposalKind):
@@ -38,7 +47,7 @@ class MemoryEditKind(ProposalKind):
 
     name = KIND
     label = _("memory edit")
-    rule = "write_memory"
+    rule = TOOL
     unlike = ("write_file", "read_memory", "list_memory")
     relations = ("memory_edit__agent",)
 
@@ -61,6 +70,11 @@ class MemoryEditKind(ProposalKind):
         found = propose_edit(agent_id, change)
         bound = (change.path, change.operation, found.base_revision, found.after)
         return Proposal(found, bound, can_be_edited=found.after is not None)
+
+    def needs_person(self, run: Run, spec: AgentSpec, tool: str, change: MemoryEdit) -> bool:
+        if tool != TOOL:
+            return True  # the tools of files cannot make the change
+        return not goes_on(run, spec) and not may_save_unasked(run, spec, change)
 
     def propose_again(self, request: ApprovalRequest) -> Proposal:
         edit = request.memory_edit
@@ -90,7 +104,9 @@ class MemoryEditKind(ProposalKind):
     def seen_by(self, user: AbstractBaseUser) -> Q:
         return Q(memory_edit__agent__owner=user.pk)
 
-    def carry_out(self, request: ApprovalRequest, call: ToolCall, by_id: int) -> list[EventDraft]:
+    def carry_out(
+        self, request: ApprovalRequest, call: ToolCall | None, by_id: int
+    ) -> list[EventDraft]:
         return carry_out_edit(request, call, by_id)
 
     def event_fields(self, request: ApprovalRequest) -> dict[str, str]:
@@ -153,4 +169,39 @@ class MemoryEditKind(ProposalKind):
 
 
 MEMORY_EDIT = MemoryEditKind()
+
+
+def goes_on(run: Run, spec: AgentSpec) -> bool:
+    """Return whether the run need not wait for a person's decision about an edit."""
+    if spec.option(MemoryOptions).memory_requests != "continue":
+        return False
+    pending = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING)
+    return pending.filter(beside_requests()).count() < MOST_BESIDE
+
+
+def save_or_ask(run_id: str, edit: MemoryEdit) -> None:
+    """Save an edit without asking, or ask a person while the run goes on.
+
+    It runs in the transaction of the call's result.
+    """
+    run = Run.objects.select_related("agent_version__agent", "clock").get(pk=run_id)
+    spec = AgentSpec.model_validate(run.spec)
+    if may_save_unasked(run, spec, edit):
+        save_unasked(run, edit)
+        return
+    given = {
+        "path": edit.path,
+        "content": edit.content,
+        "reason": edit.reason,
+        "operation": edit.operation,
+    }
+    verdict = judge(spec, TOOL, Effect.READ, given, proposes=MEMORY_EDIT)
+    proposal = MEMORY_EDIT.propose(run.agent_version.agent_id, edit)
+    asked = ask_beside(
+        run, MEMORY_EDIT, proposal, verdict.terms, TOOL, given,
+        step=run.clock.turn, prompt=verdict.reason,
+    )  # fmt: skip
+    append_events(run_id, [asked])
+
+
 PROPOSALS = [MEMORY_EDIT]

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
+from django.db.models import Q
 
 from agents.kernel.features import collect
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
-    from django.db.models import Q
 
     from agents.events.append import EventDraft
     from agents.models import ApprovalRequest, Run, ToolCall
@@ -115,6 +115,16 @@ class ProposalKind:
         """Return the result of `change`. Raises `InvalidRequest` if no approval is needed."""
         raise NotImplementedError
 
+    def needs_person(self, run: Run, spec: Any, tool: str, change: Any) -> bool:
+        """Return whether the call must wait until a person has decided about a valid change.
+
+        `spec` is the `agents.spec.AgentSpec` of the run.
+
+        If not, the tool is called. It makes the change itself, or requests it beside the run
+        (`agents.services.approvals.asking.ask_beside`).
+        """
+        return True
+
     def propose_again(self, request: ApprovalRequest) -> Proposal:
         """Return the present result of the change of a request. Raises `InvalidRequest`."""
         raise NotImplementedError
@@ -143,8 +153,10 @@ class ProposalKind:
         """Return a filter of requests that the user sees, besides own ones and as an approver."""
         raise NotImplementedError
 
-    def carry_out(self, request: ApprovalRequest, call: ToolCall, by_id: int) -> list[EventDraft]:
-        """Make the approved change, and end the call. Run and request are locked.
+    def carry_out(
+        self, request: ApprovalRequest, call: ToolCall | None, by_id: int
+    ) -> list[EventDraft]:
+        """Make the approved change, and end the call if one waits. Run and request are locked.
 
         Raises `Conflict` if its base has changed in this moment.
         """
@@ -285,6 +297,19 @@ def proposal_kind(request: ApprovalRequest) -> ProposalKind | None:
     """
     kind = proposal_kinds().get(request.kind)
     return kind if kind is not None and kind.has(request) else None
+
+
+def is_beside(request: ApprovalRequest) -> bool:
+    """Return whether the run of a proposal does not wait for the decision.
+
+    The call that has made it has ended, so the request has no call.
+    """
+    return request.tool_call_id is None and request.kind in proposal_kinds()
+
+
+def beside_requests() -> Q:
+    """Return a filter of the requests for which no run waits."""
+    return Q(tool_call=None, kind__in=list(proposal_kinds()))
 
 
 def run_request_kind(request: ApprovalRequest) -> RunRequestKind | None:

@@ -84,6 +84,11 @@ class Tool(Generic[Input]):
     called.
     """
 
+    describe: Callable[[ToolContext, Input], Awaitable[str]] | None = None
+    """Returns a sentence about an input for the person who decides on the call, such as the name
+    that belongs to an id; empty for none. It only reads. Without an answer, the request has none.
+    """
+
     def proposed(self, given: Input) -> Proposed | None:
         """Return the change that this input proposes, or None."""
         return None if self.proposes is None else self.proposes(given)

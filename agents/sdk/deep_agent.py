@@ -22,6 +22,7 @@ from agents.sdk.environment.threads import in_thread
 from agents.sdk.errors import SetupError
 from agents.sdk.runner import Runner
 from agents.sdk.streaming.agent_file import AgentFile
+from agents.sdk.streaming.continued import Continued, answer_of
 from agents.sdk.streaming.stream import StreamEvent, StreamMode
 
 with lazy_modules:
@@ -89,13 +90,16 @@ class DeepAgent:
             async for item in items:
                 yield item
 
-    async def resume(
+    def resume(
         self,
         session_id: str | None = None,
         modified_state: Any = None,
         mode: StreamMode | str = StreamMode.EVENTS,
-    ) -> AsyncGenerator[Any, None]:
+    ) -> Continued[Any, Any]:
         """Decide the session's pending requests and continue, also after a restart of the program.
+
+        `async for` yields events in the form of `mode`; `await` returns the final answer, with the
+        errors of `run`.
 
         Without `modified_state` the pending request is approved. `True` or `"approve"` approves,
         `False` or `"reject"` rejects, any other text rejects and is the reason. A dictionary
@@ -111,7 +115,18 @@ class DeepAgent:
             Conflict: If it concerns a request that is not pending, or if the session works in
                 another directory than the one that you named.
         """
-        mode = StreamMode(mode)
+        stream = self._resume(session_id, modified_state, StreamMode(mode))
+
+        async def wait() -> Any:
+            known = self._runner.known_session(session_id)
+            async with aclosing(self._resume(known, modified_state, StreamMode.EVENTS)) as events:
+                return await answer_of(events, known)
+
+        return Continued(stream, wait)
+
+    async def _resume(
+        self, session_id: str | None, modified_state: Any, mode: StreamMode
+    ) -> AsyncGenerator[Any, None]:
         session_id = self._runner.known_session(session_id)
         definition, owner = await self._runner.ready()
         place = await engine.call(sessions.place_of, definition, owner, session_id)
@@ -131,14 +146,27 @@ class DeepAgent:
             async for item in items:
                 yield item
 
-    async def reject(
+    def reject(
         self,
         session_id: str | None = None,
         reason: str = "",
         mode: StreamMode | str = StreamMode.EVENTS,
+    ) -> Continued[Any, None]:
+        """Reject the pending requests and end the run. `reason` is stored with both.
+
+        `async for` yields events in the form of `mode`; `await` returns after the end.
+        """
+        stream = self._reject(session_id, reason, StreamMode(mode))
+
+        async def wait() -> None:
+            async for _ in stream:
+                pass
+
+        return Continued(stream, wait)
+
+    async def _reject(
+        self, session_id: str | None, reason: str, mode: StreamMode
     ) -> AsyncGenerator[Any, None]:
-        """Reject the pending requests and end the run. `reason` is stored with both."""
-        mode = StreamMode(mode)
         session_id = self._runner.known_session(session_id)
         definition, owner = await self._runner.ready()
         place = await engine.call(sessions.place_of, definition, owner, session_id)

@@ -20,9 +20,10 @@ from agents.sdk.config import DeepAgentConfig, DefaultDirectory, SubagentConfig
 from agents.sdk.environment.process import engine
 from agents.sdk.environment.project import prepare
 from agents.sdk.environment.threads import begin_in_thread
-from agents.sdk.errors import RunCancelled, RunFailed, RunInterrupted
+from agents.sdk.errors import RunCancelled, RunFailed
 from agents.sdk.models import choice_of, key_of
 from agents.sdk.streaming.agent_file import AgentFile
+from agents.sdk.streaming.continued import answer_of
 from agents.sdk.streaming.stream import EventReader, LogEvent, StreamEvent, StreamMode
 
 with lazy_modules:
@@ -314,21 +315,8 @@ class Runner:
 
     async def answer(self, place: sessions.Place, session_id: str) -> Any:
         """Wait for the end of the run. Raises the errors of `DeepAgent.run`."""
-        interrupts: dict[str, StreamEvent] = {}
-        failure: Exception | None = None
-        async with aclosing(self.events(place, session_id)) as found:
-            async for _, read in found:
-                for item in read:
-                    if item.type == "interrupt":
-                        interrupts[item.metadata["approval_id"]] = item
-                    elif item.type == "decision":
-                        interrupts.pop(item.metadata.get("approval_id", ""), None)
-                    elif item.type == "end":
-                        return item.metadata.get("output", item.content)
-                failure = failure or _failure(read, session_id)
-        if failure is not None:
-            raise failure
-        raise RunInterrupted(session_id, list(interrupts.values()))
+        async with aclosing(self.told(place, session_id, StreamMode.EVENTS)) as events:
+            return await answer_of(events, session_id)
 
 
 _ENDS = frozenset({"end", "error", "cancelled"})

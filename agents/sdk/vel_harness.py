@@ -14,6 +14,7 @@ from agents.sdk.config import DeepAgentConfig, DefaultDirectory
 from agents.sdk.deep_agent import DeepAgent
 from agents.sdk.errors import SetupError
 from agents.sdk.streaming.agent_file import AgentFile
+from agents.sdk.streaming.continued import Continued
 from agents.sdk.streaming.stream import StreamMode
 
 RESEARCH_PROMPT = """\
@@ -158,23 +159,17 @@ class VelHarness:
             async for part in parts:
                 yield part
 
-    async def resume(
+    def resume(
         self, session_id: str | None = None, modified_state: Any = None
-    ) -> AsyncGenerator[dict[str, Any], None]:
-        """Call `DeepAgent.resume`, and yield the parts of `run_stream`."""
-        events = self.agent.resume(session_id, modified_state, StreamMode.UI_PARTS)
-        async with aclosing(events) as parts:
-            async for part in parts:
-                yield part
+    ) -> Continued[dict[str, Any], Any]:
+        """Call `DeepAgent.resume`; `async for` yields the parts of `run_stream`."""
+        return self.agent.resume(session_id, modified_state, StreamMode.UI_PARTS)
 
-    async def reject(
+    def reject(
         self, session_id: str | None = None, reason: str = ""
-    ) -> AsyncGenerator[dict[str, Any], None]:
-        """Call `DeepAgent.reject`, and yield the parts of `run_stream`."""
-        events = self.agent.reject(session_id, reason, StreamMode.UI_PARTS)
-        async with aclosing(events) as parts:
-            async for part in parts:
-                yield part
+    ) -> Continued[dict[str, Any], None]:
+        """Call `DeepAgent.reject`; `async for` yields the parts of `run_stream`."""
+        return self.agent.reject(session_id, reason, StreamMode.UI_PARTS)
 
     async def files(self, session_id: str | None = None) -> list[AgentFile]:
         """Call `DeepAgent.files`."""

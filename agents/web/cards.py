@@ -34,8 +34,8 @@ from agents.review.json_text import TOO_LONG_TO_EDIT, size_of
 from agents.selectors.queue import INPUTS, SOON, paths_of_runs, take_inputs
 from agents.services.approvals.grants import GrantMatch, GrantTerms
 from agents.services.approvals.request_review import review_of_request
-from agents.services.approvals.rights import check_right
-from agents.services.errors import InvalidRequest, ServiceError
+from agents.services.approvals.rights import Rights
+from agents.services.errors import InvalidRequest
 from agents.spec import CallCondition
 from agents.states import ApprovalStatus, Decision
 from agents.web.card_parts import (
@@ -191,7 +191,7 @@ def cards_of(
     """
     rows = list(requests)
     paths = paths_of_runs(row.run for row in rows)
-    rights = _Rights(person)
+    rights = Rights(person)
     left = OPEN_BYTES_TOGETHER
     cards: list[Card] = []
     for row in rows:
@@ -214,41 +214,7 @@ def card_json(card: Card) -> dict[str, Any]:
     return {**asdict(card), "may_select": card.may_select}
 
 
-class _Rights:
-    """The permissions of one person. Each check runs once and is then cached."""
-
-    def __init__(self, person: AbstractBaseUser) -> None:
-        self._person = person
-        self._known: dict[tuple[object, ...], str] = {}
-
-    @property
-    def person_id(self) -> Any:
-        return self._person.pk
-
-    def refusal(self, request: ApprovalRequest, decision: str) -> str:
-        # The values that `check_right` uses.
-        requested = (
-            decision,
-            request.kind,
-            request.run.agent_version.agent_id if proposal_kind(request) else None,
-            request.pk if run_request_kind(request) else None,
-            request.run.owner_id == self._person.pk,
-            request.self_approval,
-            request.first_approver_id == self._person.pk,
-        )
-        if requested not in self._known:
-            self._known[requested] = self._ask(request, decision)
-        return self._known[requested]
-
-    def _ask(self, request: ApprovalRequest, decision: str) -> str:
-        try:
-            check_right(request, request.run, decision, self._person)
-        except ServiceError as error:
-            return error.message
-        return ""
-
-
-def _closed_card(row: ApprovalRequest, path: list[str], rights: _Rights) -> Card:
+def _closed_card(row: ApprovalRequest, path: list[str], rights: Rights) -> Card:
     is_pending = row.status == ApprovalStatus.PENDING
     blocked: dict[str, str] = {}
     if is_pending:
@@ -292,7 +258,7 @@ def _save_label(kind: ProposalKind | RunRequestKind | None) -> str:
     return kind.save_label if kind is not None else "Run with these changes"
 
 
-def _refusal(row: ApprovalRequest, blocked: dict[str, str], rights: _Rights) -> str:
+def _refusal(row: ApprovalRequest, blocked: dict[str, str], rights: Rights) -> str:
     """Return why the person cannot make all offered decisions, in one or two sentences."""
     refusal = next((text for text in blocked.values() if text), "")
     if blocked.get(Decision.APPROVE) and row.first_approver_id != rights.person_id:

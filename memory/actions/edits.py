@@ -26,7 +26,7 @@ from agents.states import (
     ToolCallStatus,
     check_transition,
 )
-from memory.edits import EditOperation, MemoryEdit, content_after, size_warnings
+from memory.edits import EditOperation, MemoryEdit, always_warnings, content_after, size_warnings
 from memory.errors import Changed, InvalidEdit, MemoryRefused, NoSuchFile
 from memory.events import MemoryChanged
 from memory.folders import Change, MemoryFolder, folder_of
@@ -64,7 +64,8 @@ def propose_edit(agent_id: str, edit: MemoryEdit) -> Proposal:
         if after == state.content:
             raise InvalidRequest(f"{path} is like this already: nothing would change.")
     total = memory_bytes(agent_id, without=path) + (size_of(after) if after is not None else 0)
-    return Proposal(edit, state.content, state.revision, after, size_warnings(total))
+    warnings = [*always_warnings(path, after), *size_warnings(total)]
+    return Proposal(edit, state.content, state.revision, after, warnings)
 
 
 def check_edited_content(agent_id: str, path: str, content: str) -> None:
@@ -201,14 +202,22 @@ def _as_service_error(problem: Exception) -> ServiceError:
     return InvalidRequest(str(problem))
 
 
-def carry_out_edit(request: ApprovalRequest, call: ToolCall, by_id: int) -> list[EventDraft]:
-    """Make an approved edit, and end its call. The run and the request are locked."""
+def carry_out_edit(request: ApprovalRequest, call: ToolCall | None, by_id: int) -> list[EventDraft]:
+    """Make an approved edit, and end its call if it waits. The run and the request are locked."""
     edit = request.memory_edit
     content = edit.proposed_content
     changed = request.decision == Decision.EDIT
     if changed:
         content = edited_content(edit, request.edited_input)
     revision = apply_edit(edit, content, by_id=by_id)
+    stored = MemoryChanged(
+        path=edit.path,
+        operation=edit.operation,
+        revision=revision,
+        approval_id=request.id,
+    )
+    if call is None:
+        return [stored]
     check_transition(TOOL_CALL_TRANSITIONS, call.status, ToolCallStatus.SUCCEEDED)
     call.status = ToolCallStatus.SUCCEEDED
     call.is_error = False
@@ -217,15 +226,7 @@ def carry_out_edit(request: ApprovalRequest, call: ToolCall, by_id: int) -> list
     call.result = dump(text)
     call.started_at = call.finished_at = timezone.now()
     call.save()
-    return [
-        MemoryChanged(
-            path=edit.path,
-            operation=edit.operation,
-            revision=revision,
-            approval_id=request.id,
-        ),
-        ToolCompleted(call_id=call.call_id, output=preview(text)),
-    ]
+    return [stored, ToolCompleted(call_id=call.call_id, output=preview(text))]
 
 
 def edited_content(edit: MemoryEditRequest, arguments: Any) -> str:

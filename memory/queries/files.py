@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import Sum
 
+from agents.middleware.registry import toolset_for
 from agents.models import Agent, AgentVersion, ApprovalRequest
+from agents.services.agent_definitions.actions import build_spec
+from agents.services.errors import ServiceError
 from agents.states import ApprovalStatus, Decision
 from memory.errors import NoSuchFile
 from memory.folders import FileState, MemoryEntry, RevisionEntry, folder_of, folders
@@ -79,9 +83,16 @@ def memory_state(agent_id: str, path: str) -> FileState:
 
 
 def _tools_json(agent_id: str) -> str:
-    """Return the tools that the agent is configured with; null means all of its profile."""
+    """Return the agent's profile and the tools of its next run.
+
+    The tools are null if the definition cannot be used at present.
+    """
     agent = Agent.objects.get(pk=agent_id)
-    return json.dumps({"profile": agent.profile, "tools": agent.tools}, indent=2) + "\n"
+    tools: list[dict[str, str]] | None = None
+    with suppress(ServiceError, ValueError):
+        found = toolset_for(build_spec(agent)).tools.values()
+        tools = [{"name": tool.name, "description": tool.description} for tool in found]
+    return json.dumps({"profile": agent.profile, "tools": tools}, indent=2) + "\n"
 
 
 def list_memory_entries(agent_id: str, directory: str = "") -> list[MemoryEntry]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -115,6 +116,22 @@ def test_the_other_files_of_the_tree_are_read_by_their_paths(
 ) -> None:
     write_file(agent, "skills/report.md", SKILL, by=ann, source="web")
     assert text in client.get(url(agent, path)).json()["content"]
+
+
+def test_tools_json_names_the_tools_of_the_next_run(agent: Agent, client: APIClient) -> None:
+    def tools() -> Any:
+        shown = json.loads(client.get(url(agent, "tools.json")).json()["content"])
+        assert shown["profile"] == agent.profile
+        return shown["tools"]
+
+    every = {tool["name"]: tool["description"] for tool in tools()}
+    assert {"write_memory", "read_memory", "write_todos"} <= set(every)
+    assert all(every.values())
+    agent.tools = ["read_memory", "ls"]
+    agent.save()
+    assert {tool["name"] for tool in tools()} == {"read_memory", "ls"}
+    Agent.objects.filter(pk=agent.pk).update(definition={"max_turns": -1})
+    assert tools() is None
 
 
 def test_a_file_is_deleted_once_and_its_history_stays(

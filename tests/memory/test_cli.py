@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +44,24 @@ def here(
 def agent(db: None) -> Agent:
     """An agent of this account."""
     return make_agent(local_user())
+
+
+def test_the_agents_that_one_can_use_are_listed(here: Here, agent: Agent) -> None:
+    agent.name, agent.description = "Ada\x1b", "Writes\nreports."
+    agent.save()
+    make_agent(make_user("bob"), slug="of-bob")
+    code, out, _ = here("agents", "list")
+    assert code == 0
+    assert agent.slug in out
+    assert "Ada\\x1b" in out
+    assert "of-bob" not in out
+    code, out, _ = here("agents", "list", "--json")
+    (row,) = map(json.loads, out.splitlines())
+    assert (row["slug"], row["name"], row["profile"]) == (agent.slug, "Ada\x1b", "full")
+    Agent.objects.filter(pk=agent.pk).update(is_active=False)
+    code, out, err = here("agents", "list")
+    assert (code, out) == (0, "")
+    assert "vel agents new" in err
 
 
 @pytest.mark.slow

@@ -114,6 +114,7 @@ def test_a_change_shows_the_whole_file_before_and_after(
         ("edit", {"edited_content": "person\n\u202e"}, "person\n\u202e", True),
         ("edit", {"edited_content": ""}, "", True),
         ("reject", {}, None, False),
+        ("reject", {"reason": "She never said that."}, None, False),
     ],
 )
 def test_a_decision_is_carried_out_confirmed_and_the_run_goes_on(
@@ -128,6 +129,7 @@ def test_a_decision_is_carried_out_confirmed_and_the_run_goes_on(
     while not {"accepted", "memory_edit_complete", "run.resumed"} <= {f["type"] for f in heard}:
         heard += client.take()
     named = {frame["type"]: frame for frame in heard}
+    assert named["approval.decided"]["data"]["reason"] == fields.get("reason", "")
     assert named["accepted"] == {"type": "accepted", "ref": "r", "request_id": request}
     (decided,) = [frame for frame in heard if frame["type"] == "approval.decided"]
     assert named["memory_edit_complete"] == {

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from agents.models import ToolCall
-from memory.limits import MAX_FILE_BYTES
+from memory.limits import MAX_FILE_BYTES, PAGE_CHARACTERS
+from memory.middleware import _page
 from tests.support.memory import remembered, skilled
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 
@@ -45,11 +46,32 @@ def test_listing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_a_file_as_large_as_one_may_be_is_read_whole(tmp_path: Path) -> None:
-    text = "ä" * (MAX_FILE_BYTES // 2)
-    paths = ["knowledge/notes.md", "/memory/knowledge/notes.md"]
-    for call in made(tmp_path, *(("read_memory", {"path": path}) for path in paths), notes=text):
-        assert call.result_content == text
+@pytest.mark.parametrize(
+    "text",
+    ["ä" * (MAX_FILE_BYTES // 2), "One line of many.\n" * 5_000],
+    ids=["one line", "lines"],
+)
+def test_a_file_as_large_as_one_may_be_is_read_in_pages(tmp_path: Path, text: str) -> None:
+    reads: list[tuple[str, dict[str, Any]]] = []
+    offset, pages = 0, []
+    while offset < len(text):
+        page = _page(text, offset)
+        body, _, note = str(page.content).rpartition("\n")
+        pages.append(body)
+        reads.append(("read_memory", {"path": "/memory/knowledge/notes.md", "offset": offset}))
+        offset += len(body)
+        assert len(body) <= PAGE_CHARACTERS
+        assert (f"Go on with offset={offset}." in note) == (offset < len(text))
+    assert "".join(pages) == text
+    assert 3 <= len(pages) <= 7
+    *calls, beyond = made(
+        tmp_path,
+        *reads,
+        ("read_memory", {"path": "knowledge/notes.md", "offset": len(text)}),
+        notes=text,
+    )
+    assert [str(call.result_content).rpartition("\n")[0] for call in calls] == pages
+    assert beyond.code == "not_found"
 
 
 @pytest.mark.slow_cases

@@ -50,6 +50,27 @@ def test_what_is_no_name_of_a_skill(name: str, why: str) -> None:
         check_path(f"skills/{name}.md")
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "knowledge/con.md",
+        "knowledge/NUL",
+        "knowledge/a/Com1.tar.gz",
+        "knowledge/aux/notes.md",
+        "knowledge/lpt9 .md",
+        "skills/prn.md",
+    ],
+)
+def test_names_that_windows_reserves_are_refused(path: str) -> None:
+    with pytest.raises(InvalidPath, match="Windows reserves"):
+        check_path(path)
+
+
+@pytest.mark.parametrize("path", ["knowledge/console.md", "knowledge/com10.md", "skills/nuls.md"])
+def test_names_that_only_begin_like_reserved_ones_are_allowed(path: str) -> None:
+    assert check_path(path) == path
+
+
 def test_other_files_keep_to_ascii() -> None:
     assert check_path("knowledge/a b.md") == "knowledge/a b.md"
     with pytest.raises(InvalidPath):

@@ -49,6 +49,11 @@ class SlackServer:
             return {"ok": True, "team": "ACME", "user": "vel-bot"}
         if method == "conversations.list":
             return self._page(int(given["limit"]), int(given.get("cursor") or 0))
+        if method == "conversations.info":
+            for channel in self.channels:
+                if channel["id"] == given["channel"]:
+                    return {"ok": True, "channel": channel}
+            return {"ok": False, "error": "channel_not_found"}
         if method == "chat.postMessage":
             if given["channel"] not in {channel["id"] for channel in self.channels}:
                 return {"ok": False, "error": "channel_not_found"}

@@ -99,6 +99,15 @@ def test_a_database_of_a_newer_vel_fails(vel: Vel) -> None:
     assert "agents.9999_future" in found["database"]["detail"]
 
 
+def test_a_missing_toolbox_for_documents_is_a_note(vel: Vel) -> None:
+    _, found = findings(vel)
+    assert found["toolbox documents"]["level"] == "note"
+    assert "vel toolbox create documents pypdf" in found["toolbox documents"]["mend"]
+    _, found = findings(vel, VEL_DOCUMENTS_TOOLBOX="papers")
+    assert found["toolbox papers"]["level"] == "note"
+    assert "toolbox documents" not in found
+
+
 @pytest.mark.slow
 def test_a_model_server_that_does_not_answer_is_told_of(vel: Vel) -> None:
     base = {"ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}

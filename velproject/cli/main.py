@@ -128,7 +128,14 @@ def _take_debug(arguments: list[str]) -> tuple[bool, list[str]]:
 
 
 def _routed(arguments: list[str]) -> list[str]:
-    """Return `arguments` with `run` in front unless they start with a command."""
+    """Return `arguments` with `run` in front unless they start with a command.
+
+    A `--persist PATH` in front of a command is moved to this command.
+    """
+    persist, rest = _split_persist(arguments)
+    if persist and rest and rest[0] in vel.list_commands():
+        depth = _depth(rest)
+        return [*rest[:depth], *persist, *rest[depth:]] if depth else rest
     first = arguments[0] if arguments else ""
     commands = vel.list_commands()
     if first in commands or first in ("-h", "--help", "--version"):
@@ -140,6 +147,25 @@ def _routed(arguments: list[str]) -> list[str]:
             f"As a task it is `vel run {first}`."
         )
     return ["run", *arguments]
+
+
+def _split_persist(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Return the `--persist` with which `arguments` start, and the rest."""
+    first = arguments[0] if arguments else ""
+    count = 2 if first == "--persist" else int(first.startswith("--persist="))
+    return arguments[:count], arguments[count:]
+
+
+def _depth(arguments: list[str]) -> int:
+    """Return how many words name the command: 2 for `approvals list --json`, 0 for a group."""
+    group: click.Command | None = vel
+    for depth, word in enumerate(arguments):
+        if not isinstance(group, click.Group):
+            return depth
+        group = group.get_command(click.Context(group), word)
+        if group is None:
+            return 0
+    return 0 if isinstance(group, click.Group) else len(arguments)
 
 
 def _say(message: str) -> None:

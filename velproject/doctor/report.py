@@ -13,6 +13,7 @@ from django.core.checks import ERROR, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 
+from agents.documents.reader import PACKAGES as DOCUMENT_PACKAGES
 from agents.doors.database_schema import (
     is_development_database,
     missing_migrations,
@@ -21,7 +22,7 @@ from agents.doors.database_schema import (
 )
 from agents.kernel.features import collect
 from agents.kernel.lazy_modules import lazy_modules
-from agents.settings import DataSettings
+from agents.settings import DataSettings, UploadSettings
 from sandbox.errors import SandboxError
 from sandbox.linux.probe import check_host
 from sandbox.toolboxes.contents import verify_toolbox
@@ -169,7 +170,16 @@ def check_sandbox() -> Iterator[Finding]:
 def check_toolboxes() -> Iterator[Finding]:
     """Check that each is unchanged and that this host's Python runs it. Reads all their files."""
     base = DataSettings.now().toolboxes
-    for name in toolbox_names(base):
+    names = toolbox_names(base)
+    documents = UploadSettings.now().DOCUMENTS_TOOLBOX
+    if documents and documents not in names:
+        yield Finding(
+            f"toolbox {documents}",
+            Level.NOTE,
+            "missing: office files, PDFs and pictures that people send are not converted",
+            f"vel toolbox create {documents} {' '.join(DOCUMENT_PACKAGES)}",
+        )
+    for name in names:
         try:
             toolbox = find_toolbox(base, name)
             problems = verify_toolbox(toolbox)

@@ -27,6 +27,7 @@ from agents.engine.errors import FenceLost, Stopped
 from agents.engine.gate import CheckedCall, Gate, Starting, Unfit
 from agents.engine.session import Session
 from agents.engine.storage.journal import Call, Writer, check_fence
+from agents.features.approvals.descriptions import describe
 from agents.features.approvals.requests import Question, approval_is_stale, wait_for_people
 from agents.kernel.park import Park
 from agents.kernel.proposals import Proposed
@@ -90,7 +91,11 @@ class ApprovalsGate(Gate):
         database = self._session.database
         if proposed is not None:
             problem = await database.run(_problem_of, self._session.agent_id, proposed)
-            return False if problem is None else Unfit(call, problem, proposed.kind.refused)
+            if problem is not None:
+                return Unfit(call, problem, proposed.kind.refused)
+            run, spec = self._session.run, self._session.spec
+            needs = proposed.kind.needs_person
+            return not await database.run(needs, run, spec, tool.name, proposed.change)
         if tool.trial is not None:
             return False  # a person checks its effect each time
         if verdict.action == "ask":
@@ -131,7 +136,8 @@ class ApprovalsGate(Gate):
                     return found
                 preview = found
             proposed = item.tool.proposed(item.given)
-            questions.append(Question(item.call, verdict, proposed, preview))
+            about = await describe(self._session, item)
+            questions.append(Question(item.call, verdict, proposed, preview, about))
         return wait_for_people(questions, await family_state(self._session))
 
     def approved_preview(self, call: Call) -> Preview | None:

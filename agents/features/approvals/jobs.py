@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from agents.events.append import EventDraft, append_events
 from agents.events.catalogue.approvals import ApprovalExpired
 from agents.kernel.features import Job
+from agents.kernel.proposals import beside_requests, is_beside
 from agents.models import ApprovalRequest
 from agents.services.approvals.decisions import reject_call, wake_if_decided
 from agents.services.audit import record
@@ -22,9 +24,9 @@ def expire_approval() -> bool:
     Returns False if there is none. Any process may call this at any time.
     """
     due = ApprovalRequest.objects.filter(
+        Q(run__status=RunStatus.WAITING) | beside_requests(),
         status=ApprovalStatus.PENDING,
         expires_at__lte=timezone.now(),
-        run__status=RunStatus.WAITING,
     ).order_by("expires_at")
     found = due.values_list("pk", "run_id").first()
     if found is None:
@@ -32,7 +34,8 @@ def expire_approval() -> bool:
     request_id, run_id = found
     run = lock_run(run_id)
     request = ApprovalRequest.objects.select_for_update().get(pk=request_id)
-    if request.status != ApprovalStatus.PENDING or run.status != RunStatus.WAITING:
+    waits = run.status == RunStatus.WAITING or is_beside(request)
+    if request.status != ApprovalStatus.PENDING or not waits:
         return False  # another process was faster
     check_transition(APPROVAL_TRANSITIONS, request.status, ApprovalStatus.EXPIRED)
     request.status = ApprovalStatus.EXPIRED
@@ -42,9 +45,11 @@ def expire_approval() -> bool:
     if call is not None:
         text = "Nobody decided about this call in time; it was not made."
         drafts += reject_call(call, text, code="expired", reason=text)
-    append_events(run.id, drafts)
+    if not run.has_ended:
+        append_events(run.id, drafts)
     record("approval.expired", request, name=request.tool)
-    wake_if_decided(run)
+    if not is_beside(request):
+        wake_if_decided(run)
     return True
 
 

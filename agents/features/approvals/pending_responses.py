@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.utils import timezone
 
-from agents.kernel.proposals import run_request_kind
+from agents.kernel.proposals import is_beside, run_request_kind
 from agents.models import ApprovalRequest
-from agents.services.approvals.rights import check_right
-from agents.services.errors import ServiceError
+from agents.services.approvals.rights import Rights
 from agents.states import ApprovalStatus, RunStatus
 
 
@@ -31,10 +30,17 @@ class PendingResponses:
 
 def pending_responses(request: ApprovalRequest, by: AbstractBaseUser) -> PendingResponses:
     """Return the decisions for a request that `by` may see, with its run loaded."""
+    return responses_by(request, Rights(by))
+
+
+def responses_by(request: ApprovalRequest, rights: Rights) -> PendingResponses:
+    """Return the decisions of the person of `rights`, which many requests can share."""
     if request.status != ApprovalStatus.PENDING:
         return PendingResponses(closed=f"The request is {request.get_status_display()}.")
-    waits = request.run.status == RunStatus.WAITING or (
-        run_request_kind(request) is not None and not request.run.has_ended
+    waits = (
+        request.run.status == RunStatus.WAITING
+        or is_beside(request)
+        or (run_request_kind(request) is not None and not request.run.has_ended)
     )
     if not waits:
         return PendingResponses(
@@ -45,10 +51,8 @@ def pending_responses(request: ApprovalRequest, by: AbstractBaseUser) -> Pending
     offered: list[str] = []
     refused: dict[str, tuple[str, ...]] = {}
     for decision in request.allowed_decisions:
-        try:
-            check_right(request, request.run, decision, by)
-        except ServiceError as error:
-            refused[error.message] = (*refused.get(error.message, ()), decision)
+        if refusal := rights.refusal(request, decision):
+            refused[refusal] = (*refused.get(refusal, ()), decision)
         else:
             offered.append(decision)
     return PendingResponses(tuple(offered), refused)

@@ -15,7 +15,7 @@ from agents.events.append import EventDraft, append_events, dump
 from agents.events.catalogue.tool_calls import ToolFailed
 from agents.events.preview import preview
 from agents.kernel.park import Locked, Park, Suspend
-from agents.kernel.proposals import Proposed
+from agents.kernel.proposals import Proposed, beside_requests
 from agents.middleware.context import Preview
 from agents.models import ApprovalRequest, Run, Thread, ToolCall
 from agents.policy import Verdict
@@ -34,13 +34,14 @@ from agents.states import (
 class Question:
     """A call that needs approval. `proposed` is its proposal, if it makes one.
 
-    `preview` is the result of its trial.
+    `preview` is the result of its trial, and `about` the tool's description of the input.
     """
 
     call: Call
     verdict: Verdict
     proposed: Proposed | None = None
     preview: Preview | None = None
+    about: str = ""
 
 
 def _calls_of(questions: Sequence[Question]) -> list[dict[str, Any]]:
@@ -78,9 +79,9 @@ def _ask_all(questions: Sequence[Question], family: str, locked: Locked) -> Susp
         if not row.approvals.filter(status=ApprovalStatus.PENDING).exists():
             drafts.append(_ask(run, row, question, family))
     asked = list(
-        ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING).values_list(
-            "id", flat=True
-        )
+        ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING)
+        .exclude(beside_requests())
+        .values_list("id", flat=True)
     )
     if asked:
         return Suspend({"approval_ids": asked}, drafts)
@@ -92,7 +93,7 @@ def _ask_all(questions: Sequence[Question], family: str, locked: Locked) -> Susp
 def _ask(run: Run, row: ToolCall, question: Question, family: str) -> EventDraft:
     verdict = question.verdict
     earlier = row.approvals.exclude(decided_by=None).exists()
-    prompt = CHANGED if earlier else verdict.reason
+    prompt = " ".join(filter(None, (CHANGED if earlier else verdict.reason, question.about)))
     proposed = question.proposed
     if proposed is None:
         generations = Thread.objects.values_list("workspace_generation", flat=True)

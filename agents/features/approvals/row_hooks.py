@@ -1,7 +1,8 @@
-"""Requests of a run that has ended are cancelled."""
+"""Requests for which a run waited are cancelled when it has ended."""
 
 from __future__ import annotations
 
+from agents.kernel.proposals import beside_requests
 from agents.kernel.row_hooks import RowHooks
 from agents.models import ApprovalRequest, Run
 from agents.states import ApprovalStatus, RunStatus
@@ -15,9 +16,8 @@ class ApprovalRows(RowHooks):
     def ended(self, run: Run, *, wake: bool) -> None:
         if run.status == RunStatus.COMPLETED:
             return  # nothing was open
-        ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING).update(
-            status=ApprovalStatus.CANCELLED
-        )
+        pending = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING)
+        pending.exclude(beside_requests()).update(status=ApprovalStatus.CANCELLED)
 
 
 ROW_HOOKS = [ApprovalRows]

@@ -12,6 +12,7 @@ from rest_framework.exceptions import ValidationError
 
 from agents.doors.rest.list_queries import CreatedQuery, ordering
 from agents.doors.rest.serializers import Flag, StrictSerializer, Text
+from agents.features.approvals.pending_responses import responses_by
 from agents.kernel.proposals import ProposalKind, proposal_kind, proposal_kinds, request_relations
 from agents.middleware.rehearsal import MAX_DAYS, Rehearsal
 from agents.models import ApprovalGrant, ApprovalRequest
@@ -153,12 +154,27 @@ class ApprovalListQuery(CreatedQuery):
     ordering = ordering("created_at")
 
 
+_LARGE = (
+    "run__agent_version__spec",
+    "run__attachments",
+    "run__opening_note",
+    "run__output_schema",
+    "run__structured_output",
+    "run__subagent_spec",
+)
+
+
 def with_approval_columns(requests: QuerySet[ApprovalRequest]) -> QuerySet[ApprovalRequest]:
     """Annotate the columns of `ApprovalShape`, in one query, without the results of calls."""
-    return requests.select_related("decided_by", "first_approver", *request_relations()).annotate(
-        thread=F("run__thread_id"),
-        agent_slug=F("run__agent_version__agent__slug"),
-        call_id=F("tool_call__call_id"),
+    related = ("run__agent_version", "decided_by", "first_approver", *request_relations())
+    return (
+        requests.select_related(*related)
+        .defer(*_LARGE)
+        .annotate(
+            thread=F("run__thread_id"),
+            agent_slug=F("run__agent_version__agent__slug"),
+            call_id=F("tool_call__call_id"),
+        )
     )
 
 
@@ -175,7 +191,10 @@ class ProposalField(serializers.Field):
 
 
 class ApprovalShape(serializers.Serializer[ApprovalRequest]):
-    """An approval request. Send its `digest` back with the decision."""
+    """An approval request. Send its `digest` back with the decision.
+
+    The context has the `rights` of the reader.
+    """
 
     id = serializers.CharField()
     run = serializers.CharField(source="run_id")
@@ -187,7 +206,9 @@ class ApprovalShape(serializers.Serializer[ApprovalRequest]):
     input = serializers.JSONField()
     changes = serializers.JSONField(source="preview", allow_null=True)
     prompt = serializers.CharField()
-    allowed_decisions = serializers.ListField(child=serializers.CharField())
+    allowed_decisions = serializers.SerializerMethodField(
+        help_text="The decisions that you may make now. Empty if the request is not pending."
+    )
     approvals_needed = serializers.IntegerField()
     first_approver = serializers.CharField(
         source="first_approver.get_username", default=None, allow_null=True
@@ -208,6 +229,9 @@ class ApprovalShape(serializers.Serializer[ApprovalRequest]):
         format="iso-8601", default_timezone=datetime.UTC, allow_null=True
     )
     created_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
+
+    def get_allowed_decisions(self, request: ApprovalRequest) -> list[str]:
+        return list(responses_by(request, self.context["rights"]).offered)
 
     def get_fields(self) -> dict[str, Any]:
         """Return the declared fields, with a field for each kind of proposals after `changes`."""

@@ -120,6 +120,15 @@ class SlackClient:
                 break
         return found[:limit]
 
+    def channel(self, channel_id: str) -> dict[str, Any]:
+        """Return the name of a channel and whether it is private. Raises `SlackFailed`."""
+        answer = self._ask(lambda client: client.conversations_info(channel=channel_id))
+        found: dict[str, Any] = answer.get("channel") or {}
+        return {
+            "name": str(found.get("name", "")),
+            "is_private": bool(found.get("is_private")),
+        }
+
     def send(self, channel_id: str, text: str) -> dict[str, Any]:
         """Post a message; return ok, ts, channel. Links are not unfurled: Slack fetches none."""
         answer = self._ask(

@@ -13,10 +13,12 @@ from agents.features.slack.client import SlackClient, SlackFailed
 from agents.middleware.base import Middleware, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
 from agents.models import Effect
+from agents.review.parts import one_line
 from agents.secret_text import SecretText, SecretUnreadable
 from agents.spec import AgentSpec
 
 _SECONDS = 60.0
+_DESCRIBE_SECONDS = 10.0
 
 
 class ListSlackChannelsInput(BaseModel):
@@ -51,6 +53,22 @@ async def run_list_slack_channels(
 
 async def run_send_slack_message(context: ToolContext, given: SendSlackMessageInput) -> ToolResult:
     return await _with_slack(context, lambda slack: slack.send(given.channel_id, given.text))
+
+
+async def describe_message(context: ToolContext, given: SendSlackMessageInput) -> str:
+    """Return the name of the channel: a person cannot know its id."""
+    secret = await context.in_database(_secret, context.owner_id)
+    if secret is None:
+        return ""
+    client = SlackClient(secret, seconds=_DESCRIBE_SECONDS)
+    try:
+        found = await context.in_thread(client.channel, given.channel_id)
+    except SlackFailed as failure:
+        return f"Slack does not name the channel {given.channel_id}: {failure}"
+    except SecretUnreadable:
+        return ""
+    kind = "private channel" if found["is_private"] else "channel"
+    return f"{given.channel_id} is the {kind} #{one_line(found['name'], 100)}."
 
 
 async def _with_slack(context: ToolContext, ask: Callable[[SlackClient], Any]) -> ToolResult:
@@ -94,6 +112,7 @@ TOOLS: list[Tool[Any]] = [
         run_send_slack_message,
         Effect.EXTERNAL,
         time_limit=_SECONDS,
+        describe=describe_message,
     ),
 ]
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.engine.prompt.history import history_since
-from agents.kernel.proposals import request_relations
+from agents.kernel.proposals import beside_requests, request_relations
 from agents.kernel.session_state import session_states
 from agents.models import ApprovalRequest, Message, MessageRole, Run, RunClock, StateFile, Thread
 from agents.sdk.errors import SetupError
@@ -123,17 +123,19 @@ class Family:
         return [Run.objects.get(pk=self.run_id), *descendants_of(self.run_id)]
 
     def pending_requests(self) -> list[ApprovalRequest]:
-        """Return the pending requests, the oldest first."""
+        """Return the pending requests for which runs wait, the oldest first."""
         found = ApprovalRequest.objects.filter(
             run__in=[member.pk for member in self.members()], status=ApprovalStatus.PENDING
         )
         return list(
-            found.select_related(
+            found.exclude(beside_requests())
+            .select_related(
                 "run__agent_version__agent",
                 "run__owner",
                 "run__thread",
                 *request_relations(),
-            ).order_by("id")
+            )
+            .order_by("id")
         )
 
     def is_stuck(self) -> bool:

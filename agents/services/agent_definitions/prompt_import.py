@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,12 +127,13 @@ def check_may_change_prompt(agent: Agent, by: AbstractBaseUser) -> None:
 def _repository(directory: Path) -> Path:
     """Return the top of the repository that contains `directory`, else `directory` itself.
 
-    The search stays in directories of one owner: in a shared place such as /tmp anybody could put a
-    repository, with instructions, above other people's files.
+    The search stays in directories of one owner that not everybody can write: in a shared place
+    such as /tmp anybody could put a repository, with instructions, above other people's files.
     """
     owner = directory.stat().st_uid
     for above in (directory, *directory.parents):
-        if above.stat().st_uid != owner:
+        found = above.stat()
+        if found.st_uid != owner or (above != directory and found.st_mode & stat.S_IWOTH):
             break
         if (above / ".git").exists():
             return above

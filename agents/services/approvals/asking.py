@@ -104,6 +104,35 @@ def ask_about_proposal(
     return requested_event(request)
 
 
+def ask_beside(
+    run: Run,
+    kind: ProposalKind,
+    proposal: Proposal,
+    terms: AskTerms,
+    tool: str,
+    tool_input: dict[str, Any],
+    *,
+    step: int,
+    prompt: str,
+) -> ApprovalRequested:
+    """Request approval for a proposed change, while the run goes on."""
+    decisions = list(terms.allowed_decisions)
+    if not proposal.can_be_edited:
+        decisions = [word for word in decisions if word != Decision.EDIT]
+    request = ApprovalRequest.objects.create(
+        run=run,
+        kind=kind.name,
+        tool=tool,
+        input=tool_input,
+        prompt=prompt,
+        digest=proposal_digest_of(kind, tool, tool_input, proposal),
+        **_terms(terms, decisions),
+    )
+    kind.store(request, proposal, step)
+    announce_request(request)
+    return requested_event(request)
+
+
 def _terms(terms: AskTerms, decisions: list[str]) -> dict[str, Any]:
     expires: datetime | None = None
     if terms.expiry is not None:
@@ -123,7 +152,6 @@ def ask_again(request: ApprovalRequest, kind: ProposalKind) -> ApprovalRequest |
     only reject it.
     """
     call = request.tool_call
-    assert call is not None
     try:
         proposal = kind.propose_again(request)
     except InvalidRequest:
@@ -136,12 +164,19 @@ def ask_again(request: ApprovalRequest, kind: ProposalKind) -> ApprovalRequest |
         approvals_needed=request.approvals_needed,
         self_approval=request.self_approval,
     )
-    draft = ask_about_proposal(request.run, call, kind, proposal, terms, prompt=CHANGED)
+    if call is not None:
+        draft = ask_about_proposal(request.run, call, kind, proposal, terms, prompt=CHANGED)
+    else:
+        draft = ask_beside(
+            request.run, kind, proposal, terms, request.tool, request.input,
+            step=kind.background(request).step, prompt=CHANGED,
+        )  # fmt: skip
     anew = ApprovalRequest.objects.get(pk=draft.approval_id)
     if request.expires_at is not None:
         anew.expires_at = request.expires_at  # the deadline stays the same
         anew.save(update_fields=["expires_at"])
-    append_events(request.run_id, [requested_event(anew)])
+    if not request.run.has_ended:
+        append_events(request.run_id, [requested_event(anew)])
     return anew
 
 

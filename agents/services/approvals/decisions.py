@@ -19,6 +19,8 @@ from agents.events.preview import preview
 from agents.kernel.proposals import (
     DecideAgain,
     ProposalKind,
+    beside_requests,
+    is_beside,
     proposal_kind,
     run_request_kind,
     run_request_kinds,
@@ -134,7 +136,8 @@ def _ask_again(request_id: str, kind: ProposalKind) -> bool:
     request = ApprovalRequest.objects.get(pk=request_id)
     run = lock_run(request.run_id)
     request = ApprovalRequest.objects.select_for_update().get(pk=request_id)
-    if request.status != ApprovalStatus.PENDING or run.status != RunStatus.WAITING:
+    waits = run.status == RunStatus.WAITING or is_beside(request)
+    if request.status != ApprovalStatus.PENDING or not waits:
         return True  # another person was faster
     return ask_again(request, kind) is not None
 
@@ -177,7 +180,8 @@ def _check(
     check_decision(request, answer)
     about_run = run_request_kind(request)
     # While a request about a run is pending, its subagents may wait instead of the run itself.
-    if run.has_ended or (run.status != RunStatus.WAITING and about_run is None):
+    waits = run.status == RunStatus.WAITING or about_run is not None
+    if (run.has_ended or not waits) and not is_beside(request):
         raise Conflict(f"The run is {run.status}: there is nothing to decide.", code="stale")
     check_right(request, run, answer.decision, by)
     if answer.decision == Decision.EDIT and request.kind == ApprovalKind.TOOL:
@@ -256,7 +260,8 @@ def _approve_first(request: ApprovalRequest, by: AbstractBaseUser) -> ApprovalRe
     request.first_approved_at = timezone.now()
     request.save(update_fields=["first_approver", "first_approved_at"])
     seconded = ApprovalSeconded(approval_id=request.id, by=by.get_username(), still_needed=1)
-    append_events(request.run_id, [seconded])
+    if not request.run.has_ended:
+        append_events(request.run_id, [seconded])
     record("approval.first_approved", request, name=request.tool, by=by)
     return request
 
@@ -300,18 +305,17 @@ def _record(
         grant_id=grant.id if grant is not None else OMITTED,
     )
     drafts: list[EventDraft] = [decided]
-    if (
-        call is not None
-        and kind is not None
-        and answer.decision in (Decision.APPROVE, Decision.EDIT)
-    ):
+    if kind is not None and answer.decision in (Decision.APPROVE, Decision.EDIT):
         try:
             drafts += kind.carry_out(request, call, by.pk)
         except Conflict:  # another connection was faster since `is_current`
             raise _Changed(kind) from None
     elif call is not None:
         drafts += _apply_to_call(call, answer)
-    append_events(run.id, drafts)
+    if not run.has_ended:
+        append_events(run.id, drafts)
+    if is_beside(request):
+        return request
     if about_run is not None:
         about_run.carry_out(request, locked)
     elif run.wait_reason == request.kind:
@@ -324,7 +328,9 @@ def _record(
 def wake_if_decided(run: Run) -> None:
     """Wake a locked run if no approval of its calls is pending."""
     pending = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING)
-    waiting = pending.exclude(kind__in=run_request_kinds().keys()).exists()
+    waiting = (
+        pending.exclude(kind__in=run_request_kinds().keys()).exclude(beside_requests()).exists()
+    )
     if not waiting and run.wait_reason == WaitReason.APPROVAL:
         wake_run(run, "approvals decided")
 

@@ -160,6 +160,69 @@ def test_reject_ends_the_run_and_nothing_was_called(make_agent: MakeAgent) -> No
     assert asyncio.run(agent.pending("s")) == []
 
 
+def test_resume_and_reject_can_be_awaited(make_agent: MakeAgent) -> None:
+    agent = make_agent([*ASKS, *ASKS], tools=[send])
+
+    async def use() -> None:
+        with pytest.raises(RunInterrupted):
+            await agent.run("Write to Bob", session_id="s")
+        with pytest.raises(InvalidRequest):
+            await agent.resume("s", modified_state={"wrong": 1})
+        assert await agent.resume("s") == "Sent."
+        with pytest.raises(RunInterrupted):
+            await agent.run("And again", session_id="s")
+        assert await asyncio.wait_for(agent.reject("s", reason="Not again"), 60) is None
+
+    asyncio.run(use())
+    assert called == [("bob", "hi")]
+    assert Run.objects.order_by("number").last().status == "cancelled"
+
+
+def test_an_awaited_resume_raises_what_the_run_waits_for(make_agent: MakeAgent) -> None:
+    both = [("send", {"to": "bob"}), ("send", {"to": "eve"})]
+    agent = make_agent([{"tool_calls": both}, "Sent."], tools=[send])
+
+    async def use() -> str:
+        with pytest.raises(RunInterrupted) as stopped:
+            await agent.run("Write", session_id="s")
+        first, second = (item.metadata["approval_id"] for item in stopped.value.interrupts)
+        with pytest.raises(RunInterrupted) as still:
+            await agent.resume("s", {first: True})
+        assert [item.metadata["approval_id"] for item in still.value.interrupts] == [second]
+        return second
+
+    second = asyncio.run(use())
+    assert asyncio.run(agent.resume("s", {second: False})) == "Sent."
+    assert called == [("bob", "")]
+
+
+def test_an_awaited_resume_that_is_cancelled_cancels_the_run(make_agent: MakeAgent) -> None:
+    arrived = threading.Event()
+
+    @tool(effect="read")
+    async def hang() -> str:
+        """Hang."""
+        arrived.set()
+        await asyncio.Event().wait()
+        return ""
+
+    turns = [{"tool_calls": [("send", {"to": "bob"})]}, {"tool_calls": [("hang", {})]}, "Sent."]
+    agent = make_agent(turns, tools=[send, hang])
+
+    async def use() -> None:
+        with pytest.raises(RunInterrupted):
+            await agent.run("Write", session_id="s")
+        task = asyncio.create_task(agent.resume("s"))
+        await asyncio.to_thread(arrived.wait)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await agent.aclose()
+
+    asyncio.run(use())
+    assert Run.objects.get().status == "cancelled"
+
+
 @pytest.mark.slow
 def test_only_what_was_shown_is_approved(make_agent: MakeAgent) -> None:
     """Two questions, of which a program has seen one: the other is sent, not answered."""

@@ -90,6 +90,20 @@ def test_the_result_of_a_call_follows_the_decision(
     assert text_of(after) == "Done."
 
 
+def test_resume_and_reject_of_a_harness_can_be_awaited(make_harness: MakeHarness) -> None:
+    harness = make_harness([{"tool_calls": [("send", {"to": "bob"})]}, "Done."] * 2)
+
+    async def use() -> str:
+        await collect(harness.run_stream("Go", "s"))
+        answer = await harness.resume("s")
+        await collect(harness.run_stream("Go", "s"))
+        assert await harness.reject("s", "Not now") is None
+        return answer
+
+    assert asyncio.run(use()) == "Done."
+    assert Run.objects.order_by("number").last().status == "cancelled"
+
+
 def test_a_rejection_closes_the_call_and_aborts(make_harness: MakeHarness) -> None:
     harness = make_harness(parent_and_child)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -99,6 +100,21 @@ def test_what_does_not_fit_is_one_line_and_exit_code_2(
     assert says in one_line_of(done)
     assert done.stdout == ""
     assert vel.count("agents_run") == 0
+
+
+def test_persist_can_precede_a_command(vel: Vel, tmp_path: Path) -> None:
+    file = tmp_path / "agent.sqlite3"
+    task = ("--persist", str(file), "--provider", "scripted", "--model", "echo", "task")
+    assert vel(*task).returncode == 0
+    for option in (["--persist", str(file)], [f"--persist={file}"]):
+        listed = vel(*option, "runs", "list", "--json")
+        assert '"task"' in listed.stdout, listed.stderr
+    assert vel("--persist", str(file), "approvals", "list").returncode == 0
+    assert "Usage: vel approvals" in vel("--persist", str(file), "approvals", "--help").stdout
+    assert vel("runs", "list", "--json").stdout == ""
+    done = vel("--persist", str(file), "approvals", "nosuch")
+    assert done.returncode == 2
+    assert "'nosuch'" in one_line_of(done)
 
 
 @pytest.mark.slow

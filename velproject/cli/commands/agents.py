@@ -5,26 +5,29 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import click
 
 from agents.doors.cli.boot import database, with_database, with_settings
 from agents.doors.cli.errors import FAILED, OK, CliError
 from agents.doors.cli.late_imports import late_imports
-from agents.doors.cli.options import persist_option
+from agents.doors.cli.options import json_option, persist_option
 from agents.doors.cli.terminal import one_line, visible
 
 with late_imports:
     from django.contrib.auth.models import User
+    from rich.text import Text
 
     from agents.agent_files.shape import agent_schema
     from agents.agent_templates.catalogue import agent_templates
+    from agents.doors.cli.console import print_table
     from agents.doors.cli.find import agent_named, by_id
     from agents.doors.cli.findings import show_findings
     from agents.doors.cli.local_user import local_user
     from agents.middleware.registry import known_tool_names
     from agents.models import Agent
+    from agents.selectors.visible import agents_for
     from agents.services.agent_definitions.files import (
         ImportPlan,
         InvalidAgentFile,
@@ -46,9 +49,53 @@ MAX_FILE = 1_000_000
 """In bytes; a longer file is refused after it is read."""
 
 
-@click.group(short_help="Export and import agents, take an AGENTS.md as a prompt.")
+@click.group(short_help="List, export and import agents, take an AGENTS.md as a prompt.")
 def agents() -> None:
     """Manage agents. AGENT is a slug, or the beginning of an id."""
+
+
+@agents.command("list")
+@with_database
+@json_option
+def list_agents(as_json: bool) -> None:
+    """Show the agents that you can use. `vel --agent SLUG TASK` gives one a task."""
+    rows = agents_for(local_user()).select_related("owner").order_by("slug")
+    if as_json:
+        for agent in rows:
+            print(json.dumps(_as_data(agent)))
+        return
+    if not rows:
+        print("No agents yet: vel agents new TEMPLATE makes one.", file=sys.stderr)
+        return
+    print_table(
+        ("AGENT", "NAME", "VERSION", "PROFILE", "OWNER", "DESCRIPTION"),
+        (
+            (
+                Text(one_line(agent.slug, 40)),
+                Text(one_line(agent.name, 40)),
+                str(agent.version),
+                agent.profile,
+                Text(one_line(agent.owner.get_username(), 30) if agent.owner else ""),
+                Text(one_line(agent.description, 80)),
+            )
+            for agent in rows
+        ),
+    )
+
+
+def _as_data(agent: Agent) -> dict[str, Any]:
+    return {
+        "id": agent.pk,
+        "slug": agent.slug,
+        "name": agent.name,
+        "description": agent.description,
+        "version": agent.version,
+        "profile": agent.profile,
+        "provider": agent.provider,
+        "model": agent.model,
+        "owner": agent.owner.get_username() if agent.owner else None,
+        "everyone": agent.everyone,
+    }
 
 
 @agents.command("import-prompt")

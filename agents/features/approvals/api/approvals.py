@@ -26,6 +26,7 @@ from agents.models import ApprovalRequest, TokenScope
 from agents.review.json_text import size_of
 from agents.selectors.visible import approvals_for
 from agents.services.approvals.decisions import DecisionRequest
+from agents.services.approvals.rights import Rights
 from agents.services.errors import NotFound
 
 
@@ -52,7 +53,11 @@ class Approvals(ApiView):
             requests = requests.filter(tool=query["tool"])
         requests = with_approval_columns(requests.filter(**created_between(query)))
         return ordered_page(
-            requests, ApprovalShape().to_representation, query, APPROVAL_ORDER, weight=_weight
+            requests,
+            ApprovalShape(context={"rights": Rights(person(request))}).to_representation,
+            query,
+            APPROVAL_ORDER,
+            weight=_weight,
         )
 
 
@@ -99,4 +104,4 @@ def show_approval(user: AbstractBaseUser, approval_id: str) -> dict[str, object]
     )
     if found is None:
         raise NotFound(f"There is no request {approval_id!r} that you may see.")
-    return ApprovalShape(found).data
+    return ApprovalShape(found, context={"rights": Rights(user)}).data

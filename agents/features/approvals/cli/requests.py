@@ -258,7 +258,7 @@ def as_data(request: ApprovalRequest) -> dict[str, Any]:
         "prompt": request.prompt,
         "status": request.status,
         "decision": request.decision,
-        "allowed_decisions": request.allowed_decisions,
+        "allowed_decisions": pending_responses(request, local_user()).offered,
         "approvals_needed": request.approvals_needed,
         "first_approver": str(request.first_approver) if request.first_approver else None,
         "self_approval": request.self_approval,

@@ -30,6 +30,7 @@ from agents.features.google_workspace.middleware.inputs import (
     text,
     with_google,
 )
+from agents.hidden_text import one_line
 from agents.middleware.base import ToolResult
 from agents.middleware.context import ToolContext
 from agents.models import Effect
@@ -151,6 +152,23 @@ async def _respond(context: ToolContext, given: RespondInput) -> ToolResult:
     )
 
 
+async def _describe(
+    context: ToolContext, given: UpdateEventInput | DeleteEventInput | RespondInput
+) -> str:
+    """Return the title and the start of the event: a person cannot know its id."""
+    found = await with_google(
+        context,
+        lambda google: Calendars(google).read(given.calendar_id or PRIMARY, given.event_id),
+    )
+    if found.is_error:
+        return f"Google does not name the event {given.event_id}: {found.content}"
+    title, start = (
+        one_line(found.content["summary"], 100),
+        one_line(str(found.content["start"]), 40),
+    )
+    return f"{given.event_id} is the event “{title}” of {start}."
+
+
 def _changes(given: UpdateEventInput) -> dict[str, Any]:
     """Return the given fields in the API's format."""
     found: dict[str, Any] = {
@@ -190,9 +208,15 @@ CHANGING = [
         UpdateEventInput,
         _update,
         Effect.EXTERNAL,
+        _describe,
     ),
     google_tool(
-        "delete_calendar_event", "Delete an event.", DeleteEventInput, _delete, Effect.EXTERNAL
+        "delete_calendar_event",
+        "Delete an event.",
+        DeleteEventInput,
+        _delete,
+        Effect.EXTERNAL,
+        _describe,
     ),
     google_tool(
         "respond_to_calendar_event",
@@ -200,5 +224,6 @@ CHANGING = [
         RespondInput,
         _respond,
         Effect.EXTERNAL,
+        _describe,
     ),
 ]

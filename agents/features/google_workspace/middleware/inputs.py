@@ -77,8 +77,10 @@ PageToken = Annotated[str, line(2_000)]
 SECONDS = 60.0
 
 
-def google_tool(name: str, description: str, model: Any, run: Any, effect: Effect) -> Tool[Any]:
-    return Tool(name, description, model, run, effect, time_limit=SECONDS)
+def google_tool(
+    name: str, description: str, model: Any, run: Any, effect: Effect, describe: Any = None
+) -> Tool[Any]:
+    return Tool(name, description, model, run, effect, time_limit=SECONDS, describe=describe)
 
 
 async def with_google(context: ToolContext, use: Callable[[GoogleSession], Any]) -> ToolResult:

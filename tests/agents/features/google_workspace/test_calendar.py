@@ -187,6 +187,32 @@ def test_a_change_holds_for_the_event_as_it_was_read(tmp_path: Path, google: Goo
     assert google.calendar.events["meeting1"]["summary"] == "Moved"
 
 
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("update_calendar_event", {"etag": '"1"', "summary": "Moved"}),
+        ("delete_calendar_event", {"etag": '"1"'}),
+        ("respond_to_calendar_event", {"response": "declined"}),
+    ],
+)
+def test_the_request_names_the_event(
+    tmp_path: Path, google: GoogleServer, tool: str, given: dict[str, Any]
+) -> None:
+    invite(google)
+    google.calendar.events["meeting1"]["summary"] = "Plan\nof \u202eit"
+    user, run = begin(
+        tmp_path, call(tool, event_id="meeting1", **given), call(tool, event_id="nosuch", **given)
+    )
+    run = drive_to_end(run, until=("waiting",))
+    named = approve(user, run)
+    start = google.calendar.events["meeting1"]["start"]["dateTime"]
+    assert named.prompt.startswith("meeting1 is the event “Plan of ")
+    assert named.prompt.endswith(f"” of {start}.")
+    assert "\u202e" not in named.prompt
+    run = drive_to_end(run, until=("waiting",))
+    assert approve(user, run).prompt.startswith("Google does not name the event nosuch: ")
+
+
 def test_an_invitation_is_answered_for_oneself_alone(tmp_path: Path, google: GoogleServer) -> None:
     invite(google)
     google.calendar.invite("mine", summary="Alone", start=at(8), end=at(9))

@@ -78,6 +78,32 @@ def test_channels_are_listed_unasked_and_a_message_waits_for_a_person(
     assert "1700000000.000001" in text_of(results(run)[1])
 
 
+@pytest.mark.parametrize(
+    ("room", "error", "said"),
+    [
+        (ROOM, "", f"{ROOM} is the private channel #room-1."),
+        ("C000000002", "", "C000000002 is the channel #room-2."),
+        ("C999999999", "", "C999999999: There is no such channel"),
+        (ROOM, "internal_error", f"{ROOM}: Slack refused: internal_error."),
+    ],
+)
+def test_the_request_names_the_channel(
+    tmp_path: Path, slack: SlackServer, room: str, error: str, said: str
+) -> None:
+    user, run = begin(tmp_path, call("send_slack_message", channel_id=room, text="Ready."))
+    save_slack_token(TOKEN, by=user)
+    slack.errors = {"conversations.info": error} if error else {}
+    run = drive_to_end(run, until=("waiting",))
+    request = ApprovalRequest.objects.get(run=run)
+    assert said in request.prompt
+    (event,) = RunEvent.objects.filter(run=run, type="approval.requested")
+    assert said in json.loads(event.data)["prompt"]
+    asked = len(slack.asked)
+    approve(user, run)
+    assert drive_to_end(run).status == "completed"
+    assert [method for method, _ in slack.asked[asked:]] == ["chat.postMessage"]
+
+
 def test_a_rejected_message_is_not_sent(tmp_path: Path, slack: SlackServer) -> None:
     user, run = begin(tmp_path, SEND)
     save_slack_token(TOKEN, by=user)

@@ -46,6 +46,7 @@ with late_imports:
     from sandbox.toolboxes.find import hold_toolbox
     from sandbox.workspace import own_directory_account
     from velproject.cli.commands.runs.drive import Driver
+    from velproject.cli.commands.runs.instructions import instructions_of
     from velproject.cli.commands.runs.task_flags import (
         AgentOptions,
         agent_slug,
@@ -64,7 +65,7 @@ SCHEMA_BYTES = 1_000_000
 
 _OF_THE_AGENT = (
     *("provider", "model", "fallback", "profile", "no_sandbox", "toolbox", "approve"),
-    *("max_turns", "max_cost", "timeout"),
+    *("max_turns", "max_cost", "timeout", "no_instructions", "accept_findings"),
 )
 
 
@@ -206,6 +207,8 @@ def read_fallbacks(
     help="A database that the agent may read; NAME=env:VARIABLE keeps the URL out of the command.",
 )
 @click.option("--toolbox", metavar="NAME", help="Its Python has what this toolbox holds.")
+@click.option("--no-instructions", is_flag=True, help="Do not use the directory's AGENTS.md.")
+@click.option("--accept-findings", is_flag=True, help="Use an AGENTS.md that the scanner suspects.")
 @click.option("--approve", metavar="TOOL", multiple=True, help="Ask before this tool runs.")
 @click.option(
     "--upload",
@@ -287,6 +290,7 @@ def run(
     with database(persist):
         # The URLs are encrypted from this line on.
         flags["databases"] = sealed_databases(databases)
+        flags["instructions"] = ""
         options = cast("AgentOptions", flags)
         owner = local_user()
         workspace_path = str(workspace_directory(workspace)) if workspace is not None else ""
@@ -296,6 +300,10 @@ def run(
         directories = skill_directories(skills, workspace_path)
         if agent is None:
             check_options(options)
+            if not flags["no_instructions"]:
+                place = Path(workspace_path) if workspace is not None else Path.cwd()
+                accepted = flags["accept_findings"]
+                options["instructions"] = instructions_of(place, accept_findings=accepted)
             warn_without_sandbox(options)
         elif not agents_for(owner).filter(slug=agent).exists():
             raise NotFound(unknown_agent(agent, owner))

@@ -25,6 +25,7 @@ from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import InvalidRequest
 from agents.services.files.uploads import create_run_with
 from agents.services.runs.start import RunRequest
+from velproject.cli.commands.runs.instructions import prompt_with
 
 
 class AgentOptions(TypedDict):
@@ -43,6 +44,8 @@ class AgentOptions(TypedDict):
     timeout: int | None
     databases: tuple[tuple[str, Any], ...]
     """Names and encrypted URLs."""
+    instructions: str
+    """Those of the directory, for the prompt."""
 
 
 def start_run(
@@ -74,6 +77,7 @@ def save_command_line_agent(options: AgentOptions, owner: User) -> Agent:
     if agent.owner_id != owner.pk:
         raise CliError(f"The agent {slug!r} belongs to somebody else: rename it in the admin.")
     defaults = Agent()
+    agent.system_prompt = prompt_with(agent.system_prompt, options["instructions"], agent.name)
     agent.provider = options["provider"] or ""
     agent.model = options["model"] or ""
     fallbacks = [{"provider": provider, "model": model} for provider, model in options["fallback"]]

@@ -229,6 +229,29 @@ def test_the_digest_is_required_here() -> None:
     assert_undecided(request)
 
 
+def test_only_the_decisions_that_the_reader_may_make_are_allowed() -> None:
+    request = asked()
+    ApprovalRequest.objects.filter(pk=request.pk).update(self_approval=False)
+    boss = make_user("eve", "approve_toolcall")
+
+    def allowed(user: Any) -> list[str]:
+        client = client_for(user)
+        shape = client.get(f"{APPROVALS}/{request.id}").json()
+        (listed,) = client.get(f"{APPROVALS}?status=pending").json()["results"]
+        assert listed["allowed_decisions"] == shape["allowed_decisions"]
+        found: list[str] = shape["allowed_decisions"]
+        return found
+
+    assert allowed(request.run.owner) == ["reject"]
+    assert allowed(boss) == ["approve", "edit", "reject", "respond"]
+    ApprovalRequest.objects.filter(pk=request.pk).update(
+        approvals_needed=2, first_approver=boss, first_approved_at=timezone.now()
+    )
+    assert "approve" not in allowed(boss)
+    decided = decide(client_for(request.run.owner), request, decision="reject").json()
+    assert decided["allowed_decisions"] == []
+
+
 def test_nobody_sees_or_decides_the_requests_of_somebody_else() -> None:
     request = asked()
     client = client_for(make_user("bob"))

@@ -1,0 +1,41 @@
+"""Descriptions of inputs for the people who decide, for example the name that belongs to an id."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from django.db import InterfaceError, InternalError, OperationalError
+
+from agents.engine.calls.context import CallContext
+from agents.engine.errors import FenceLost, Stopped
+from agents.engine.gate import CheckedCall
+from agents.engine.session import Session
+from agents.states import ToolCallStatus
+
+logger = logging.getLogger(__name__)
+
+DESCRIPTION_SECONDS = 15.0
+MOST_CHARACTERS = 500
+
+
+async def describe(session: Session, item: CheckedCall) -> str:
+    """Return the tool's description of the input; empty if it has none or fails."""
+    tool = item.tool
+    if tool.describe is None or item.call.status == ToolCallStatus.WAITING:
+        return ""
+    context = CallContext(session, item.call, DESCRIPTION_SECONDS)
+    try:
+        with session.handle.interruptible():
+            async with asyncio.timeout(DESCRIPTION_SECONDS):
+                found = await tool.describe(context, item.given)
+    except TimeoutError:
+        return ""
+    except (OperationalError, InterfaceError, InternalError, FenceLost, Stopped):
+        raise
+    except Exception:  # a tool is third-party code
+        logger.exception(
+            "a description failed", extra={"run_id": session.writer.run_id, "tool": tool.name}
+        )
+        return ""
+    return found[:MOST_CHARACTERS]

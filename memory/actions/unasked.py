@@ -1,0 +1,104 @@
+"""Edits that an agent saves without asking, if its owner has allowed this."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from django.db import transaction
+
+from agents.events.append import append_events
+from agents.models import Agent, Run
+from agents.services.errors import Conflict
+from agents.services.findings import SERIOUS
+from agents.spec import AgentSpec
+from memory.actions.edits import Proposal, change_memory, propose_edit
+from memory.edits import MemoryEdit
+from memory.events import MemoryChanged
+from memory.folders import Change
+from memory.models import MemoryEditRequest, Operation
+from memory.options import MemoryOptions
+from memory.paths import ALWAYS
+from memory.queries.provenance import untrusted_sources
+from text_scanner import scan
+
+TOOL = "write_memory"
+SOURCE = "agent"
+_TRIES = 5
+
+
+def may_save_unasked(run: Run, spec: AgentSpec, edit: MemoryEdit) -> bool:
+    """Return whether no person needs to decide about an edit. Raises `InvalidRequest`."""
+    if spec.option(MemoryOptions).memory_saving != "save" or _policy_asks(spec):
+        return False
+    if edit.operation == "delete" or edit.path == ALWAYS or not edit.path.startswith("knowledge/"):
+        return False
+    agent = run.agent_version.agent
+    if agent.owner_id != run.owner_id or not _is_private(agent):
+        return False
+    proposal = propose_edit(agent.pk, edit)
+    return not proposal.warnings and not _is_suspicious(proposal)
+
+
+def save_unasked(run: Run, edit: MemoryEdit) -> None:
+    """Make the edit in the transaction of its call's result.
+
+    It is stored like an edit that a person has approved, with its reason and its sources.
+    """
+    agent_id = run.agent_version.agent_id
+    for _ in range(_TRIES):
+        proposal = propose_edit(agent_id, edit)
+        try:
+            with transaction.atomic():
+                revision = _store(run, proposal)
+        except Conflict:
+            continue  # another run has changed the file at this moment
+        changed = MemoryChanged(
+            path=edit.path, operation=edit.operation, revision=revision, approval_id=None
+        )
+        append_events(run.pk, [changed])
+        return
+    raise Conflict(f"{edit.path} changes all the time: try again.", code="stale")
+
+
+def _store(run: Run, proposal: Proposal) -> int:
+    edit, agent_id = proposal.edit, run.agent_version.agent_id
+    asked = MemoryEditRequest.objects.create(
+        agent_id=agent_id,
+        run=run,
+        path=edit.path,
+        operation=edit.operation,
+        previous_content=proposal.before,
+        base_revision=proposal.base_revision,
+        proposed_content=proposal.after,
+        reason=edit.reason,
+        provenance={"step": run.clock.turn, "sources": untrusted_sources(run)},
+        asked={"content": edit.content, "old_text": None, "replace_all": False},
+    )
+    change = Change(
+        path=edit.path,
+        operation=Operation(edit.operation),
+        content=proposal.after,
+        base_revision=proposal.base_revision,
+        source=SOURCE,
+        reason=edit.reason,
+        edit_request=asked,
+    )
+    return change_memory(agent_id, change)
+
+
+def _policy_asks(spec: AgentSpec) -> bool:
+    """Return whether the agent's policy has terms for requests to change the memory."""
+    if spec.approvals_needed > 1 or not spec.self_approval or spec.interrupt_on.get(TOOL):
+        return True
+    return any(
+        rule.action == "ask" and fnmatchcase(TOOL, rule.tool) for rule in spec.approval_rules
+    )
+
+
+def _is_private(agent: Agent) -> bool:
+    shared = agent.everyone or agent.groups.exists() or agent.approver_groups.exists()
+    return not shared
+
+
+def _is_suspicious(proposal: Proposal) -> bool:
+    return any(finding.severity in SERIOUS for finding in scan(proposal.after or ""))

@@ -1,0 +1,64 @@
+"""The AGENTS.md files of a directory, as part of the prompt of `vel TASK` there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from agents.doors.cli.findings import show_findings
+from agents.doors.cli.terminal import one_line
+from agents.middleware.registry import DEFAULT_PROMPT
+from agents.services.agent_definitions.prompt_import import (
+    PROMPT,
+    prompt_of,
+    read_agents_files,
+)
+from agents.services.errors import InvalidRequest
+from agents.services.findings import findings_in
+
+HEADING = "## Instructions of this directory"
+_WRITABLE_BY_ALL = 0o002
+
+
+def instructions_of(directory: Path, *, accept_findings: bool = False) -> str:
+    """Return the AGENTS.md files that apply to `directory`; empty if they are not used.
+
+    Standard error says which files are used, or why they are not.
+    """
+    try:
+        if directory.stat().st_mode & _WRITABLE_BY_ALL:
+            if (directory / PROMPT).exists():
+                _say(f"{PROMPT} is not used: everybody can write in {directory}.")
+            return ""
+        files = read_agents_files(directory)
+        text = prompt_of(files)
+    except OSError:
+        return ""
+    except InvalidRequest as error:
+        _say(f"{PROMPT} is not used: {error.message}")
+        return ""
+    if not files:
+        return ""
+    if "\x00" in text:
+        _say(f"{PROMPT} is not used: it holds a NUL character.")
+        return ""
+    findings = findings_in({file.path: file.content for file in files})
+    if findings and not accept_findings:
+        show_findings(findings)
+        _say(f"{PROMPT} is not used: the scanner suspects it. --accept-findings uses it.")
+        return ""
+    _say(f"instructions: {', '.join(file.path for file in files)}")
+    return text
+
+
+def prompt_with(prompt: str, instructions: str, name: str) -> str:
+    """Return an agent's prompt with other instructions of a directory; empty for none."""
+    own = prompt.partition(HEADING)[0].rstrip()
+    default = DEFAULT_PROMPT.format(name=name)
+    if not instructions:
+        return "" if own == default else own
+    return f"{own or default}\n\n{HEADING}\n\n{instructions}"
+
+
+def _say(text: str) -> None:
+    print(one_line(text, 500), file=sys.stderr)
