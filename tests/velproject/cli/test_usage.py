@@ -75,7 +75,7 @@ def test_help_shows_the_flags_of_a_task_and_the_commands(vel: Vel) -> None:
         (("--agent", "demo", "--model", "x", "task"), "--model: with --agent"),
         (("--skills", "/nowhere", "task"), "/nowhere"),
         (("--workspace", "/etc/passwd", "task"), "is a file"),
-        (("--workspace", "/etc", "task"), "rewrite programs that this machine"),
+        (("--workspace", "/etc", "task"), "could then rewrite programs"),
         (("--workspace", "/proc/sys/made", "task"), "never shows"),
         (("--persist", "/nowhere/at/all.db", "task"), "no directory /nowhere/at"),
         (("--persist", "/tmp", "task"), "is a directory"),
