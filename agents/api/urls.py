@@ -11,6 +11,7 @@ from agents.api.chat import CancelChat, Chat, ChatHistory, ChatStream
 from agents.api.event_stream import RunEventStream
 from agents.api.events import RunEvents
 from agents.api.files import Changes, FileContent, Files, OneUpload, Restore, Uploads
+from agents.api.machines import urlpatterns as machines
 from agents.api.runs import CancelRun, OneRun, Runs
 from agents.api.schema_views import Docs, Schema
 from agents.api.threads import OneThread, Threads
@@ -69,6 +70,7 @@ urlpatterns = [
     path("usage", Usage.as_view(), name="usage"),
     path("audit", Audit.as_view(), name="audit"),
     path("toolboxes", Toolboxes.as_view(), name="toolboxes"),
+    *machines,
     path("threads", Threads.as_view(), name="threads"),
     path("threads/<opaque_id:thread_id>", OneThread.as_view(), name="thread"),
     path(

@@ -29,5 +29,10 @@ class CallId:
         return value
 
 
+class ManagedId(CallId):
+    """The id of an object that people manage: some are names, as those of machines."""
+
+
 register_converter(OpaqueId, "opaque_id")
 register_converter(CallId, "call_id")
+register_converter(ManagedId, "managed_id")
