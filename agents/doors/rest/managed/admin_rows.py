@@ -43,6 +43,12 @@ class _Unread:
         pass
 
 
+def entity_tag(managed: Managed, row: Any) -> str:
+    """Return the entity tag of a row. What the server computes does not change it."""
+    defined = dump([str(row.pk), dict(managed.definition(row).data)])
+    return f'"{hashlib.sha256(defined.encode()).hexdigest()[:32]}"'
+
+
 class AdminRows:
     """The rows of `managed` for the user of one request."""
 
@@ -84,11 +90,6 @@ class AdminRows:
     def show(self, row: Any) -> dict[str, Any]:
         """Return the fields of a row."""
         return dict(self.managed.shape(row).data)
-
-    def tag(self, row: Any) -> str:
-        """Return the entity tag of a row. What the server computes does not change it."""
-        defined = dump([str(row.pk), dict(self.managed.definition(row).data)])
-        return f'"{hashlib.sha256(defined.encode()).hexdigest()[:32]}"'
 
     def answer(self, row: Any, once: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the response for a row. `once`: after a change."""
@@ -154,7 +155,7 @@ class AdminRows:
         self.find(key)
         list(rows.filter(pk=key).values_list("pk", flat=True))
         row = self.find(key)
-        if matches and matches.strip() != "*" and self.tag(row) not in matches:
+        if matches and matches.strip() != "*" and entity_tag(self.managed, row) not in matches:
             raise Stale("It has changed since you read it: read it again.")
         return row
 

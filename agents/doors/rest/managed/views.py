@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.doors.rest.base import ApiView
-from agents.doors.rest.managed.admin_rows import AdminRows
+from agents.doors.rest.managed.admin_rows import AdminRows, entity_tag
 from agents.doors.rest.managed.objects import Action, Managed
 from agents.doors.rest.operations import LOCATION, Header, Page, operation
 from agents.doors.rest.pagination import page_of
@@ -175,7 +175,7 @@ def _view(
 def _answer(
     door: AdminRows, row: Any, once: Mapping[str, Any] | None = None, *, status: int = 200
 ) -> Response:
-    headers = {"ETag": door.tag(row)}
+    headers = {"ETag": entity_tag(door.managed, row)}
     return Response(door.answer(row, once), status=status, headers=headers)
 
 

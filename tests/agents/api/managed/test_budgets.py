@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from agents.features.budgets.models import Budget
 from agents.models import AuditEntry
-from tests.agents.api.rows import APIClient, client_for, make_agent, make_user, post, problem_of
+from tests.agents.api.managed.rows import operator, patch
+from tests.agents.api.rows import client_for, make_agent, make_user, post, problem_of
 
 pytestmark = pytest.mark.django_db
 URL = "/api/v1/budgets"
 ALL = ("view_budget", "add_budget", "change_budget", "delete_budget")
-
-
-def operator(*permissions: str, name: str = "olga") -> APIClient:
-    user = make_user(name, *permissions)
-    user.is_staff = True
-    user.save()
-    return client_for(user)
-
-
-def patch(client: APIClient, url: str, body: object, **headers: str) -> Any:
-    return client.patch(url, body, format="json", headers=headers)
 
 
 def test_a_program_makes_reads_changes_and_removes_a_budget() -> None:
