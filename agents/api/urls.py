@@ -28,11 +28,12 @@ from agents.api.transcript import (
 )
 from agents.api.usage import Usage
 from agents.doors.rest.base import UnknownUrl
-from agents.kernel.features import collect
+from agents.kernel.features import added_entries, collect
 
 app_name = "api"
 urlpatterns = [
     *(pattern for _, pattern in collect("api", "urlpatterns", skip_broken=True)),
+    *added_entries("api", "urlpatterns"),
     path("agents", Agents.as_view(), name="agents"),
     path("agent-templates", AgentTemplates.as_view(), name="agent-templates"),
     path("agents/import", ImportAgent.as_view(), name="agent-import"),

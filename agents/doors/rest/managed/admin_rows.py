@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models import Model, ProtectedError, QuerySet
 from django.db.models.deletion import RestrictedError
 from django.http import HttpRequest
+from django.views.decorators.debug import sensitive_variables
 from rest_framework import exceptions
 from rest_framework.request import Request
 
@@ -101,13 +102,17 @@ class AdminRows:
 
     # Changing
 
+    @sensitive_variables()
     def create(self, body: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Return the new row and what the response shows once."""
         if not self.admin.has_add_permission(self.http):
             raise NotAllowed(f"This needs the permission {self._permission('add')}.")
         with self._quiet(), transaction.atomic():
-            return self._save(self.managed.model(), body, change=False)
+            if self.managed.create is not None:
+                return self.managed.create(self, body)
+            return self.save(self.managed.model(), body, change=False)
 
+    @sensitive_variables()
     def change(
         self, key: str, body: dict[str, Any], matches: str
     ) -> tuple[Any, dict[str, Any]]:
@@ -115,7 +120,9 @@ class AdminRows:
             row = self._locked(key, matches)
             if not self.admin.has_change_permission(self.http, row):
                 raise NotAllowed(self._refused("change", row))
-            _, once = self._save(row, body, change=True)
+            if self.managed.change is not None:
+                self.managed.change(self, row, body)
+            _, once = self.save(row, body, change=True)
         return self.find(key), once
 
     def delete(self, key: str, matches: str) -> None:
@@ -159,13 +166,18 @@ class AdminRows:
             raise Stale("It has changed since you read it: read it again.")
         return row
 
-    def _save(self, row: Any, body: dict[str, Any], *, change: bool) -> tuple[Any, dict[str, Any]]:
+    @sensitive_variables()
+    def save(self, row: Any, body: dict[str, Any], *, change: bool) -> tuple[Any, dict[str, Any]]:
+        """Save a row with a checked body. Return it and what the response shows once."""
         fixed = row if change else None
         kind = self.admin.get_form(self.http, fixed, change=change)
         self._refuse_fixed(row, body, kind, change)
-        form = self._bound(kind, row, body, change)
-        if not form.is_valid():
-            raise exceptions.ValidationError(self._problems(form))
+        return self.save_form(self._bound(kind, row, body, change), change=change)
+
+    @sensitive_variables()
+    def save_form(self, form: Any, *, change: bool) -> tuple[Any, dict[str, Any]]:
+        """Save a form of the admin class. Raises `ValidationError` of REST framework."""
+        self.check(form)
         saved = self.admin.save_form(self.http, form, change=change)
         if self.managed.save is not None:
             extra = dict(self.managed.save(self.admin, self.http, form, change))
@@ -175,6 +187,11 @@ class AdminRows:
             extra = {}
         self._log(saved, form, change)
         return saved, extra
+
+    def check(self, form: Any) -> None:
+        """Raise `ValidationError` of REST framework if the form is not valid."""
+        if not form.is_valid():
+            raise exceptions.ValidationError(self._problems(form))
 
     def _refuse_fixed(self, row: Any, body: dict[str, Any], kind: Any, change: bool) -> None:
         """Refuse fields that this user cannot set here, unless the value is the present one."""
@@ -193,6 +210,7 @@ class AdminRows:
                 code="field_not_allowed",
             )
 
+    @sensitive_variables()
     def _bound(self, kind: Any, row: Any, body: dict[str, Any], change: bool) -> Any:
         """Return the form, as the page would submit it with these fields changed."""
         initial = {} if change else self.admin.get_changeform_initial_data(self.http)

@@ -31,13 +31,13 @@ from agents.models import TokenScope
 class Own:
     """A field of bodies for a field of the form that has another type or name.
 
-    `is_secret`: it is never part of a response. `find` returns the value for the form, and raises
-    Django's `ValidationError`.
+    `find` returns the value for the form, and raises Django's `ValidationError`. Without `shown`,
+    it is a secret and never part of a response.
     """
 
     body: Callable[..., Field]
     form: str = ""
-    is_secret: bool = True
+    shown: Field | None = None
     find: Callable[[Any], Any] | None = None
 
 
@@ -95,6 +95,11 @@ class Managed:
     save: Callable[[Any, HttpRequest, Any, bool], Mapping[str, Any]] | None = None
     """Saves a valid form, and returns the fields in `once`: the admin class, the request, the form,
     whether the object exists. None: `save_model` and `save_related`."""
+    create: Callable[[Any, dict[str, Any]], tuple[Any, dict[str, Any]]] | None = None
+    """Creates a row from a body, with an `AdminRows`, if the admin has a form of its own for it."""
+    change: Callable[[Any, Any, dict[str, Any]], None] | None = None
+    """Called in the transaction of a change, before it, with an `AdminRows`, the row and the body.
+    It can take fields of the body."""
     answer: Shape | None = None
     """The response for one object, if it is not `shape`: with `show`."""
     show: Callable[[Any, AbstractBaseUser], Mapping[str, Any]] | None = None
@@ -139,9 +144,12 @@ class Managed:
     def _defined(self) -> dict[str, Field]:
         columns = {each.name for each in self.model._meta.get_fields()}
         return {
-            self.wire(name): shown_field(each, name, self.wire(name))
-            for name, each in self.form_fields.items()
-            if name in columns
+            **{
+                self.wire(name): shown_field(each, name, self.wire(name))
+                for name, each in self.form_fields.items()
+                if name in columns
+            },
+            **{name: own.shown for name, own in self.own.items() if own.shown is not None},
         }
 
     @cached_property
