@@ -5,7 +5,15 @@ from __future__ import annotations
 from django.urls import path, re_path
 
 from agents.api.agent_files import ExportAgent, ImportAgent
-from agents.api.agents import Agents, AgentTemplates, OneAgent
+from agents.api.agents import (
+    AgentDefinition,
+    Agents,
+    AgentTemplates,
+    AgentVersions,
+    OneAgent,
+    OneAgentVersion,
+    RestoreAgentVersion,
+)
 from agents.api.audit import Audit
 from agents.api.chat import CancelChat, Chat, ChatHistory, ChatStream
 from agents.api.event_stream import RunEventStream
@@ -38,6 +46,22 @@ urlpatterns = [
     path("agent-templates", AgentTemplates.as_view(), name="agent-templates"),
     path("agents/import", ImportAgent.as_view(), name="agent-import"),
     path("agents/<opaque_id:agent_id>", OneAgent.as_view(), name="agent"),
+    path(
+        "agents/<opaque_id:agent_id>/definition",
+        AgentDefinition.as_view(),
+        name="agent-definition",
+    ),
+    path("agents/<opaque_id:agent_id>/versions", AgentVersions.as_view(), name="agent-versions"),
+    path(
+        "agents/<opaque_id:agent_id>/versions/<int:number>",
+        OneAgentVersion.as_view(),
+        name="agent-version",
+    ),
+    path(
+        "agents/<opaque_id:agent_id>/versions/<int:number>/restore",
+        RestoreAgentVersion.as_view(),
+        name="agent-version-restore",
+    ),
     path("agents/<opaque_id:agent_id>/export", ExportAgent.as_view(), name="agent-export"),
     path("agents/<opaque_id:agent>/chat", Chat.as_view(), name="chat"),
     path("agents/<opaque_id:agent>/chat/<str:chat_id>", ChatHistory.as_view(), name="chat-history"),

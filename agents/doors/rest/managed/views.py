@@ -13,17 +13,10 @@ from rest_framework.response import Response
 from agents.doors.rest.base import ApiView
 from agents.doors.rest.managed.admin_rows import AdminRows, entity_tag
 from agents.doors.rest.managed.objects import Action, Managed
-from agents.doors.rest.operations import LOCATION, Header, Page, operation
+from agents.doors.rest.operations import ETAG, IF_MATCH, LOCATION, Page, operation
 from agents.doors.rest.pagination import page_of
 from agents.doors.rest.serializers import StrictSerializer, read_body, read_query
 from agents.models import TokenScope
-
-IF_MATCH = Header(
-    "If-Match",
-    "The ETag that you have read: 412 if the object has changed since.",
-    {"type": "string", "maxLength": 1000},
-)
-ETAG = Header("ETag", "Of the fields that a request can change.", {"type": "string"}, (200, 201))
 
 
 def endpoints(

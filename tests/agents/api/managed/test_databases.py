@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agents.features.databases.actions import save_own_connection, seal_url
 from agents.features.databases.models import DatabaseConnection
 from agents.models import AuditEntry
 from agents.services.agent_definitions.actions import save_agent
@@ -111,8 +112,6 @@ def test_a_token_that_only_reads_defines_nothing(file: str) -> None:
 
 def test_a_connection_of_a_command_line_cannot_be_changed_by_others(file: str) -> None:
     ann = make_user("ann")
-    from agents.features.databases.actions import save_own_connection, seal_url
-
     row = save_own_connection(make_agent(owner=ann), "own", seal_url(file))
     client = operator(*ALL)
     refused = patch(client, f"{URL}/{row.pk}", {"url": POSTGRES})
