@@ -149,6 +149,7 @@ USERS = Managed(
     scope=TokenScope.ADMIN,
     create=_create,
     change=_change,
+    who={"create": "staff with `auth.add_user` and `auth.change_user`"},
 )
 
 GROUPS = Managed(

@@ -35,6 +35,7 @@ from agents.api.transcript import (
     ToolCalls,
 )
 from agents.api.usage import Usage
+from agents.api.user_tokens import urlpatterns as user_tokens
 from agents.doors.rest.base import UnknownUrl
 from agents.kernel.features import added_entries, collect
 
@@ -96,6 +97,7 @@ urlpatterns = [
     path("audit", Audit.as_view(), name="audit"),
     path("toolboxes", Toolboxes.as_view(), name="toolboxes"),
     *machines,
+    *user_tokens,
     path("threads", Threads.as_view(), name="threads"),
     path("threads/<opaque_id:thread_id>", OneThread.as_view(), name="thread"),
     path(

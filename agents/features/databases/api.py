@@ -94,6 +94,15 @@ DATABASES = Managed(
         "created_at": moment_field(),
         "updated_at": moment_field(),
     },
+    who={
+        "list": "users of its agents; all: `vel_databases.view_databaseconnection` or "
+        "`vel_databases.configure_database`",
+        **{
+            verb: f"staff with `vel_databases.{word}_databaseconnection` and "
+            "`vel_databases.configure_database`"
+            for verb, word in (("create", "add"), ("change", "change"), ("delete", "delete"))
+        },
+    },
     actions=(
         Action(
             name="test",

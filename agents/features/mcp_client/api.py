@@ -166,6 +166,19 @@ MCP_SERVERS = Managed(
     own={"secrets": Own(body=_secrets, form="new_secrets")},
     answer=McpServerDetailShape,
     show=_detail,
+    who={
+        "list": "users of its agents; all: `vel_mcp_client.view_mcpserver`",
+        "read": "users of its agents; all: `vel_mcp_client.view_mcpserver`",
+        **{
+            verb: f"staff with `vel_mcp_client.{word}_mcpserver` and "
+            "`vel_mcp_client.configure_mcpserver`"
+            for verb, word in (("create", "add"), ("change", "change"), ("delete", "delete"))
+        },
+    },
+    further={
+        "fetch_mcp_tools": "`vel_mcp_client.configure_mcpserver`",
+        "accept_mcp_tools": "`vel_mcp_client.accept_mcp_tools`",
+    },
 )
 
 OBJECTS = [MCP_SERVERS]

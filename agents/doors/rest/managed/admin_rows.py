@@ -295,6 +295,28 @@ class AdminRows:
                 self.http._messages = shown  # type: ignore[attr-defined]
 
 
+def may_see_in_admin(request: Request, model: type[Model]) -> bool:
+    """Return whether the user may see rows of others in the admin."""
+    http, registered = request._request, admin.site._registry.get(model)
+    return (
+        registered is not None
+        and bool(admin.site.has_permission(http))
+        and bool(registered.has_view_permission(http))
+    )
+
+
+def rows_in_admin(request: Request, model: type[Model]) -> QuerySet[Any]:
+    """Return the rows that the user may see in the admin. Raises `NotAllowed`."""
+    if not may_see_in_admin(request, model):
+        meta = model._meta
+        raise NotAllowed(
+            "Seeing those of others is for staff with the permission "
+            f"{meta.app_label}.view_{meta.model_name}."
+        )
+    rows: QuerySet[Any] = admin.site._registry[model].get_queryset(request._request)
+    return rows
+
+
 def _as_typed(each: forms.Field, value: Any) -> Any:
     """Return a checked value as the form's field takes it."""
     if value is None:

@@ -100,6 +100,13 @@ class Managed:
     change: Callable[[Any, Any, dict[str, Any]], None] | None = None
     """Called in the transaction of a change, before it, with an `AdminRows`, the row and the body.
     It can take fields of the body."""
+    who: Mapping[str, str] = field(default_factory=dict)
+    """Who may list, read, create, change or delete, for the documentation, if this is not what the
+    permissions of the model say."""
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    """The operation that creates, changes or deletes, if it is a view of the feature."""
+    further: Mapping[str, str] = field(default_factory=dict)
+    """Further operations of the feature, each with who may use it."""
     answer: Shape | None = None
     """The response for one object, if it is not `shape`: with `show`."""
     show: Callable[[Any, AbstractBaseUser], Mapping[str, Any]] | None = None
