@@ -85,7 +85,9 @@ class Grants(forms.ModelForm):
             if name in data:
                 missing = set(_names(data[name])) - held - self._has(name)
                 if missing:
-                    self.add_error(name, f"You lack these permissions: {', '.join(sorted(missing))}.")
+                    self.add_error(
+                        name, f"You lack these permissions: {', '.join(sorted(missing))}."
+                    )
         if "groups" in data:
             present = set() if self.instance.pk is None else set(self.instance.groups.all())
             for group in set(data["groups"]) - present:

@@ -95,7 +95,9 @@ def _as_password(check: Callable[[], None]) -> None:
 def _create(door: AdminRows, body: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Create a user with the admin's form for new users, then set the other fields."""
     if not door.admin.has_change_permission(door.http):
-        raise NotAllowed("Making users also needs the permission auth.change_user, as in the admin.")
+        raise NotAllowed(
+            "Making users also needs the permission auth.change_user, as in the admin."
+        )
     name = {"username": body.pop("username")}
     kind = door.admin.get_form(door.http, None, change=False)
     form = kind(data={**name, **_typed_password(body.pop("password", None))}, instance=User())
@@ -160,11 +162,7 @@ GROUPS = Managed(
     plural="groups",
     rows="groups",
     what="A group of users, with the permissions that they get from it.",
-    own={
-        "permissions": Own(
-            body=_permissions_body, find=_permissions, shown=PermissionsField()
-        )
-    },
+    own={"permissions": Own(body=_permissions_body, find=_permissions, shown=PermissionsField())},
     newest_first=False,
     scope=TokenScope.ADMIN,
 )

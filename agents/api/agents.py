@@ -87,8 +87,8 @@ class Agents(ApiView):
         "List agents",
         query=AgentListQuery,
         answer=Page(AgentShape),
-        description="Those that you may use; with `of=defined` those whose definition you may read, "
-        "also archived ones.",
+        description="Those that you may use; with `of=defined` those whose definition you may "
+        "read, also archived ones.",
     )
     def get(self, request: Request) -> Response:
         query, user = read_query(AgentListQuery, request), person(request)
@@ -139,7 +139,7 @@ class OneAgent(ApiView):
         errors=(409, 412),
         headers=(IF_MATCH, ETAG),
         description="The fields are those of an agent file (docs/agent-files.md). Absent ones do "
-        "not change. The change is one version. `is_active` true takes an agent out of the archive.",
+        "not change. The change is one version. `is_active` true brings an archived agent back.",
     )
     def patch(self, request: Request, agent_id: str) -> Response:
         body, user = read_body(AgentBody, request), person(request)
@@ -192,7 +192,10 @@ class AgentVersions(ApiView):
     scopes: ClassVar = {"GET": TokenScope.READ}
 
     @operation(
-        "list_agent_versions", "List the versions of an agent", query=PageQuery, answer=Page(VersionShape)
+        "list_agent_versions",
+        "List the versions of an agent",
+        query=PageQuery,
+        answer=Page(VersionShape),
     )
     def get(self, request: Request, agent_id: str) -> Response:
         agent = find_agent(person(request), agent_id, defined=True)

@@ -35,7 +35,7 @@ OBJECTS = [
     RestObject(
         model=AuditEntry,
         path="audit",
-        list=("list_audit", "`agents.view_auditentry`; without it, one's own changes"),
+        list=("list_audit", "`agents.view_auditentry`"),
     ),
     RestObject(
         model=Run,

@@ -29,7 +29,6 @@ from agents.services.erasure.actions import erase_thread
 from agents.services.errors import NotFound
 from agents.services.threads import rename_thread
 
-
 ERASE_THREAD = "agents.erase_thread"
 
 

@@ -111,13 +111,11 @@ class VersionShape(serializers.Serializer[AgentVersion]):
         if row.spec_before is None:
             return []
         before, after = AgentSpec.completed(row.spec_before), AgentSpec.completed(row.spec)
-        return sorted(
-            name for name in {*before, *after} if before.get(name) != after.get(name)
-        )
+        return sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
 
 
 class VersionDetailShape(serializers.Serializer[AgentVersion]):
-    """A version with all values that its runs use. `provider` and `model` are the effective ones."""
+    """A version with all values that its runs use, also the effective provider and model."""
 
     number = serializers.IntegerField()
     created_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)

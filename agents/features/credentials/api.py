@@ -24,7 +24,7 @@ def _provider(**options: Any) -> Field:
 
 def _values(**options: Any) -> Field:
     return JsonObject(
-        help_text="The values that the service needs, as {\"token\": …}. They are stored "
+        help_text='The values that the service needs, as {"token": …}. They are stored '
         "encrypted and never shown.",
         **options,
     )
@@ -41,7 +41,9 @@ def _create(door: AdminRows, body: dict[str, Any]) -> tuple[Any, dict[str, Any]]
     unknown = [str(name)[:100] for name in values if name not in card.fields]
     if unknown:
         known = ", ".join(card.fields)
-        raise exceptions.ValidationError({"values": [f"{unknown[0]}: unknown; known are: {known}."]})
+        raise exceptions.ValidationError(
+            {"values": [f"{unknown[0]}: unknown; known are: {known}."]}
+        )
     kind = door.admin.get_form(door.http, None, change=False)
     form = kind(data={f"{provider}_{name}": value for name, value in values.items()})
     if not form.is_valid():

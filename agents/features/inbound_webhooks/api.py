@@ -49,7 +49,12 @@ class InboundWebhooks(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ, "POST": TokenScope.ADMIN}
 
-    @operation("list_hooks", "List webhooks that start runs", query=TriggerListQuery, answer=Page(HookShape))
+    @operation(
+        "list_hooks",
+        "List webhooks that start runs",
+        query=TriggerListQuery,
+        answer=Page(HookShape),
+    )
     def get(self, request: Request) -> Response:
         rows = inbound_webhooks_for(person(request))
         return list_page(request, rows, HookShape().to_representation)
@@ -77,7 +82,11 @@ class InboundWebhooks(ApiView):
 class OneInboundWebhook(ApiView):
     """`GET`, `PATCH` and `DELETE /hooks/{id}`"""
 
-    scopes: ClassVar = {"GET": TokenScope.READ, "PATCH": TokenScope.ADMIN, "DELETE": TokenScope.ADMIN}
+    scopes: ClassVar = {
+        "GET": TokenScope.READ,
+        "PATCH": TokenScope.ADMIN,
+        "DELETE": TokenScope.ADMIN,
+    }
 
     @operation("get_hook", "Read a webhook", answer=HookShape)
     def get(self, request: Request, hook_id: str) -> Response:

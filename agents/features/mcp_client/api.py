@@ -82,9 +82,9 @@ class FetchMcpTools(ApiView):
         answer=McpServerDetailShape,
         errors=(409,),
     )
-    def post(self, request: Request, key: str) -> Response:
+    def post(self, request: Request, server_id: str) -> Response:
         user = person(request)
-        row = _visible(user, key)
+        row = _visible(user, server_id)
         return _shown(fetch_tools(row.pk, by=user), user)
 
 
@@ -100,9 +100,9 @@ class AcceptMcpTools(ApiView):
         answer=McpServerDetailShape,
         errors=(409,),
     )
-    def post(self, request: Request, key: str) -> Response:
+    def post(self, request: Request, server_id: str) -> Response:
         body, user = read_body(AcceptBody, request), person(request)
-        row = _visible(user, key)
+        row = _visible(user, server_id)
         if not may_see_all_mcp_servers(user):
             raise NotAllowed("Accepting tools needs to see what the server says of them.")
         effects = {each["tool"]: each["effect"] for each in body["tools"]}
@@ -184,6 +184,6 @@ MCP_SERVERS = Managed(
 OBJECTS = [MCP_SERVERS]
 urlpatterns = [
     *endpoints(MCP_SERVERS, rows=McpServers, row=OneMcpServer),
-    path("mcp-servers/<managed_id:key>/fetch", FetchMcpTools.as_view(), name="mcp-fetch"),
-    path("mcp-servers/<managed_id:key>/accept", AcceptMcpTools.as_view(), name="mcp-accept"),
+    path("mcp-servers/<opaque_id:server_id>/fetch", FetchMcpTools.as_view(), name="mcp-fetch"),
+    path("mcp-servers/<opaque_id:server_id>/accept", AcceptMcpTools.as_view(), name="mcp-accept"),
 ]

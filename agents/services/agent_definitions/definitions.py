@@ -53,9 +53,7 @@ def find_agent(user: AbstractBaseUser, agent_id: str, *, defined: bool = False) 
     use.
     """
     # The id has priority: the slug of another agent may look like an id.
-    agent = (
-        Agent.objects.filter(pk=agent_id).first() or Agent.objects.filter(slug=agent_id).first()
-    )
+    agent = Agent.objects.filter(pk=agent_id).first() or Agent.objects.filter(slug=agent_id).first()
     reads = agent is not None and may_read_definition(user, agent)
     uses = agent is not None and agents_for(user).filter(pk=agent.pk).exists()
     if agent is None or not (reads or uses):
@@ -186,8 +184,6 @@ def _locked(agent_id: str, matches: str) -> Agent:
     return agent
 
 
-def _import(
-    data: Mapping[str, Any], by: AbstractBaseUser, known_tools: Collection[str]
-) -> Agent:
+def _import(data: Mapping[str, Any], by: AbstractBaseUser, known_tools: Collection[str]) -> Agent:
     whole = {name: value for name, value in data.items() if value != default_of(name)}
     return carry_out_import(write_document(whole), by=by, known_tools=known_tools)[0]

@@ -113,9 +113,7 @@ class AdminRows:
             return self.save(self.managed.model(), body, change=False)
 
     @sensitive_variables()
-    def change(
-        self, key: str, body: dict[str, Any], matches: str
-    ) -> tuple[Any, dict[str, Any]]:
+    def change(self, key: str, body: dict[str, Any], matches: str) -> tuple[Any, dict[str, Any]]:
         with self._quiet(), transaction.atomic():
             row = self._locked(key, matches)
             if not self.admin.has_change_permission(self.http, row):
@@ -144,7 +142,9 @@ class AdminRows:
             try:
                 self.admin.delete_model(self.http, row)
             except (ProtectedError, RestrictedError):
-                raise Conflict("This is in use: other objects refer to it.", code="in_use") from None
+                raise Conflict(
+                    "This is in use: other objects refer to it.", code="in_use"
+                ) from None
 
     def act(self, key: str, action: Action) -> tuple[Any, Mapping[str, Any]]:
         """Return the row and the further fields of the response."""
@@ -205,8 +205,11 @@ class AdminRows:
         if fixed:
             raise NotAllowed(
                 f"You cannot set {', '.join(fixed)} here: "
-                + ("it is fixed, or needs a further permission." if change else "it needs a further "
-                   "permission."),
+                + (
+                    "it is fixed, or needs a further permission."
+                    if change
+                    else "it needs a further permission."
+                ),
                 code="field_not_allowed",
             )
 

@@ -82,6 +82,10 @@ def _operation(managed: Managed, action: str) -> str:
 
 def rest_objects(own: list[Any]) -> list[RestObject]:
     """Return the objects of the installed features and apps, and `own`, by their path."""
-    found = [*own, *added_entries("api", "OBJECTS"), *(each for _, each in collect("api", "OBJECTS"))]
+    found = [
+        *own,
+        *added_entries("api", "OBJECTS"),
+        *(each for _, each in collect("api", "OBJECTS")),
+    ]
     shown = [rest_object(each) if isinstance(each, Managed) else each for each in found]
     return sorted(shown, key=lambda each: each.path)

@@ -91,7 +91,10 @@ def body_field(field: forms.Field, *, required: bool) -> Field:
         return serializers.FloatField(**_limits(field), **null)
     if isinstance(field, forms.DecimalField):
         return serializers.DecimalField(
-            max_digits=field.max_digits, decimal_places=field.decimal_places, **_limits(field), **null
+            max_digits=field.max_digits,
+            decimal_places=field.decimal_places,
+            **_limits(field),
+            **null,
         )
     if isinstance(field, forms.IntegerField):
         return serializers.IntegerField(**_limits(field), **null)

@@ -29,14 +29,14 @@ def endpoints(
 
     `rows` and `row` are views of the feature with methods of its own, which the others complete.
     """
-    one = f"{managed.rows}/<managed_id:key>"
+    one, name = f"{managed.rows}/<managed_id:key>", managed.name.replace("_", "-")
     patterns = [
         path(managed.rows, _rows_view(managed, rows).as_view(), name=managed.rows),
-        path(one, _row_view(managed, row).as_view(), name=managed.name.replace("_", "-")),
+        path(one, _row_view(managed, row).as_view(), name=name),
     ]
     for action in managed.actions:
         view = _action_view(managed, action)
-        patterns.append(path(f"{one}/{action.name}", view.as_view(), name=f"{managed.name}-{action.name}"))
+        patterns.append(path(f"{one}/{action.name}", view.as_view(), name=f"{name}-{action.name}"))
     return patterns
 
 
@@ -151,7 +151,9 @@ def _action_view(managed: Managed, action: Action) -> type[ApiView]:
             return Response(dict(action.answer(extra).data))
         return _answer(door, door.find(row.pk))
 
-    return _view(f"{managed.camel}{action.name.title().replace('-', '')}", None, {"post": post}, managed)
+    return _view(
+        f"{managed.camel}{action.name.title().replace('-', '')}", None, {"post": post}, managed
+    )
 
 
 def _view(

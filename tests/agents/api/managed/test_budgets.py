@@ -81,7 +81,9 @@ def test_permissions_without_being_staff_are_not_enough_as_in_the_admin() -> Non
     Budget.objects.create(agent=make_agent(), period="day", max_tokens=5)
     client = client_for(make_user("ann", *ALL))
     assert client.get(URL).status_code == 403
-    assert post(client, URL, {"agent": "writer", "period": "day", "max_tokens": 1}).status_code == 403
+    assert (
+        post(client, URL, {"agent": "writer", "period": "day", "max_tokens": 1}).status_code == 403
+    )
     assert Budget.objects.count() == 1
 
 

@@ -49,7 +49,9 @@ def gaps(registry: dict[Any, Any], objects: list[RestObject], request: Any) -> l
             if is_allowed and getattr(each, verb) is None
         ]
         actions = set(shown.get_actions(request)) - {"delete_selected"}
-        found += [f"{name} lacks its action {action}" for action in sorted(actions - {*each.actions})]
+        found += [
+            f"{name} lacks its action {action}" for action in sorted(actions - {*each.actions})
+        ]
     return found
 
 

@@ -32,7 +32,12 @@ def test_a_program_makes_changes_and_removes_a_user_with_a_group() -> None:
     made = post(
         client,
         URL,
-        {"username": "ann", "password": PASSWORD, "email": "ann@example.org", "groups": ["analysts"]},
+        {
+            "username": "ann",
+            "password": PASSWORD,
+            "email": "ann@example.org",
+            "groups": ["analysts"],
+        },
     )
     assert made.status_code == 201, made.content
     row, where = made.json(), made["Location"]
@@ -41,7 +46,10 @@ def test_a_program_makes_changes_and_removes_a_user_with_a_group() -> None:
     assert "password" not in row
     assert Client().login(username="ann", password=PASSWORD)
     changed = patch(client, where, {"enabled": False, "permissions": ["agents.add_agent"]})
-    assert (changed.json()["enabled"], changed.json()["permissions"]) == (False, ["agents.add_agent"])
+    assert (changed.json()["enabled"], changed.json()["permissions"]) == (
+        False,
+        ["agents.add_agent"],
+    )
     assert client.get(f"{URL}?group=analysts").json()["results"] == [changed.json()]
     assert client.get(f"{URL}?enabled=true&q=ann").json()["results"] == []
     assert client.delete(where).status_code == 204
