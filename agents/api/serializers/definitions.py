@@ -22,13 +22,17 @@ class DefinitionField(serializers.Field[Any, Any, Any, Any]):
     """A field of an agent file. The service checks its value."""
 
     def __init__(self, *, field: str, **options: Any) -> None:
-        super().__init__(allow_null=True, **options)
+        super().__init__(**options)
         self.field = field
 
     @property
     def json_schema(self) -> dict[str, Any]:
         """Its part of the JSON schema of agent files."""
         return field_schemas()[self.field]
+
+    def validate_empty_values(self, data: Any) -> tuple[bool, Any]:
+        """Let null through: the schema says for which fields it is a value."""
+        return (True, None) if data is None else super().validate_empty_values(data)
 
     def to_internal_value(self, data: Any) -> Any:
         return data

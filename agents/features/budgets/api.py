@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from rest_framework import serializers
@@ -24,7 +26,7 @@ def _window(budget: Budget) -> Allowance | None:
 class UseField(serializers.IntegerField):
     """The tokens that are used in the present window."""
 
-    def to_representation(self, value: Budget) -> int:
+    def to_representation(self, value: Any) -> int:
         window = _window(value)
         return 0 if window is None else window.used_tokens
 

@@ -64,7 +64,7 @@ class Databases(ApiView):
 def _url(**options: Any) -> Text:
     return Text(
         max_length=2_000,
-        help_text=str(ConnectionForm.base_fields["new_url"].help_text),  # type: ignore[attr-defined]
+        help_text=str(ConnectionForm.base_fields["new_url"].help_text),
         **options,
     )
 

@@ -79,10 +79,10 @@ def body_field(field: forms.Field, *, required: bool) -> Field:
     if isinstance(field, forms.ModelChoiceField):
         return Text(max_length=200, **null)
     if isinstance(field, forms.MultipleChoiceField):
-        return serializers.MultipleChoiceField(choices=list(field.choices), **more)
+        return serializers.MultipleChoiceField(choices=_choices(field), **more)
     if isinstance(field, forms.ChoiceField):
         return serializers.ChoiceField(
-            choices=[choice for choice in field.choices if choice[0] != ""],
+            choices=_choices(field),
             **more,
         )
     if isinstance(field, forms.DateTimeField | forms.SplitDateTimeField):
@@ -119,7 +119,7 @@ def shown_field(field: forms.Field, column: str, name: str) -> Field:
     if isinstance(field, forms.ModelChoiceField):
         return NameField(**null)
     if isinstance(field, forms.ChoiceField):
-        return serializers.ChoiceField(choices=[c for c in field.choices if c[0] != ""], **more)
+        return serializers.ChoiceField(choices=_choices(field), **more)
     if isinstance(field, forms.DateTimeField | forms.SplitDateTimeField):
         return moment_field(**null)
     if isinstance(field, forms.FloatField):
@@ -168,6 +168,11 @@ def _json(field: JsonText, item: Field, **more: Any) -> Field:
     if field.empty == []:
         return serializers.ListField(child=item, max_length=10_000, **more)
     return serializers.JSONField(**more)
+
+
+def _choices(field: Any) -> list[Any]:
+    """Return the choices without the empty one of forms."""
+    return [choice for choice in field.choices if choice[0] != ""]
 
 
 def _limits(field: Any) -> dict[str, Any]:

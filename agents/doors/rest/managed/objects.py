@@ -131,11 +131,7 @@ class Managed:
         """The fields of the form that bodies have, by the names of the form."""
         form = self.form or (self.admin.form if self.admin is not None else forms.ModelForm)
         skipped = {*self.left_out, *(own.form or name for name, own in self.own.items())}
-        return {
-            name: each
-            for name, each in form.base_fields.items()  # type: ignore[attr-defined]
-            if name not in skipped
-        }
+        return {name: each for name, each in form.base_fields.items() if name not in skipped}
 
     @cached_property
     def shape(self) -> type[serializers.Serializer[Any]]:

@@ -19,3 +19,7 @@ def operator(*permissions: str, name: str = "olga", scopes: tuple[str, ...] = SC
 
 def patch(client: APIClient, url: str, body: object, **headers: str) -> Any:
     return client.patch(url, body, format="json", headers=headers)
+
+
+def post(client: APIClient, url: str, body: object = None) -> Any:
+    return client.post(url, body, format="json")

@@ -8,8 +8,8 @@ import pytest
 
 from agents.features.budgets.models import Budget
 from agents.models import AuditEntry
-from tests.agents.api.managed.rows import operator, patch
-from tests.agents.api.rows import client_for, make_agent, make_user, post, problem_of
+from tests.agents.api.managed.rows import operator, patch, post
+from tests.agents.api.rows import client_for, make_agent, make_user, problem_of
 
 pytestmark = pytest.mark.django_db
 URL = "/api/v1/budgets"
@@ -112,6 +112,6 @@ def test_fields_that_the_admin_fixes_are_refused_and_not_ignored() -> None:
     refused = patch(client, f"{URL}/{budget.pk}", {"agent": "other", "max_tokens": 6})
     assert (refused.status_code, problem_of(refused)["code"]) == (403, "field_not_allowed")
     budget.refresh_from_db()
-    assert (budget.agent.slug, budget.max_tokens) == ("writer", 5)
+    assert (budget.of, budget.max_tokens) == ("Writer", 5)
     same = patch(client, f"{URL}/{budget.pk}", {"agent": "writer", "max_tokens": 6})
     assert same.status_code == 200

@@ -12,8 +12,8 @@ from agents.features.databases.actions import save_own_connection, seal_url
 from agents.features.databases.models import DatabaseConnection
 from agents.models import AuditEntry
 from agents.services.agent_definitions.actions import save_agent
-from tests.agents.api.managed.rows import operator, patch
-from tests.agents.api.rows import client_for, make_agent, make_user, post, problem_of
+from tests.agents.api.managed.rows import operator, patch, post
+from tests.agents.api.rows import client_for, make_agent, make_user, problem_of
 
 pytestmark = pytest.mark.django_db
 URL = "/api/v1/databases"

@@ -6,8 +6,8 @@ import pytest
 
 from agents.features.mcp_client.models import McpServer
 from agents.models import AuditEntry
-from tests.agents.api.managed.rows import operator, patch
-from tests.agents.api.rows import client_for, make_agent, make_user, post, problem_of
+from tests.agents.api.managed.rows import operator, patch, post
+from tests.agents.api.rows import client_for, make_agent, make_user, problem_of
 
 pytestmark = pytest.mark.django_db
 URL = "/api/v1/mcp-servers"

@@ -17,14 +17,13 @@ from agents.models import ApiToken, AuditEntry, Machine, Thread
 from agents.models.database_clock import database_now
 from agents.secret_text import SecretText
 from agents.states import RunStatus
-from tests.agents.api.managed.rows import operator, patch
+from tests.agents.api.managed.rows import operator, patch, post
 from tests.agents.api.rows import (
     ask_approval,
     client_for,
     make_agent,
     make_run,
     make_user,
-    post,
     problem_of,
 )
 

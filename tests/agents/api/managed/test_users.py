@@ -9,8 +9,8 @@ from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
 from agents.models import AuditEntry
-from tests.agents.api.managed.rows import operator, patch
-from tests.agents.api.rows import client_for, make_user, post, problem_of
+from tests.agents.api.managed.rows import operator, patch, post
+from tests.agents.api.rows import client_for, make_user, problem_of
 
 pytestmark = pytest.mark.django_db
 URL = "/api/v1/users"
