@@ -33,8 +33,7 @@ class PermissionsField(serializers.ListField):
     child = serializers.CharField()
 
     def to_representation(self, data: Any) -> list[str]:
-        rows = data.values_list("content_type__app_label", "codename")
-        return sorted(f"{app}.{codename}" for app, codename in rows)
+        return sorted(f"{row.content_type.app_label}.{row.codename}" for row in data.all())
 
 
 def _permissions(names: list[str]) -> QuerySet[Permission]:
@@ -146,6 +145,7 @@ USERS = Managed(
         "last_login": moment_field(allow_null=True),
         "created_at": moment_field(source="date_joined"),
     },
+    prefetch=lambda: ("groups", "user_permissions__content_type"),
     filters={"enabled": "is_active", "group": "groups__name"},
     newest_first=False,
     scope=TokenScope.ADMIN,
@@ -163,6 +163,7 @@ GROUPS = Managed(
     rows="groups",
     what="A group of users, with the permissions that they get from it.",
     own={"permissions": Own(body=_permissions_body, find=_permissions, shown=PermissionsField())},
+    prefetch=lambda: ("permissions__content_type",),
     newest_first=False,
     scope=TokenScope.ADMIN,
 )

@@ -48,6 +48,16 @@ OBJECTS = [
         scope="run",
     ),
     RestObject(
+        model=None,
+        path="toolboxes",
+        list=("list_toolboxes", "users of its agents; all: `agents.configure_sandbox`"),
+        read=("get_toolbox", "`agents.configure_sandbox`"),
+        create=("create_toolbox", "staff with `agents.configure_sandbox`"),
+        change=("create_toolbox", "staff with `agents.configure_sandbox`"),
+        delete=("delete_toolbox", "staff with `agents.configure_sandbox`"),
+        scope="admin",
+    ),
+    RestObject(
         model=Thread,
         path="threads",
         list=("list_threads", "its owner"),

@@ -24,7 +24,7 @@ from agents.api.runs import CancelRun, OneRun, Runs
 from agents.api.schema_views import Docs, Schema
 from agents.api.threads import OneThread, Threads
 from agents.api.tokens import OneToken, Tokens
-from agents.api.toolboxes import Toolboxes
+from agents.api.toolboxes import OneToolbox, Toolboxes
 from agents.api.transcript import (
     Artifacts,
     OneToolCall,
@@ -96,6 +96,7 @@ urlpatterns = [
     path("usage", Usage.as_view(), name="usage"),
     path("audit", Audit.as_view(), name="audit"),
     path("toolboxes", Toolboxes.as_view(), name="toolboxes"),
+    path("toolboxes/<opaque_id:name>", OneToolbox.as_view(), name="toolbox"),
     *machines,
     *user_tokens,
     path("threads", Threads.as_view(), name="threads"),

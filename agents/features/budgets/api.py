@@ -6,13 +6,14 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.db.models import Prefetch
 from rest_framework import serializers
 
 from agents.doors.rest.managed.fields import Computed, moment_field
 from agents.doors.rest.managed.objects import Managed
 from agents.doors.rest.managed.views import endpoints
 from agents.features.budgets.admin import BudgetAdmin
-from agents.features.budgets.models import Allowance, Budget
+from agents.features.budgets.models import Allowance, Budget, Period
 from agents.features.budgets.scope import window_name
 from agents.providers.prices import dollars
 
@@ -20,7 +21,12 @@ from agents.providers.prices import dollars
 def _window(budget: Budget) -> Allowance | None:
     """Return the present window of a budget, if a run has used it."""
     name = window_name(budget.period, settings.TIME_ZONE)
-    return Allowance.objects.filter(budget=budget, window=name).first()
+    return next((each for each in budget.windows.all() if each.window == name), None)
+
+
+def _present_windows() -> tuple[Prefetch[Any]]:
+    names = {window_name(period, settings.TIME_ZONE) for period in Period.values}
+    return (Prefetch("windows", Allowance.objects.filter(window__in=names)),)
 
 
 class UseField(serializers.IntegerField):
@@ -50,6 +56,7 @@ BUDGETS = Managed(
         "used_cost": Computed(_used_cost, help_text="US dollars, in the present day or month."),
         "created_at": moment_field(),
     },
+    prefetch=_present_windows,
     filters={
         "agent": "agent__slug",
         "user": f"user__{get_user_model().USERNAME_FIELD}",

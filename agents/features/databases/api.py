@@ -94,6 +94,7 @@ DATABASES = Managed(
         "created_at": moment_field(),
         "updated_at": moment_field(),
     },
+    prefetch=lambda: ("agents",),
     who={
         "list": "users of its agents; all: `vel_databases.view_databaseconnection` or "
         "`vel_databases.configure_database`",

@@ -514,6 +514,8 @@ SCENARIOS: dict[tuple[str, str], Callable[[World], Sent]] = {
 }
 ELSEWHERE = {
     ("restore", "post"): "tests/agents/admin/test_workspace_restore.py",
+    ("toolboxes", "post"): "tests/agents/api/managed/test_toolboxes.py",
+    ("toolbox", "delete"): "tests/agents/api/managed/test_toolboxes.py",
     ("mcp-fetch", "post"): "tests/agents/features/mcp_client/test_admin.py",
 }
 """These need a workspace or a program in the sandbox, so other modules test them."""

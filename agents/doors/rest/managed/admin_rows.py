@@ -72,7 +72,10 @@ class AdminRows:
         if not self.admin.has_view_permission(self.http):
             raise NotAllowed(f"This needs the permission {self._permission('view')}.")
         rows: QuerySet[Any] = self.admin.get_queryset(self.http)
-        return rows
+        related = self.admin.list_select_related
+        if related and not isinstance(related, bool):
+            rows = rows.select_related(*related)
+        return rows.prefetch_related(*self.managed.prefetch())
 
     def searched(self, words: str, rows: QuerySet[Any]) -> QuerySet[Any]:
         found, may_repeat = self.admin.get_search_results(self.http, rows, words)

@@ -24,7 +24,8 @@ STAFF = "staff with "
 class RestObject:
     """The operations on the objects of one model: the name of each, and who may use it."""
 
-    model: type[Model]
+    model: type[Model] | None
+    """None: they are no rows, and have no admin class."""
     path: str
     list: tuple[str, str] | None = None
     read: tuple[str, str] | None = None

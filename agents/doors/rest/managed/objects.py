@@ -86,6 +86,8 @@ class Managed:
     shown: Mapping[str, Field] = field(default_factory=dict)
     once: Mapping[str, Field] = field(default_factory=dict)
     filters: Mapping[str, str] = field(default_factory=dict)
+    prefetch: Callable[[], tuple[Any, ...]] = tuple
+    """Return the relations that the fields of each row read, for `prefetch_related`."""
     creates: bool = True
     changes: bool = True
     deletes: bool = True

@@ -11,7 +11,7 @@ from agents.secret_text import SecretText
 from tests.agents.api.managed.rows import patch, post
 from tests.agents.api.rows import client_for, make_agent, make_user, problem_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 URL = "/api/v1/agents"
 RULES: list[object] = [{"tool": "execute", "action": "deny"}]
 

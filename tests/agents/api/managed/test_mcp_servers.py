@@ -9,7 +9,7 @@ from agents.models import AuditEntry
 from tests.agents.api.managed.rows import operator, patch, post
 from tests.agents.api.rows import client_for, make_agent, make_user, problem_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 URL = "/api/v1/mcp-servers"
 ALL = (
     "view_mcpserver",

@@ -12,7 +12,7 @@ from agents.models import AuditEntry
 from tests.agents.api.managed.rows import operator, patch, post
 from tests.agents.api.rows import client_for, make_user, problem_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 URL = "/api/v1/users"
 GROUPS = "/api/v1/groups"
 ALL = ("view_user", "add_user", "change_user", "delete_user")
