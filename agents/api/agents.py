@@ -27,7 +27,8 @@ from agents.api.serializers.definitions import (
     VersionShape,
 )
 from agents.doors.rest.base import ApiView, person
-from agents.doors.rest.operations import ETAG, IF_MATCH, LOCATION, Page, operation
+from agents.doors.rest.idempotency import idempotent
+from agents.doors.rest.operations import ETAG, IDEMPOTENCY_KEY, IF_MATCH, LOCATION, Page, operation
 from agents.doors.rest.pagination import ordered_page, page_of
 from agents.doors.rest.serializers import PageQuery, StrictSerializer, read_body, read_query
 from agents.middleware.registry import known_tool_names
@@ -95,13 +96,14 @@ class Agents(ApiView):
         rows = agents_for(user) if query["of"] == "usable" else definitions_for(user)
         return ordered_page(rows, AgentShape().to_representation, query, AGENT_ORDER)
 
+    @idempotent
     @operation(
         "create_agent",
         "Make an agent",
         body=NewAgentBody,
         answers={201: AgentDetailShape},
         errors=(404, 409),
-        headers=(LOCATION, ETAG),
+        headers=(IDEMPOTENCY_KEY, LOCATION, ETAG),
         description="From a template, from fields of an agent file, or from a template with other "
         "fields. An empty `name` is the name of the template; without a `slug`, it is derived from "
         "the name.",

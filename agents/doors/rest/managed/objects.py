@@ -114,6 +114,11 @@ class Managed:
     show: Callable[[Any, AbstractBaseUser], Mapping[str, Any]] | None = None
 
     @property
+    def accepts_key(self) -> bool:
+        """Whether a creation takes an `Idempotency-Key`. Nothing of a secret is stored with it."""
+        return not self.once and all(own.shown is not None for own in self.own.values())
+
+    @property
     def title(self) -> str:
         return str(self.model._meta.verbose_name)
 

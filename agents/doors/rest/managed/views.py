@@ -11,9 +11,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.doors.rest.base import ApiView
+from agents.doors.rest.idempotency import idempotent
 from agents.doors.rest.managed.admin_rows import AdminRows, entity_tag
 from agents.doors.rest.managed.objects import Action, Managed
-from agents.doors.rest.operations import ETAG, IF_MATCH, LOCATION, Page, operation
+from agents.doors.rest.operations import ETAG, IDEMPOTENCY_KEY, IF_MATCH, LOCATION, Page, operation
 from agents.doors.rest.pagination import page_of
 from agents.doors.rest.serializers import StrictSerializer, read_body, read_query
 from agents.models import TokenScope
@@ -74,7 +75,7 @@ def _rows_view(managed: Managed, base: type[ApiView] | None) -> type[ApiView]:
             body=managed.new_body,
             answers={201: managed.saved_shape},
             errors=(409,),
-            headers=(LOCATION, ETAG),
+            headers=(*((IDEMPOTENCY_KEY,) if managed.accepts_key else ()), LOCATION, ETAG),
         )
         def post(self: ApiView, request: Request) -> Response:
             read_query(StrictSerializer, request)
@@ -85,7 +86,7 @@ def _rows_view(managed: Managed, base: type[ApiView] | None) -> type[ApiView]:
             answer["Location"] = f"{request.path}/{made.pk}"
             return answer
 
-        methods["post"] = post
+        methods["post"] = idempotent(post) if managed.accepts_key else post
     return _view(f"{managed.camel}Rows", base, methods, managed)
 
 

@@ -41,6 +41,19 @@ def test_a_program_makes_reads_changes_and_removes_a_budget() -> None:
     ]
 
 
+def test_the_same_request_with_the_same_key_makes_one_budget() -> None:
+    make_agent()
+    client = operator(*ALL)
+    body = {"agent": "writer", "period": "day", "max_tokens": 5}
+    keyed = {"Idempotency-Key": "budget-1"}
+    first = client.post(URL, body, format="json", headers=keyed)
+    again = client.post(URL, body, format="json", headers=keyed)
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert again["Idempotency-Replayed"] == "true"
+    assert again.content == first.content
+    assert Budget.objects.count() == 1
+
+
 def test_a_change_of_what_was_read_before_is_refused() -> None:
     make_agent()
     client = operator(*ALL)

@@ -110,6 +110,13 @@ def test_only_packages_of_the_index_are_accepted(place: Path, package: str) -> N
     assert toolbox_builds.build_state("data").state == "none"
 
 
+def test_a_wheel_on_the_host_is_for_people_with_an_account_there(place: Path) -> None:
+    wheel = str(place / "wheels" / "tiny-1.0-py3-none-any.whl")
+    refused = post(operator("configure_sandbox"), URL, {"name": "data", "packages": [wheel]})
+    assert refused.status_code == 400, refused.content
+    assert "no package of an index" in problem_of(refused)["detail"]
+
+
 @pytest.mark.parametrize("name", ["../data", ".hidden", "a/b", "", "x" * 101])
 def test_a_name_is_no_path(place: Path, name: str) -> None:
     refused = post(operator("configure_sandbox"), URL, {"name": name, "packages": ["tiny"]})
