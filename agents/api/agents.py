@@ -45,6 +45,7 @@ from agents.services.agent_definitions.definitions import (
     whole_definition,
 )
 from agents.services.agent_definitions.files import InvalidAgentFile
+from agents.services.agent_definitions.rights import may_read_definition
 
 
 class TemplateShape(serializers.Serializer[AgentTemplate]):
@@ -129,9 +130,14 @@ class OneAgent(ApiView):
         "DELETE": TokenScope.MANAGE,
     }
 
-    @operation("get_agent", "Read an agent", answer=AgentDetailShape)
+    @operation("get_agent", "Read an agent", answer=AgentDetailShape, headers=(ETAG,))
     def get(self, request: Request, agent_id: str) -> Response:
-        return _shown(find_agent(person(request), agent_id))
+        user = person(request)
+        agent = find_agent(user, agent_id)
+        shown = _shown(agent)
+        if not may_read_definition(user, agent):
+            del shown["ETag"]  # it would confirm a guess of the prompt
+        return shown
 
     @operation(
         "change_agent",

@@ -14,6 +14,7 @@ from agents.doors.rest.serializers import StrictSerializer, Text
 from agents.models import AgentVersion
 from agents.spec import AgentSpec
 
+SLUG = r"^[-a-zA-Z0-9_]{1,100}$"
 _LEFT_OUT = ("title", "$defs", "default")
 """Keys of the schema that generated clients would turn into names and values of their own."""
 
@@ -67,15 +68,22 @@ def _inlined(schema: Any, known: Mapping[str, Any], inside: tuple[str, ...]) -> 
     }
 
 
+def _owner(**options: Any) -> Text:
+    words = "The username of its owner, or null. Changing it is for staff."
+    return Text(max_length=200, allow_null=True, help_text=words, **options)
+
+
 class AgentBody(StrictSerializer):
-    """Fields of an agent file. The slug cannot change."""
+    """Fields of an agent file, and its owner."""
+
+    owner = _owner(required=False)
+    slug = serializers.RegexField(SLUG, required=False)
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         return {
             name: DefinitionField(field=name, required=False, help_text=field.description or "")
             for name, field in file_fields().items()
-            if name != "slug"
-        }
+        } | super().get_fields()
 
 
 class NewAgentBody(AgentBody):
@@ -83,21 +91,21 @@ class NewAgentBody(AgentBody):
 
     template = Text(max_length=100, default="", allow_blank=True)
     name = Text(max_length=100, default="", allow_blank=True)
-    slug = serializers.RegexField(r"^[-a-zA-Z0-9_]{1,100}$", required=False)
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        declared = serializers.Serializer.get_fields(self)
-        return {**super().get_fields(), **declared}
+        return {name: each for name, each in super().get_fields().items() if name != "owner"}
 
 
 class DefinitionShape(serializers.Serializer[Any]):
-    """All fields of an agent file."""
+    """All fields of an agent file, and the username of its owner."""
+
+    owner = serializers.CharField(allow_null=True)
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         return {
             name: DefinitionField(field=name, help_text=field.description or "")
             for name, field in file_fields().items()
-        }
+        } | super().get_fields()
 
 
 class VersionShape(serializers.Serializer[AgentVersion]):

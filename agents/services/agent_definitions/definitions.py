@@ -11,6 +11,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 
@@ -23,6 +24,7 @@ from agents.selectors.visible import agents_for
 from agents.services.agent_definitions.actions import (
     default_model,
     default_provider,
+    save_agent,
     set_active,
 )
 from agents.services.agent_definitions.files import carry_out_import, file_data
@@ -36,7 +38,9 @@ from agents.services.agent_definitions.templates import (
     free_slug,
     template_named,
 )
-from agents.services.errors import Conflict, NotAllowed, NotFound
+from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
+
+_USERNAME = get_user_model().USERNAME_FIELD
 
 
 class StaleDefinition(Conflict):
@@ -64,14 +68,16 @@ def find_agent(user: AbstractBaseUser, agent_id: str, *, defined: bool = False) 
 
 
 def whole_definition(agent: Agent) -> dict[str, Any]:
-    """Return all fields of the agent's file, as JSON data."""
+    """Return all fields of the agent's file and its owner, as JSON data."""
     data = file_data(agent)
-    return {name: data.get(name, default_of(name)) for name in file_fields()}
+    fields = {name: data.get(name, default_of(name)) for name in file_fields()}
+    return {**fields, "owner": _name(agent.owner)}
 
 
 def definition_tag(agent: Agent) -> str:
     """Return a text that changes with the definition of the agent."""
-    return hashlib.sha256(write_document(file_data(agent)).encode()).hexdigest()[:32]
+    whole = write_document({**file_data(agent), "owner": _name(agent.owner)})
+    return hashlib.sha256(whole.encode()).hexdigest()[:32]
 
 
 @transaction.atomic
@@ -110,14 +116,41 @@ def change_definition(
     known_tools: Collection[str],
     matches: str = "",
 ) -> Agent:
-    """Change these fields of an agent; the others stay. The slug cannot change.
+    """Change these fields of an agent; the others stay. `owner` is a username, or None for nobody.
 
-    `matches` are the tags of definitions that the caller accepts. Raises `StaleDefinition`,
-    otherwise as `carry_out_import`.
+    `matches` are the tags of definitions that the caller accepts. Raises `StaleDefinition`, and
+    `Conflict` if another agent has the slug, otherwise as `carry_out_import`.
     """
     check_may_define(by, is_new=False)
     agent = _locked(agent_id, matches)
-    return _import({**file_data(agent), **fields, "slug": agent.slug}, by, known_tools)
+    rest = dict(fields)
+    slug, owner = rest.pop("slug", agent.slug), _name(agent.owner)
+    owner = rest.pop("owner", owner)
+    if (slug, owner) != (agent.slug, _name(agent.owner)):
+        _identify(agent, slug, owner, by)
+    return _import({**file_data(agent), **rest, "slug": agent.slug}, by, known_tools)
+
+
+def _identify(agent: Agent, slug: str, owner: str | None, by: AbstractBaseUser) -> None:
+    """Give an agent another slug or owner, as in the admin."""
+    check_may_define(by, is_new=False, slug=slug)
+    if slug != agent.slug and Agent.objects.filter(slug=slug).exists():
+        raise Conflict(f"There is an agent {slug!r}: choose another slug.", code="slug_taken")
+    if owner != _name(agent.owner):
+        # Its owner controls its memory, so this is for people with access to the admin.
+        if not getattr(by, "is_staff", False):
+            raise NotAllowed("Giving an agent to another owner is for staff, as in the admin.")
+        users = get_user_model().objects
+        person = None if owner is None else users.filter(**{_USERNAME: owner}).first()
+        if owner is not None and person is None:
+            raise InvalidRequest(f"owner: there is no user {owner!r}.")
+        agent.owner = person
+    agent.slug = slug
+    save_agent(agent, by_id=by.pk)
+
+
+def _name(user: Any) -> str | None:
+    return None if user is None else str(user.get_username())
 
 
 @transaction.atomic

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -135,7 +136,11 @@ def test_a_program_with_a_token_sets_up_a_team_and_archives_it(
         rows.commit()
     query = {"database": "team_data", "query": "SELECT amount FROM sales"}
     read = {"name": "execute_sql", "input": query}
-    turns = [{"text": "May I?", "tool_calls": [PLAN]}, {"tool_calls": [read]}, {"text": DONE}]
+    turns: list[dict[str, Any]] = [
+        {"text": "May I?", "tool_calls": [PLAN]},
+        {"tool_calls": [read]},
+        {"text": DONE},
+    ]
     done = subprocess.run(
         [
             *(sys.executable, ROOT / "examples" / "rest_team.py", site.url, token),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.auth.models import User
 
 from agents.features.databases.models import DatabaseConnection
 from agents.features.mcp_client.models import McpServer
 from agents.models import Agent, AuditEntry
 from agents.secret_text import SecretText
-from tests.agents.api.managed.rows import patch, post
+from tests.agents.api.managed.rows import operator, patch, post
 from tests.agents.api.rows import client_for, make_agent, make_user, problem_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -117,8 +118,8 @@ def test_wrong_fields_are_named() -> None:
         ({"max_turns": None}, "max_turns"),
         ({"tools": ["nosuch"]}, "tools"),
         ({"system_promt": "x"}, "system_promt"),
-        ({"slug": "other"}, "slug"),
-        ({"owner": "root"}, "owner"),
+        ({"slug": "no slug"}, "slug"),
+        ({"is_superuser": True}, "is_superuser"),
         ({"name": ""}, "name"),
         ({"subagents": [{"name": "x"}]}, "subagents"),
     ]:
@@ -127,6 +128,32 @@ def test_wrong_fields_are_named() -> None:
         assert field in problem_of(refused)["errors"], (body, refused.content)
     agent.refresh_from_db()
     assert agent.version == 1
+
+
+def test_an_agent_gets_another_slug_and_owner_as_in_the_admin() -> None:
+    agent, _ = make_agent(owner=make_user("ann")), make_agent("taken")
+    client = operator("change_agent")
+    where = f"{URL}/{agent.pk}"
+    definition = client.get(f"{where}/definition").json()
+    assert definition["owner"] == "ann"
+    same = patch(client, where, definition)
+    assert (same.status_code, same.json()["version"]) == (200, 1), same.content
+    make_user("bob")
+    moved = patch(client, where, {"slug": "poet", "owner": "bob"})
+    assert moved.json()["slug"] == "poet"
+    assert client.get(f"{where}/definition").json() == {
+        **definition,
+        "slug": "poet",
+        "owner": "bob",
+    }
+    taken = patch(client, where, {"slug": "taken"})
+    assert (taken.status_code, problem_of(taken)["code"]) == (409, "slug_taken")
+    assert patch(client, where, {"owner": "nobody"}).status_code == 400
+    # The owner controls the memory: without access to the admin, nobody takes an agent over.
+    pia = client_for(make_user("pia", "change_agent"))
+    assert patch(pia, where, {"owner": "pia"}).status_code == 403
+    assert Agent.objects.get(pk=agent.pk).owner == User.objects.get(username="bob")
+    assert post(pia, URL, {"name": "New", "owner": "bob"}).status_code in (400, 403)
 
 
 def test_an_existing_agent_is_not_replaced_by_a_new_one() -> None:
@@ -175,7 +202,9 @@ def test_who_only_uses_an_agent_reads_no_definition_and_changes_nothing() -> Non
     ):
         assert answer.status_code == 403, answer.content
         assert "clock" not in answer.content.decode()
-    assert "clock" not in client.get(where).content.decode()
+    used = client.get(where)
+    assert "clock" not in used.content.decode()
+    assert not used.has_header("ETag")
     agent.refresh_from_db()
     assert agent.is_active
 
