@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from agents.api import machines, user_tokens
+from agents.api import machines, user_threads, user_tokens
 from agents.doors.rest.managed.coverage import RestObject
-from agents.models import Agent, AuditEntry, Run, Thread
+from agents.models import Agent, AuditEntry, Run
 
 _SHARED = "its users; others: `agents.view_agent`"
 _RUNS = "its owner, or `agents.view_all_runs`"
 
 OBJECTS = [
     *machines.OBJECTS,
+    *user_threads.OBJECTS,
     *user_tokens.OBJECTS,
     RestObject(
         model=Agent,
@@ -58,15 +59,11 @@ OBJECTS = [
         scope="admin",
     ),
     RestObject(
-        model=Thread,
+        model=None,
         path="threads",
         list=("list_threads", "its owner"),
         read=("get_thread", "its owner"),
         change=("rename_thread", "its owner"),
-        delete=(
-            "erase_thread",
-            "its owner, or staff with `agents.erase_thread` and `agents.view_all_runs`",
-        ),
-        actions={"erase_selected": "erase_thread"},
+        delete=("erase_thread", "its owner"),
     ),
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.contrib.auth.models import PermissionsMixin
 from django.db.models import Q
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -23,13 +22,11 @@ from agents.doors.rest.list_queries import created_between
 from agents.doors.rest.operations import Page, operation
 from agents.doors.rest.pagination import ordered_page
 from agents.doors.rest.serializers import read_body, read_query
-from agents.models import Thread, TokenScope
-from agents.selectors.visible import VIEW_ALL, threads_for
+from agents.models import TokenScope
+from agents.selectors.visible import threads_for
 from agents.services.erasure.actions import erase_thread
 from agents.services.errors import NotFound
 from agents.services.threads import rename_thread
-
-ERASE_THREAD = "agents.erase_thread"
 
 
 class Threads(ApiView):
@@ -80,25 +77,11 @@ class OneThread(ApiView):
         "Erase a thread with its runs, files and subagents, for good",
         answers={204: None},
         errors=(409,),
-        description="Staff who may erase and see the threads of others erase those, too.",
     )
     def delete(self, request: Request, thread_id: str) -> Response:
         user = person(request)
-        if may_erase_others(user) and Thread.objects.filter(pk=thread_id, root=None).exists():
-            erase_thread(thread_id, by=user)
-        else:
-            erase_thread(thread_of(user, thread_id).pk, by=user)
+        erase_thread(thread_of(user, thread_id).pk, by=user)
         return Response(status=204)
-
-
-def may_erase_others(user: AbstractBaseUser) -> bool:
-    """Return whether `user` may erase all threads, as in the admin."""
-    return (
-        isinstance(user, PermissionsMixin)
-        and bool(getattr(user, "is_staff", False))
-        and user.has_perm(ERASE_THREAD)
-        and user.has_perm(VIEW_ALL)
-    )
 
 
 def show_thread(user: AbstractBaseUser, thread_id: str) -> dict[str, object]:

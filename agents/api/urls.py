@@ -35,6 +35,7 @@ from agents.api.transcript import (
     ToolCalls,
 )
 from agents.api.usage import Usage
+from agents.api.user_threads import urlpatterns as user_threads
 from agents.api.user_tokens import urlpatterns as user_tokens
 from agents.doors.rest.base import UnknownUrl
 from agents.kernel.features import added_entries, collect
@@ -98,6 +99,7 @@ urlpatterns = [
     path("toolboxes", Toolboxes.as_view(), name="toolboxes"),
     path("toolboxes/<opaque_id:name>", OneToolbox.as_view(), name="toolbox"),
     *machines,
+    *user_threads,
     *user_tokens,
     path("threads", Threads.as_view(), name="threads"),
     path("threads/<opaque_id:thread_id>", OneThread.as_view(), name="thread"),

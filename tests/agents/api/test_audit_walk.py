@@ -274,6 +274,11 @@ def _erase_thread(world: World) -> Sent:
     return {"thread_id": thread.pk}, None, "thread.erased"
 
 
+def _erase_thread_of_another(world: World) -> Sent:
+    thread = Thread.objects.create(owner=make_user("zoe"), agent=world.agent)
+    return {"key": thread.pk}, {}, "thread.erased"
+
+
 def _run_schedule(world: World) -> Sent:
     return _schedule(world), {}, "schedule.run"
 
@@ -473,6 +478,7 @@ SCENARIOS: dict[tuple[str, str], Callable[[World], Sent]] = {
     ("groups", "post"): _make_group,
     ("group", "patch"): _change_group,
     ("group", "delete"): _delete_group,
+    ("user-thread-erase", "post"): _erase_thread_of_another,
     ("user-token-revoke", "post"): _end_token_of_another,
     ("stored-credentials", "post"): _share_credential,
     ("stored-credential", "delete"): _remove_any_credential,

@@ -25,7 +25,7 @@ class RestObject:
     """The operations on the objects of one model: the name of each, and who may use it."""
 
     model: type[Model] | None
-    """None: they are no rows, and have no admin class."""
+    """None: another entry is about the admin class of its rows, or they are no rows."""
     path: str
     list: tuple[str, str] | None = None
     read: tuple[str, str] | None = None
@@ -66,7 +66,10 @@ def rest_object(managed: Managed) -> RestObject:
             if is_here or verb in managed.elsewhere
         },
         further={
-            **{_operation(managed, action.name): who("change") for action in managed.actions},
+            **{
+                _operation(managed, action.name): action.who or who("change")
+                for action in managed.actions
+            },
             **managed.further,
         },
         actions={

@@ -56,6 +56,8 @@ class Action:
     may: str = "change"
     answer: Shape | None = None
     admin: str = ""
+    who: str = ""
+    """Who may use it, for the documentation, if this is not who may change the object."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -203,17 +203,31 @@ def test_operators_pause_and_delete_triggers_of_others_and_change_nothing_else(
     assert client.delete(where).status_code == 204
 
 
-def test_operators_erase_threads_of_others_only_with_both_permissions() -> None:
+def test_operators_erase_threads_of_others_and_read_no_files() -> None:
     make_agent()
     run = make_run(make_user("ann"))
     type(run).objects.filter(pk=run.pk).update(status=RunStatus.COMPLETED)
-    where = f"{API}/threads/{run.thread_id}"
-    bob = client_for(make_user("bob"), "manage", "admin")
-    assert bob.delete(where).status_code == 404
-    assert operator("erase_thread").delete(where).status_code == 404
-    plain = client_for(make_user("pia", "erase_thread", "view_all_runs"), "manage")
-    assert plain.delete(where).status_code == 404
+    where = f"{API}/user-threads/{run.thread_id}"
+    bob = client_for(make_user("bob"), "read", "manage", "admin")
+    plain = client_for(make_user("pia", "view_thread", "erase_thread", "view_all_runs"))
+    for client in (bob, plain):
+        assert client.get(f"{API}/user-threads").status_code == 403
+        assert client.get(where).status_code == 403
+        assert post(client, f"{where}/erase").status_code == 403
+    # Without the permission to see them, they are not found, as in the admin.
+    blind = operator("view_thread", "erase_thread", name="bea")
+    assert blind.get(f"{API}/user-threads").json()["results"] == []
+    assert post(blind, f"{where}/erase").status_code == 404
+    viewer = operator("view_thread", "view_all_runs", name="vic")
+    assert post(viewer, f"{where}/erase").status_code == 403
     assert Thread.objects.filter(pk=run.thread_id).exists()
-    both = operator("erase_thread", "view_all_runs", name="ole")
-    assert both.delete(where).status_code == 204
+    client = operator("view_thread", "erase_thread", "view_all_runs")
+    listed = client.get(f"{API}/user-threads?owner=ann").json()["results"]
+    assert [(each["id"], each["owner"], each["runs"]) for each in listed] == [
+        (run.thread_id, "ann", 1)
+    ]
+    assert client.get(f"{API}/threads/{run.thread_id}/files").status_code == 404
+    assert client.delete(f"{API}/threads/{run.thread_id}").status_code == 404
+    assert post(client, f"{where}/erase").status_code == 200
     assert not Thread.objects.filter(pk=run.thread_id).exists()
+    assert AuditEntry.objects.get(action="thread.erased").actor == "olga"
