@@ -13,7 +13,7 @@ TESTS = $(BIN)/python -m tests.run --workers '$(WORKERS)'
 
 .DEFAULT_GOAL := help
 .PHONY: help run up test test-slow test-sqlite test-postgres test-fast test-python test-lowest test-root storm lint format bench \
-	screenshots events settings-page client requirements clean system-run system-test
+	screenshots events settings-page objects-page client requirements clean system-run system-test
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-14s%s\n", $$1, $$2}'
@@ -76,6 +76,9 @@ events: $(VENV)/installed-dev ## write the page, the JSON schema and the JavaScr
 
 settings-page: $(VENV)/installed-dev ## write the tables of docs/settings.md
 	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -m docs.settings_page
+
+objects-page: $(VENV)/installed-dev ## write the table of docs/rest-objects.md
+	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -m docs.rest_objects_page
 
 client: $(VENV)/installed-dev ## generate a Python client of the REST API in client/
 	$(BIN)/vel schema > openapi.json

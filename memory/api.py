@@ -10,6 +10,7 @@ from rest_framework.response import Response
 
 from agents.doors.rest import converters  # noqa: F401  # the pattern opaque_id
 from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.managed.coverage import RestObject
 from agents.doors.rest.named_agent import agent_of
 from agents.doors.rest.operations import OneOf, Page, operation
 from agents.doors.rest.serializers import read_body, read_query
@@ -17,6 +18,7 @@ from agents.models import TokenScope
 from agents.services.errors import InvalidRequest, NotFound
 from memory.actions.changes import delete_file, restore_revision, write_file
 from memory.errors import NoSuchFile
+from memory.models import MemoryEditRequest, MemoryFile, MemoryRevision
 from memory.paths import InvalidPath, check_path
 from memory.queries.files import (
     list_memory_entries,
@@ -179,6 +181,36 @@ def existing_path(path: str) -> str:
 def no_such_file(path: str) -> NotFound:
     return NotFound(f"There is no {path[:200]!r} in this memory.", code="unknown_file")
 
+
+_READ = "users of the agent, its approvers, or `agents.view_all_runs`"
+_CHANGE = "people who may change the memory of the agent"
+
+OBJECTS = [
+    RestObject(
+        model=MemoryFile,
+        path="agents/{id}/memory",
+        list=("list_memory", _READ),
+        read=("get_memory_file", _READ),
+        create=("put_memory_file", _CHANGE),
+        change=("put_memory_file", _CHANGE),
+        delete=("delete_memory_file", _CHANGE),
+    ),
+    RestObject(
+        model=MemoryRevision,
+        path="agents/{id}/memory-revisions",
+        list=("list_revisions", _READ),
+        further={"restore_memory_file": _CHANGE},
+    ),
+    # The request to decide is an approval of the kind `memory`.
+    RestObject(
+        model=MemoryEditRequest,
+        path="approvals?kind=memory",
+        list=("list_approvals", "owners of the runs, approvers, or `agents.view_all_runs`"),
+        read=("get_approval", "owners of the runs, approvers, or `agents.view_all_runs`"),
+        further={"decide_approval": "people who may decide it"},
+        scope="approve",
+    ),
+]
 
 urlpatterns = [
     path("agents/<agent_name:agent_id>/memory", Memory.as_view(), name="memory"),

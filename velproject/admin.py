@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.forms import UserChangeForm
 from django.contrib.auth.models import Group, User
 from django.db import models, transaction
 from django.db.models import QuerySet
@@ -69,8 +71,59 @@ def _names(permissions: QuerySet[Any]) -> list[str]:
     return sorted(f"{app}.{codename}" for app, codename in names)
 
 
+class Grants(forms.ModelForm):
+    """A form in which people give permissions. Nobody gives a permission that they do not have."""
+
+    by: Any = None
+
+    def clean(self) -> dict[str, Any] | None:
+        data = super().clean()
+        if self.by is None or self.by.is_superuser or data is None:
+            return data
+        held = self.by.get_all_permissions()
+        for name in ("user_permissions", "permissions"):
+            if name in data:
+                missing = set(_names(data[name])) - held - self._has(name)
+                if missing:
+                    self.add_error(
+                        name, f"You lack these permissions: {', '.join(sorted(missing))}."
+                    )
+        if "groups" in data:
+            present = set() if self.instance.pk is None else set(self.instance.groups.all())
+            for group in set(data["groups"]) - present:
+                if set(_names(group.permissions.all())) - held:
+                    self.add_error("groups", f"The group {group} has permissions that you lack.")
+        return data
+
+    def _has(self, name: str) -> set[str]:
+        """Return the permissions that the row has already."""
+        stored = self.instance.pk is not None
+        return set(_names(getattr(self.instance, name).all())) if stored else set()
+
+
+class GrantedUserForm(Grants, UserChangeForm):
+    """Django's own, with the rule of `Grants`."""
+
+
 class AuditedUserAdmin(Audited, UserAdmin):
-    """Django's own, with the audit log."""
+    """Django's own, with the audit log. Only superusers make, change and delete superusers."""
+
+    form = GrantedUserForm
+
+    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        form = super().get_form(request, *args, **kwargs)
+        form.by = request.user  # type: ignore[attr-defined]  # of `Grants`
+        return form
+
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Any:
+        fixed = [] if request.user.is_superuser else ["is_superuser"]
+        return [*super().get_readonly_fields(request, obj), *fixed]
+
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return super().has_change_permission(request, obj) and _may_touch(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return super().has_delete_permission(request, obj) and _may_touch(request, obj)
 
     @transaction.atomic
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
@@ -84,8 +137,19 @@ class AuditedUserAdmin(Audited, UserAdmin):
         return super().log_change(request, obj, message)
 
 
+def _may_touch(request: HttpRequest, user: User | None) -> bool:
+    return user is None or not user.is_superuser or bool(request.user.is_superuser)
+
+
 class AuditedGroupAdmin(Audited, GroupAdmin):
     """Django's own, with the audit log."""
+
+    form = Grants
+
+    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        form = super().get_form(request, *args, **kwargs)
+        form.by = request.user  # type: ignore[attr-defined]  # of `Grants`
+        return form
 
 
 admin.site.unregister([User, Group])

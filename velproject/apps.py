@@ -2,12 +2,15 @@ from importlib import import_module
 
 from django.apps import AppConfig
 
+from agents.kernel.features import add_module
+
 
 class VelProjectConfig(AppConfig):
     name = "velproject"
     verbose_name = "Vel"
 
     def ready(self) -> None:
+        add_module("api", "velproject.api")
         # The checks register themselves at import.
         for name in ("environment", "exposure", "machines", "watching"):
             import_module(f"velproject.checks.{name}")

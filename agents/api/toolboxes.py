@@ -1,4 +1,4 @@
-"""Endpoint for toolboxes, the Python environments of agents."""
+"""Endpoints for toolboxes, the Python environments of agents on this host."""
 
 from __future__ import annotations
 
@@ -8,12 +8,23 @@ from typing import Any, ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.serializers.toolboxes import ToolboxesShape
+from agents.api.serializers.toolboxes import (
+    NewToolboxBody,
+    ToolboxDetailShape,
+    ToolboxesShape,
+)
 from agents.doors.rest.base import ApiView, person
 from agents.doors.rest.operations import operation
-from agents.doors.rest.serializers import StrictSerializer, read_query
+from agents.doors.rest.serializers import StrictSerializer, read_body, read_query
 from agents.models import TokenScope
 from agents.selectors.visible import agents_for
+from agents.services.errors import NotAllowed, NotFound
+from agents.services.toolbox_builds import (
+    CONFIGURE,
+    build_state,
+    remove_toolbox,
+    start_build,
+)
 from agents.settings import DataSettings
 from sandbox.errors import SandboxError
 from sandbox.toolboxes.find import find_toolbox, toolbox_names
@@ -21,16 +32,14 @@ from sandbox.toolboxes.toolbox import mismatch
 
 logger = logging.getLogger(__name__)
 
-CONFIGURE = "agents.configure_sandbox"
-
 
 class Toolboxes(ApiView):
-    """The endpoint `GET /toolboxes`: those of agents that you can use.
+    """The endpoints `GET /toolboxes`, those of agents that you can use, and `POST /toolboxes`.
 
     People who can configure the sandbox of agents see all toolboxes of this host.
     """
 
-    scopes: ClassVar = {"GET": TokenScope.READ}
+    scopes: ClassVar = {"GET": TokenScope.READ, "POST": TokenScope.ADMIN}
 
     @operation("list_toolboxes", "List toolboxes", errors=(400,), answer=ToolboxesShape)
     def get(self, request: Request) -> Response:
@@ -45,16 +54,63 @@ class Toolboxes(ApiView):
             {"results": [_show(name, is_operator) for name in names], "next_cursor": None}
         )
 
+    @operation(
+        "create_toolbox",
+        "Build a toolbox on this host",
+        body=NewToolboxBody,
+        answers={202: ToolboxDetailShape},
+        errors=(409,),
+        description="A build takes minutes: read the toolbox until `build.state` is `built` or "
+        "`failed`. There is one build at a time.",
+    )
+    def post(self, request: Request) -> Response:
+        body = read_body(NewToolboxBody, request)
+        start_build(body["name"], body["packages"], replace=body["replace"], by=person(request))
+        return Response(_detail(body["name"]), status=202)
+
+
+class OneToolbox(ApiView):
+    """The endpoints `GET` and `DELETE /toolboxes/{name}`, for people who may configure sandboxes.
+
+    Staff may delete.
+    """
+
+    scopes: ClassVar = {"GET": TokenScope.READ, "DELETE": TokenScope.ADMIN}
+
+    @operation("get_toolbox", "Read a toolbox and its build", answer=ToolboxDetailShape)
+    def get(self, request: Request, name: str) -> Response:
+        if not request.user.has_perm(CONFIGURE):
+            raise NotAllowed(f"This needs the permission {CONFIGURE}.")
+        is_there = name in toolbox_names(DataSettings.now().toolboxes)
+        if not is_there and build_state(name).state == "none":
+            raise NotFound(f"There is no toolbox {name!r} on this host.")
+        return Response(_detail(name))
+
+    @operation("delete_toolbox", "Remove a toolbox", answers={204: None}, errors=(409,))
+    def delete(self, request: Request, name: str) -> Response:
+        remove_toolbox(name, by=person(request))
+        return Response(status=204)
+
+
+def _detail(name: str) -> dict[str, Any]:
+    """Return a toolbox, which may not be built yet, for operators."""
+    build = build_state(name)
+    is_there = name in toolbox_names(DataSettings.now().toolboxes)
+    shown = _show(name, True) if is_there else {**_UNKNOWN, "name": name}
+    return {**shown, "build": {"state": build.state, "detail": build.detail}}
+
+
+_UNKNOWN: dict[str, Any] = {
+    "packages": [],
+    "python": "",
+    "size": None,
+    "built_at": "",
+    "problem": "",
+}
+
 
 def _show(name: str, is_operator: bool) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "name": name,
-        "packages": [],
-        "python": "",
-        "size": None,
-        "built_at": "",
-        "problem": "",
-    }
+    shown: dict[str, Any] = {"name": name, **_UNKNOWN}
     try:
         found = find_toolbox(DataSettings.now().toolboxes, name)
         problem = mismatch(found) or ""

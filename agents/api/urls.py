@@ -5,17 +5,26 @@ from __future__ import annotations
 from django.urls import path, re_path
 
 from agents.api.agent_files import ExportAgent, ImportAgent
-from agents.api.agents import Agents, AgentTemplates, OneAgent
+from agents.api.agents import (
+    AgentDefinition,
+    Agents,
+    AgentTemplates,
+    AgentVersions,
+    OneAgent,
+    OneAgentVersion,
+    RestoreAgentVersion,
+)
 from agents.api.audit import Audit
 from agents.api.chat import CancelChat, Chat, ChatHistory, ChatStream
 from agents.api.event_stream import RunEventStream
 from agents.api.events import RunEvents
 from agents.api.files import Changes, FileContent, Files, OneUpload, Restore, Uploads
+from agents.api.machines import urlpatterns as machines
 from agents.api.runs import CancelRun, OneRun, Runs
 from agents.api.schema_views import Docs, Schema
 from agents.api.threads import OneThread, Threads
 from agents.api.tokens import OneToken, Tokens
-from agents.api.toolboxes import Toolboxes
+from agents.api.toolboxes import OneToolbox, Toolboxes
 from agents.api.transcript import (
     Artifacts,
     OneToolCall,
@@ -26,16 +35,35 @@ from agents.api.transcript import (
     ToolCalls,
 )
 from agents.api.usage import Usage
+from agents.api.user_threads import urlpatterns as user_threads
+from agents.api.user_tokens import urlpatterns as user_tokens
 from agents.doors.rest.base import UnknownUrl
-from agents.kernel.features import collect
+from agents.kernel.features import added_entries, collect
 
 app_name = "api"
 urlpatterns = [
     *(pattern for _, pattern in collect("api", "urlpatterns", skip_broken=True)),
+    *added_entries("api", "urlpatterns"),
     path("agents", Agents.as_view(), name="agents"),
     path("agent-templates", AgentTemplates.as_view(), name="agent-templates"),
     path("agents/import", ImportAgent.as_view(), name="agent-import"),
     path("agents/<agent_name:agent_id>", OneAgent.as_view(), name="agent"),
+    path(
+        "agents/<agent_name:agent_id>/definition",
+        AgentDefinition.as_view(),
+        name="agent-definition",
+    ),
+    path("agents/<agent_name:agent_id>/versions", AgentVersions.as_view(), name="agent-versions"),
+    path(
+        "agents/<agent_name:agent_id>/versions/<int:number>",
+        OneAgentVersion.as_view(),
+        name="agent-version",
+    ),
+    path(
+        "agents/<agent_name:agent_id>/versions/<int:number>/restore",
+        RestoreAgentVersion.as_view(),
+        name="agent-version-restore",
+    ),
     path("agents/<agent_name:agent_id>/export", ExportAgent.as_view(), name="agent-export"),
     path("agents/<agent_name:agent>/chat", Chat.as_view(), name="chat"),
     path(
@@ -71,6 +99,10 @@ urlpatterns = [
     path("usage", Usage.as_view(), name="usage"),
     path("audit", Audit.as_view(), name="audit"),
     path("toolboxes", Toolboxes.as_view(), name="toolboxes"),
+    path("toolboxes/<opaque_id:name>", OneToolbox.as_view(), name="toolbox"),
+    *machines,
+    *user_threads,
+    *user_tokens,
     path("threads", Threads.as_view(), name="threads"),
     path("threads/<opaque_id:thread_id>", OneThread.as_view(), name="thread"),
     path(

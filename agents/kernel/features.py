@@ -109,12 +109,16 @@ def add_module(name: str, path: str) -> None:
 
 def entries(module: str, attribute: str) -> list[Any]:
     """Return the entries of `attribute` in the added modules, then those of the features."""
-    added = [
+    return added_entries(module, attribute) + [entry for _, entry in collect(module, attribute)]
+
+
+def added_entries(module: str, attribute: str) -> list[Any]:
+    """Return the entries of `attribute` in the added modules only."""
+    return [
         entry
         for path in _added.get(module, ())
         for entry in getattr(import_module(path), attribute, ())
     ]
-    return added + [entry for _, entry in collect(module, attribute)]
 
 
 def _import(config: FeatureConfig, name: str) -> ModuleType | None:

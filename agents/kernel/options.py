@@ -85,6 +85,11 @@ class AgentOptions(BaseModel):
         """Return the values of these options for a version of `agent`, without defaults."""
         return changed_values(self)
 
+    @classmethod
+    def restored(cls, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of these options from a stored version, the reverse of `pinned`."""
+        return {name: spec[name] for name in cls.model_fields if name in spec}
+
     def needed_middleware(self) -> Mapping[str, str]:
         """Return the middleware that every run needs, each with its field.
 

@@ -11,7 +11,8 @@ class TokenScope(models.TextChoices):
     READ = "read", _("read runs and approvals")
     RUN = "run", _("start and cancel runs")
     APPROVE = "approve", _("decide approvals, revoke grants")
-    MANAGE = "manage", _("change memory, skills, databases and credentials")
+    MANAGE = "manage", _("change agents and their resources, as memory, databases and budgets")
+    ADMIN = "admin", _("manage users, groups, tokens and machines")
     MCP = "mcp", _("use agents as MCP tools, and nothing else")
 
 

@@ -56,6 +56,16 @@ def agent_named(agents: QuerySet[Agent], name: str) -> Agent | None:
     return agents.filter(**{by: name}).first()
 
 
+def definitions_for(user: Person) -> QuerySet[Agent]:
+    """Return agents whose definition `user` may read, also archived ones."""
+    if not user.is_authenticated:
+        return Agent.objects.none()
+    names = ("agents.view_agent", "agents.change_agent")
+    if any(user.has_perm(name) for name in names):  # type: ignore[union-attr]
+        return Agent.objects.all()
+    return Agent.objects.filter(owner=user.pk)
+
+
 def threads_for(user: Person) -> QuerySet[Thread]:
     """Return the threads of `user`. Threads of subagents are accessible through their runs."""
     return family_threads_for(user).filter(root=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+from agents.doors.rest.managed.coverage import RestObject
 from skills_app.api.agent_skills import AgentSkills, OneAgentSkill
 from skills_app.api.library import Library, OneSkill
 from skills_app.api.versions import (
@@ -13,6 +14,23 @@ from skills_app.api.versions import (
     SkillFileContent,
     SkillFiles,
 )
+from skills_app.models import Skill
+
+OBJECTS = [
+    RestObject(
+        model=Skill,
+        path="skills",
+        list=("list_skills", "everybody; more for people who manage or review the library"),
+        read=("get_skill", "as the list"),
+        create=("import_skill", "people who manage the library"),
+        delete=("delete_skill", "people who manage the library"),
+        further={
+            "review_skill": "people who review skills",
+            "quarantine_skill": "people who review skills",
+            "create_agent_skill": "people who may change the skills of the agent",
+        },
+    )
+]
 
 urlpatterns = [
     path("agents/<agent_name:agent_id>/skills", AgentSkills.as_view(), name="agent-skills"),

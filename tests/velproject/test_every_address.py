@@ -271,6 +271,13 @@ NOT_READ_HERE = {
     "api:file-content": "wants a path",
     "api:memory-revisions": "wants a path",
     "api:chat-history": "the chat does not exist",
+    **{
+        f"api:{name}": "needs the permission of the admin"
+        for name in (
+            *("budget", "database", "group", "machine", "notification", "notification-target"),
+            *("stored-credential", "toolbox", "user", "user-thread", "user-token"),
+        )
+    },
 }
 """Addresses that olga cannot read with these arguments; other tests cover them."""
 

@@ -22,6 +22,7 @@ AGENT_ORDER = {"slug": "slug", "name": "name"}
 
 class AgentListQuery(PageQuery):
     ordering = ordering("slug", "name")
+    of = serializers.ChoiceField(choices=["usable", "defined"], default="usable")
 
 
 class AgentShape(serializers.Serializer[Agent]):
@@ -93,6 +94,7 @@ class AgentDetailShape(AgentShape):
     """
 
     version = serializers.IntegerField()
+    is_active = serializers.BooleanField(help_text="Not archived: people can start runs with it.")
     mcp_tool = serializers.BooleanField(help_text="Whether MCP clients have it as a tool.")
     options = serializers.SerializerMethodField(help_text="Options of features by name.")
     updated_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
+from agents.doors.rest.serializers import Flag, StrictSerializer, Text
+from agents.services.toolbox_builds import MOST_PACKAGES
+
 
 class PackageShape(serializers.Serializer[object]):
     name = serializers.CharField()
@@ -19,6 +22,29 @@ class ToolboxShape(serializers.Serializer[object]):
     size = serializers.IntegerField(allow_null=True, help_text="Bytes.")
     built_at = serializers.CharField(allow_blank=True)
     problem = serializers.CharField(allow_blank=True)
+
+
+class BuildShape(serializers.Serializer[object]):
+    """The last build of the toolbox that was requested by REST on this host."""
+
+    state = serializers.ChoiceField(choices=["none", "building", "built", "failed"])
+    detail = serializers.CharField(allow_blank=True, help_text="Why it failed.")
+
+
+class ToolboxDetailShape(ToolboxShape):
+    """A toolbox, or one that is being built for the first time: then `built_at` is empty."""
+
+    build = BuildShape()
+
+
+class NewToolboxBody(StrictSerializer):
+    """`packages` are names with versions, as `pandas>=2`, of the index of the server's pip."""
+
+    name = Text(max_length=100)
+    packages = serializers.ListField(
+        child=Text(max_length=200), min_length=1, max_length=MOST_PACKAGES
+    )
+    replace = Flag(default=False, help_text="Build an existing one again.")
 
 
 class ToolboxesShape(serializers.Serializer[object]):

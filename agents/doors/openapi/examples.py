@@ -133,6 +133,7 @@ _PROBLEMS: dict[int, tuple[str, str]] = {
     404: ("not_found", "There is no run '01kb4f' that you may see."),
     409: ("stale", "It has changed since: read it again."),
     411: ("length_required", "Send the body with a Content-Length, not in chunks."),
+    412: ("stale", "It has changed since you read it: read it again."),
     413: ("body_too_large", "The body is larger than this server accepts: send less."),
     415: ("unsupported_media_type", 'Unsupported media type "text/plain" in request.'),
     429: ("throttled", "A token may send 600 requests a minute. Wait 12 s and try again."),

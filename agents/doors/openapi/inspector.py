@@ -57,7 +57,7 @@ def response_name(status: int) -> str:
 def problem_responses() -> dict[str, Any]:
     """Return the problem responses, as components that operations refer to."""
     shown = {}
-    for status in (400, 401, 403, 404, 409, 411, 413, 415, 429, 503, 507):
+    for status in (400, 401, 403, 404, 409, 411, 412, 413, 415, 429, 503, 507):
         content = {
             "schema": {"$ref": "#/components/schemas/Problem"},
             "example": problem_example(status),

@@ -41,6 +41,11 @@ class CallId:
         return value
 
 
+class ManagedId(CallId):
+    """The id of an object that people manage: some are names, as those of machines."""
+
+
 register_converter(OpaqueId, "opaque_id")
 register_converter(AgentName, "agent_name")
 register_converter(CallId, "call_id")
+register_converter(ManagedId, "managed_id")

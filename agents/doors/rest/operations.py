@@ -62,6 +62,12 @@ IDEMPOTENCY_KEY = Header(
     {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[ -~]+$"},
 )
 LOCATION = Header("Location", "Where the new one is.", {"type": "string"}, (201,))
+IF_MATCH = Header(
+    "If-Match",
+    "The ETag that you have read: 412 if the object has changed since.",
+    {"type": "string", "maxLength": 1000},
+)
+ETAG = Header("ETag", "Of the fields that a request can change.", {"type": "string"}, (200, 201))
 RETRY_AFTER = Header("Retry-After", "Seconds to wait.", {"type": "string"}, (429, 503))
 
 

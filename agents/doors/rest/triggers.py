@@ -12,6 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from agents.doors.rest.managed.admin_rows import may_see_in_admin, rows_in_admin
 from agents.doors.rest.pagination import page_of
 from agents.doors.rest.serializers import PageQuery, Text, read_query
 from agents.models import ThreadPolicy, Trigger
@@ -25,9 +26,14 @@ M = TypeVar("M", bound=Model)
 
 
 def list_page(request: Request, rows: QuerySet[T], show: Callable[[T], Any]) -> Response:
-    """Return a page of triggers, newest first, by the query of `TriggerListQuery`."""
+    """Return a page of triggers, newest first, by the query of `TriggerListQuery`.
+
+    Raises `NotAllowed` for `of=all` without the permission of the admin.
+    """
     query = read_query(TriggerListQuery, request)
-    found = rows.filter(**lookups_of(query)).select_related("agent")
+    if query["of"] == "all":
+        rows = rows_in_admin(request, rows.model)
+    found = rows.filter(**lookups_of(query)).select_related("agent", "owner")
     return _newest_first(found, show, query)
 
 
@@ -36,9 +42,15 @@ def records_page(request: Request, rows: QuerySet[M], show: Callable[[M], Any]) 
     return _newest_first(rows, show, read_query(PageQuery, request))
 
 
-def own(rows: QuerySet[T], row_id: str, what: str) -> T:
-    """Return one of a person's own `rows`. Raises `NotFound` with the noun `what`."""
+def own(request: Request, rows: QuerySet[T], row_id: str, what: str) -> T:
+    """Return one of a person's own `rows`, or a row that they may see in the admin.
+
+    Services check who may change it. Raises `NotFound` with the noun `what`.
+    """
     found = rows.select_related("agent", "owner").filter(pk=row_id).first()
+    if found is None and may_see_in_admin(request, rows.model):
+        others = rows_in_admin(request, rows.model)
+        found = others.select_related("agent", "owner").filter(pk=row_id).first()
     if found is None:
         raise NotFound(f"You have no {what} {row_id!r}.")
     return found
@@ -80,6 +92,11 @@ def thread_policy_field(**options: Any) -> serializers.ChoiceField:
 class TriggerListQuery(PageQuery):
     agent = Text(max_length=100, required=False)
     enabled = serializers.ChoiceField(choices=["true", "false"], required=False)
+    of = serializers.ChoiceField(
+        choices=["me", "all"],
+        default="me",
+        help_text="`all`: also those of others, for staff who may view them in the admin.",
+    )
 
 
 class StartedByShape(serializers.Serializer[object]):

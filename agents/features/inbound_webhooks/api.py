@@ -1,7 +1,7 @@
 """A person's own webhooks that start runs. `door` receives their requests.
 
-Only sessions can create, change and rotate them: a hook stays active after the token that created
-it is revoked, so a stolen token must not create one.
+Of tokens, only those with the scope `admin` can create, change and rotate them: a hook stays active
+after the token that created it is revoked, so another stolen token must not create one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from django.views.decorators.debug import sensitive_variables
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.doors.rest.base import SESSION_ONLY, ApiView, person
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.managed.coverage import RestObject
 from agents.doors.rest.operations import LOCATION, Page, operation
 from agents.doors.rest.serializers import PageQuery, read_body
 from agents.doors.rest.triggers import TriggerListQuery, list_page, own, records_page, with_body
@@ -46,9 +47,14 @@ _LIMITS = ("max_tokens_a_day", "max_cost_a_day")
 class InboundWebhooks(ApiView):
     """`GET /hooks`: newest first. `POST /hooks`"""
 
-    scopes: ClassVar = {"GET": TokenScope.READ, "POST": SESSION_ONLY}
+    scopes: ClassVar = {"GET": TokenScope.READ, "POST": TokenScope.ADMIN}
 
-    @operation("list_hooks", "List your webhooks", query=TriggerListQuery, answer=Page(HookShape))
+    @operation(
+        "list_hooks",
+        "List webhooks that start runs",
+        query=TriggerListQuery,
+        answer=Page(HookShape),
+    )
     def get(self, request: Request) -> Response:
         rows = inbound_webhooks_for(person(request))
         return list_page(request, rows, HookShape().to_representation)
@@ -76,7 +82,11 @@ class InboundWebhooks(ApiView):
 class OneInboundWebhook(ApiView):
     """`GET`, `PATCH` and `DELETE /hooks/{id}`"""
 
-    scopes: ClassVar = {"GET": TokenScope.READ, "PATCH": SESSION_ONLY, "DELETE": SESSION_ONLY}
+    scopes: ClassVar = {
+        "GET": TokenScope.READ,
+        "PATCH": TokenScope.ADMIN,
+        "DELETE": TokenScope.ADMIN,
+    }
 
     @operation("get_hook", "Read a webhook", answer=HookShape)
     def get(self, request: Request, hook_id: str) -> Response:
@@ -107,7 +117,7 @@ class OneInboundWebhook(ApiView):
 class RotateInboundWebhook(ApiView):
     """`POST /hooks/{id}/rotate`: a new secret; the former one stays valid for some time."""
 
-    scopes: ClassVar = {"POST": SESSION_ONLY}
+    scopes: ClassVar = {"POST": TokenScope.ADMIN}
 
     @method_decorator(sensitive_variables())
     @operation("rotate_hook", "Give a webhook a new secret", body=RotateBody, answer=NewSecretShape)
@@ -137,7 +147,7 @@ class Deliveries(ApiView):
 
 
 def _own(request: Request, hook_id: str) -> InboundWebhook:
-    return own(inbound_webhooks_for(person(request)), hook_id, "webhook")
+    return own(request, inbound_webhooks_for(person(request)), hook_id, "webhook")
 
 
 def _budget(hook: InboundWebhook | None, body: dict[str, Any]) -> DayBudget | None:
@@ -149,6 +159,24 @@ def _budget(hook: InboundWebhook | None, body: dict[str, Any]) -> DayBudget | No
     had = (row.max_tokens, row.max_cost) if row is not None else (None, None)
     return DayBudget(named.get(_LIMITS[0], had[0]), named.get(_LIMITS[1], had[1]))
 
+
+_READ = "its owner; others: staff with `vel_inbound_webhooks.view_inboundwebhook`"
+_STOP = "its owner; only to pause or delete: `vel_inbound_webhooks.change_inboundwebhook`"
+
+OBJECTS = [
+    RestObject(
+        model=InboundWebhook,
+        path="hooks",
+        list=("list_hooks", _READ),
+        read=("get_hook", _READ),
+        create=("create_hook", "everybody, for an agent that they may use"),
+        change=("change_hook", _STOP),
+        delete=("delete_hook", _STOP),
+        further={"rotate_hook": "its owner"},
+        actions={"new_secret": "rotate_hook", "pause": "change_hook", "go_on": "change_hook"},
+        scope=TokenScope.ADMIN.value,
+    )
+]
 
 urlpatterns = [
     path("hooks", InboundWebhooks.as_view(), name="hooks"),

@@ -80,6 +80,7 @@ class HookShape(serializers.Serializer[InboundWebhook]):
 
     id = serializers.CharField()
     name = serializers.CharField()
+    owner = serializers.CharField(source="owner.get_username")
     agent = serializers.CharField(source="agent.slug")
     message = serializers.CharField()
     signing = serializers.ChoiceField(choices=InboundWebhookSigning.values)

@@ -1,4 +1,4 @@
-"""MCP servers, their present tools, and the acceptance of tools."""
+"""MCP servers, their definitions, their present tools, and the acceptance of tools."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.urls import path
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.managed.admin_rows import entity_tag
+from agents.doors.rest.managed.objects import Managed, Own
+from agents.doors.rest.managed.views import endpoints
 from agents.doors.rest.operations import Page, operation
 from agents.doors.rest.pagination import ordered_page
-from agents.doors.rest.serializers import read_body, read_query
+from agents.doors.rest.serializers import JsonObject, read_body, read_query
 from agents.features.mcp_client.actions import accept_tools, fetch_tools
+from agents.features.mcp_client.admin import McpServerAdmin
 from agents.features.mcp_client.models import McpServer
 from agents.features.mcp_client.queries import (
     agents_with_servers,
@@ -61,9 +66,9 @@ class OneMcpServer(ApiView):
     scopes: ClassVar = {"GET": TokenScope.READ}
 
     @operation("get_mcp_server", "One MCP server", answer=McpServerDetailShape)
-    def get(self, request: Request, server_id: str) -> Response:
+    def get(self, request: Request, key: str) -> Response:
         user = person(request)
-        return _shown(_visible(user, server_id), user)
+        return _shown(_visible(user, key), user)
 
 
 class FetchMcpTools(ApiView):
@@ -114,8 +119,12 @@ def _visible(user: AbstractBaseUser, server_id: str) -> McpServer:
 
 
 def _shown(row: McpServer, user: AbstractBaseUser) -> Response:
+    return Response(_detail(row, user), headers={"ETag": entity_tag(MCP_SERVERS, row)})
+
+
+def _detail(row: McpServer, user: AbstractBaseUser) -> dict[str, Any]:
     context = {**_context(user), "operator": may_see_all_mcp_servers(user)}
-    return Response(McpServerDetailShape(row, context=context).data)
+    return dict(McpServerDetailShape(row, context=context).data)
 
 
 def _context(user: AbstractBaseUser) -> dict[str, Any]:
@@ -127,9 +136,54 @@ def _context(user: AbstractBaseUser) -> dict[str, Any]:
     return {"agents": found}
 
 
+class SecretsField(JsonObject):
+    """Secrets by name. `null` is not accepted: an empty object removes all of them."""
+
+    json_schema: ClassVar = {"type": "object", "additionalProperties": {"type": "string"}}
+
+    def to_internal_value(self, data: object) -> dict[str, str]:
+        found = super().to_internal_value(data)
+        if not all(isinstance(value, str) for value in found.values()):
+            raise ValidationError(["Give a text for each name."])
+        return found
+
+
+def _secrets(**options: Any) -> SecretsField:
+    return SecretsField(
+        help_text="Variables of the program's environment, or headers of the requests. They are "
+        "stored encrypted and never shown, and replace all that are stored.",
+        **options,
+    )
+
+
+MCP_SERVERS = Managed(
+    model=McpServer,
+    admin=McpServerAdmin,
+    name="mcp_server",
+    plural="mcp_servers",
+    rows="mcp-servers",
+    what="An MCP server. Agents have its tools once a person has accepted them.",
+    own={"secrets": Own(body=_secrets, form="new_secrets")},
+    answer=McpServerDetailShape,
+    show=_detail,
+    who={
+        "list": "users of its agents; all: `vel_mcp_client.view_mcpserver`",
+        "read": "users of its agents; all: `vel_mcp_client.view_mcpserver`",
+        **{
+            verb: f"staff with `vel_mcp_client.{word}_mcpserver` and "
+            "`vel_mcp_client.configure_mcpserver`"
+            for verb, word in (("create", "add"), ("change", "change"), ("delete", "delete"))
+        },
+    },
+    further={
+        "fetch_mcp_tools": "`vel_mcp_client.configure_mcpserver`",
+        "accept_mcp_tools": "`vel_mcp_client.accept_mcp_tools`",
+    },
+)
+
+OBJECTS = [MCP_SERVERS]
 urlpatterns = [
-    path("mcp-servers", McpServers.as_view(), name="mcp-servers"),
-    path("mcp-servers/<opaque_id:server_id>", OneMcpServer.as_view(), name="mcp-server"),
+    *endpoints(MCP_SERVERS, rows=McpServers, row=OneMcpServer),
     path("mcp-servers/<opaque_id:server_id>/fetch", FetchMcpTools.as_view(), name="mcp-fetch"),
     path("mcp-servers/<opaque_id:server_id>/accept", AcceptMcpTools.as_view(), name="mcp-accept"),
 ]

@@ -61,6 +61,15 @@ class McpServers(AgentOptions):
         tools = [tool.model_dump(mode="json") for tool in tool_specs(self.entries, agent)]
         return {"mcp_tools": tools} if tools else {}
 
+    @classmethod
+    def restored(cls, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the servers of the tools in a version, with these tools."""
+        servers: dict[str, list[str]] = {}
+        for tool in spec.get("mcp_tools", ()):
+            servers.setdefault(tool["server"], []).append(tool["tool"])
+        entries = [{"server": server, "tools": tools} for server, tools in servers.items()]
+        return {"mcp_servers": entries} if entries else {}
+
     def offered_tools(self) -> Collection[str]:
         return offered_names(self.entries)
 

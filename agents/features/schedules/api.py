@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.doors.rest.base import ApiView, person, require_scope
+from agents.doors.rest.managed.coverage import RestObject
 from agents.doors.rest.operations import LOCATION, Page, operation
 from agents.doors.rest.serializers import PageQuery, read_body
 from agents.doors.rest.triggers import TriggerListQuery, list_page, own, records_page, with_body
@@ -33,7 +34,7 @@ class Schedules(ApiView):
 
     @operation(
         "list_schedules",
-        "List your schedules",
+        "List schedules",
         query=TriggerListQuery,
         answer=Page(ScheduleShape),
     )
@@ -134,8 +135,29 @@ def _must_run(request: Request) -> None:
 
 
 def _own(request: Request, schedule_id: str) -> Schedule:
-    return own(schedules_for(person(request)), schedule_id, "schedule")
+    return own(request, schedules_for(person(request)), schedule_id, "schedule")
 
+
+_OWN = "its owner; others: staff with `vel_schedules.view_schedule`"
+_STOP = "its owner; only to pause or delete: `vel_schedules.change_schedule`"
+
+OBJECTS = [
+    RestObject(
+        model=Schedule,
+        path="schedules",
+        list=("list_schedules", _OWN),
+        read=("get_schedule", _OWN),
+        create=("create_schedule", "everybody, for an agent that they may use"),
+        change=("change_schedule", _STOP),
+        delete=("delete_schedule", _STOP),
+        further={"run_schedule": "its owner"},
+        actions={
+            "run_now": "run_schedule",
+            "pause": "change_schedule",
+            "go_on": "change_schedule",
+        },
+    )
+]
 
 urlpatterns = [
     path("schedules", Schedules.as_view(), name="schedules"),

@@ -60,6 +60,7 @@ class ScheduleShape(serializers.Serializer[Schedule]):
 
     id = serializers.CharField()
     name = serializers.CharField()
+    owner = serializers.CharField(source="owner.get_username")
     agent = serializers.CharField(source="agent.slug")
     message = serializers.CharField()
     cron = serializers.CharField()

@@ -28,7 +28,7 @@ from agents.kernel.relations import AgentRelation, relations
 from agents.models import Agent, AgentVersion
 from agents.providers import registry
 from agents.services.agent_definitions.prompt_values import check_new_prompts
-from agents.services.agent_definitions.rights import check_may_define
+from agents.services.agent_definitions.rights import check_may_change
 from agents.services.audit import Change, changes_between, record
 from agents.services.errors import InvalidRequest
 from agents.settings import ModelSettings
@@ -199,8 +199,8 @@ def set_active(agent_id: str, active: bool, *, by: AbstractBaseUser) -> bool:
 
     Raises `NotAllowed`.
     """
-    check_may_define(by, is_new=False)
     agent = Agent.objects.select_for_update().get(pk=agent_id)
+    check_may_change(by, agent, ("is_active",))
     if agent.is_active == active:
         return False
     agent.is_active = active

@@ -30,16 +30,21 @@ def template_named(slug: str) -> AgentTemplate:
 
 @transaction.atomic
 def create_from_template(
-    template: str, *, name: str = "", by: AbstractBaseUser, known_tools: Collection[str]
+    template: str,
+    *,
+    name: str = "",
+    by: AbstractBaseUser,
+    known_tools: Collection[str],
+    slug: str = "",
 ) -> Agent:
     """Create an agent of `by` from a template. An empty `name` means the template's own.
 
-    Its slug is derived from the name, with a number if another agent has it. Raises `NotFound`,
-    `NotAllowed` and `InvalidAgentFile`.
+    An empty slug is derived from the name, with a number if another agent has it. Raises
+    `NotFound`, `NotAllowed` and `InvalidAgentFile`.
     """
     found = template_named(template)
     name = name.strip() or found.name
-    text = found.file(name=name, slug=free_slug(name))
+    text = found.file(name=name, slug=slug or free_slug(name))
     return carry_out_import(text, by=by, known_tools=known_tools)[0]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.db.models.signals import post_save
@@ -19,14 +20,24 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from agents.api.urls import urlpatterns
+from agents.demo.task import database_path
+from agents.features.budgets.actions import save_budget
+from agents.features.budgets.models import Budget
+from agents.features.credentials.models import Credential
+from agents.features.databases.actions import save_connection
+from agents.features.databases.models import DatabaseConnection
 from agents.features.google_workspace.actions import save_google_key
 from agents.features.mcp_client.actions import save_server, store_listing
 from agents.features.mcp_client.models import McpServer
 from agents.features.mcp_client.protocol.definitions import read_listing
+from agents.features.notifications.actions import save_target
+from agents.features.notifications.models import NotificationTarget
 from agents.features.schedules.actions import save_schedule
 from agents.features.schedules.models import Schedule
 from agents.features.slack.actions import save_slack_token
-from agents.models import AuditEntry, Door, Run, Thread
+from agents.models import AuditEntry, Door, Machine, Run, Thread
+from agents.models.database_clock import database_now
+from agents.services.agent_definitions.actions import save_agent
 from agents.services.runs.start import RunRequest, create_run
 from agents.services.tokens import create_token
 from agents.states import RunStatus
@@ -57,6 +68,9 @@ WITHOUT = {
     ("files", "post"): "a file for one's own conversation; its snapshots tell of it",
     ("uploads", "post"): "a file for one's own conversation",
     ("upload", "delete"): "a file of one's own conversation",
+    ("database-test", "post"): "changes nothing",
+    ("notification-target-test", "post"): "changes nothing",
+    ("notification-retry", "post"): "the row of the message tells of it",
 }
 
 
@@ -260,6 +274,11 @@ def _erase_thread(world: World) -> Sent:
     return {"thread_id": thread.pk}, None, "thread.erased"
 
 
+def _erase_thread_of_another(world: World) -> Sent:
+    thread = Thread.objects.create(owner=make_user("zoe"), agent=world.agent)
+    return {"key": thread.pk}, {}, "thread.erased"
+
+
 def _run_schedule(world: World) -> Sent:
     return _schedule(world), {}, "schedule.run"
 
@@ -284,9 +303,189 @@ def _rotate_inbound_webhook(world: World) -> Sent:
     return _hook(world), {}, "hook.rotated"
 
 
+def _agent(world: World) -> dict[str, Any]:
+    return {"agent_id": world.agent.pk}
+
+
+def _change_agent(world: World) -> Sent:
+    return _agent(world), {"max_turns": 3}, "agent.changed"
+
+
+def _archive_agent(world: World) -> Sent:
+    return _agent(world), None, "agent.changed"
+
+
+def _restore_agent(world: World) -> Sent:
+    world.agent.max_turns = 3
+    save_agent(world.agent)
+    return {**_agent(world), "number": 1}, {}, "agent.changed"
+
+
+def _budget(world: World) -> dict[str, Any]:
+    row = Budget(agent=world.agent, period="day", max_tokens=1)
+    return {"key": save_budget(row).pk}
+
+
+def _make_budget(world: World) -> Sent:
+    return {}, {"agent": "writer", "max_tokens": 1}, "budget.created"
+
+
+def _change_budget(world: World) -> Sent:
+    return _budget(world), {"max_tokens": 2}, "budget.changed"
+
+
+def _delete_budget(world: World) -> Sent:
+    return _budget(world), None, "budget.removed"
+
+
+def _database(world: World) -> dict[str, Any]:
+    row = save_connection(
+        DatabaseConnection(name="a"), url=f"sqlite:///{database_path()}", by=world.root
+    )
+    return {"key": row.pk}
+
+
+def _make_database(world: World) -> Sent:
+    return {}, {"name": "b", "url": f"sqlite:///{database_path()}"}, "database.created"
+
+
+def _change_database(world: World) -> Sent:
+    return _database(world), {"max_rows": 2}, "database.changed"
+
+
+def _delete_database(world: World) -> Sent:
+    return _database(world), None, "database.removed"
+
+
+def _make_mcp_server(world: World) -> Sent:
+    return {}, {"slug": "time", "command": "mcp-server-time"}, "mcp_server.created"
+
+
+def _change_mcp_server(world: World) -> Sent:
+    return {"key": _mcp_server(world).pk}, {"enabled": False}, "mcp_server.changed"
+
+
+def _delete_mcp_server(world: World) -> Sent:
+    return {"key": _mcp_server(world).pk}, None, "mcp_server.removed"
+
+
+def _target(world: World) -> dict[str, Any]:
+    row = NotificationTarget(kind="webhook", address="https://hooks.example.org/a")
+    save_target(row)
+    return {"key": row.pk}
+
+
+def _make_target(world: World) -> Sent:
+    body = {"kind": "email", "address": "ops@example.org"}
+    return {}, body, "notification_target.created"
+
+
+def _change_target(world: World) -> Sent:
+    return _target(world), {"enabled": False}, "notification_target.changed"
+
+
+def _delete_target(world: World) -> Sent:
+    return _target(world), None, "notification_target.removed"
+
+
+def _renew_target(world: World) -> Sent:
+    return _target(world), {}, "notification_target.secret_renewed"
+
+
+def _make_user(world: World) -> Sent:
+    return {}, {"username": "zoe"}, "user.created"
+
+
+def _change_user(world: World) -> Sent:
+    return {"key": make_user("zoe").pk}, {"enabled": False}, "user.changed"
+
+
+def _delete_user(world: World) -> Sent:
+    return {"key": make_user("zoe").pk}, None, "user.deleted"
+
+
+def _make_group(world: World) -> Sent:
+    return {}, {"name": "team"}, "group.created"
+
+
+def _change_group(world: World) -> Sent:
+    return {"key": Group.objects.create(name="team").pk}, {"name": "crew"}, "group.changed"
+
+
+def _delete_group(world: World) -> Sent:
+    return {"key": Group.objects.create(name="team").pk}, None, "group.deleted"
+
+
+def _end_token_of_another(world: World) -> Sent:
+    return {"key": create_token(make_user("zoe"))[0].pk}, {}, "token.revoked"
+
+
+def _share_credential(world: World) -> Sent:
+    return {}, {"provider": "slack", "values": {"token": TOKEN}}, "credential.stored"
+
+
+def _remove_any_credential(world: World) -> Sent:
+    save_slack_token(TOKEN, by=world.root)
+    return {"key": Credential.objects.get().pk}, None, "credential.removed"
+
+
+def _machine(world: World, **more: Any) -> dict[str, Any]:
+    now = database_now()
+    for name in ("a", "b"):
+        Machine.objects.create(name=name, identity=name, joined_at=now, seen_at=now)
+    Machine.objects.filter(name="a").update(**more)
+    return {"key": "a"}
+
+
+def _drain(world: World) -> Sent:
+    return _machine(world), {}, "host.drained"
+
+
+def _undrain(world: World) -> Sent:
+    return _machine(world, is_draining=True), {}, "host.undrained"
+
+
+def _declare_dead(world: World) -> Sent:
+    return _machine(world, seen_at=0), {}, "host.declared_dead"
+
+
+def _forget_machine(world: World) -> Sent:
+    return _machine(world, dead_at=1, seen_at=0), {}, "host.forgotten"
+
+
 SCENARIOS: dict[tuple[str, str], Callable[[World], Sent]] = {
     ("agent-import", "post"): _import,
     ("agents", "post"): _from_template,
+    ("agent", "patch"): _change_agent,
+    ("agent", "delete"): _archive_agent,
+    ("agent-version-restore", "post"): _restore_agent,
+    ("budgets", "post"): _make_budget,
+    ("budget", "patch"): _change_budget,
+    ("budget", "delete"): _delete_budget,
+    ("databases", "post"): _make_database,
+    ("database", "patch"): _change_database,
+    ("database", "delete"): _delete_database,
+    ("mcp-servers", "post"): _make_mcp_server,
+    ("mcp-server", "patch"): _change_mcp_server,
+    ("mcp-server", "delete"): _delete_mcp_server,
+    ("notification-targets", "post"): _make_target,
+    ("notification-target", "patch"): _change_target,
+    ("notification-target", "delete"): _delete_target,
+    ("notification-target-new-secret", "post"): _renew_target,
+    ("users", "post"): _make_user,
+    ("user", "patch"): _change_user,
+    ("user", "delete"): _delete_user,
+    ("groups", "post"): _make_group,
+    ("group", "patch"): _change_group,
+    ("group", "delete"): _delete_group,
+    ("user-thread-erase", "post"): _erase_thread_of_another,
+    ("user-token-revoke", "post"): _end_token_of_another,
+    ("stored-credentials", "post"): _share_credential,
+    ("stored-credential", "delete"): _remove_any_credential,
+    ("machine-drain", "post"): _drain,
+    ("machine-undrain", "post"): _undrain,
+    ("machine-declare-dead", "post"): _declare_dead,
+    ("machine-forget", "post"): _forget_machine,
     ("memory-file", "put"): _put_memory,
     ("memory-file", "delete"): _delete_memory,
     ("memory-restore", "post"): _restore_memory,
@@ -321,6 +520,8 @@ SCENARIOS: dict[tuple[str, str], Callable[[World], Sent]] = {
 }
 ELSEWHERE = {
     ("restore", "post"): "tests/agents/admin/test_workspace_restore.py",
+    ("toolboxes", "post"): "tests/agents/api/managed/test_toolboxes.py",
+    ("toolbox", "delete"): "tests/agents/api/managed/test_toolboxes.py",
     ("mcp-fetch", "post"): "tests/agents/features/mcp_client/test_admin.py",
 }
 """These need a workspace or a program in the sandbox, so other modules test them."""

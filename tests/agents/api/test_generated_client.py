@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,6 +120,48 @@ def test_it_starts_a_run_reads_its_events_and_decides(client: Path, site: Site) 
     assert ended == f"completed {DONE}"
     said = events.split()
     assert {"approval.requested", "approval.decided", "run.completed"} <= set(said)
+
+
+def test_a_program_with_a_token_sets_up_a_team_and_archives_it(
+    client: Path, site: Site, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    site.do("make_user", name="root", admin=True)
+    scopes = ["read", "run", "approve", "manage", "admin"]
+    token = site.do("make_token", user="root", scopes=scopes)
+    # Outside of the data directory of the server.
+    database = tmp_path_factory.mktemp("data") / "team.sqlite3"
+    with closing(sqlite3.connect(database)) as rows:
+        rows.execute("CREATE TABLE sales (amount INTEGER)")
+        rows.execute("INSERT INTO sales VALUES (42)")
+        rows.commit()
+    query = {"database": "team_data", "query": "SELECT amount FROM sales"}
+    read = {"name": "execute_sql", "input": query}
+    turns: list[dict[str, Any]] = [
+        {"text": "May I?", "tool_calls": [PLAN]},
+        {"tool_calls": [read]},
+        {"text": DONE},
+    ]
+    done = subprocess.run(
+        [
+            *(sys.executable, ROOT / "examples" / "rest_team.py", site.url, token),
+            *("--database", f"sqlite:///{database}"),
+            *("--provider", "scripted", "--model", script_file(tmp_path, turns, "team.json")),
+        ],
+        cwd=client,
+        env={**os.environ, "PYTHONPATH": str(client)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines() == [
+        "agent team-analyst version 1 skills True",
+        "triggers Team report /hooks/" + done.stdout.split("/hooks/")[1][:26],
+        "approved write_todos",
+        "run completed calls write_todos:succeeded execute_sql:succeeded",
+        f"output {DONE}",
+        "used True",
+        "archived True versions 2",
+    ]
 
 
 def test_the_page_of_the_client_has_what_is_tested(client: Path) -> None:

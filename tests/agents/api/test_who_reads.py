@@ -106,7 +106,7 @@ def test_without_signing_in_there_is_nothing(run: Run, url: str) -> None:
 @pytest.mark.parametrize("method", ["put", "delete", "post"])
 def test_other_methods_are_refused_as_problems(run: Run, method: str) -> None:
     client = client_for(run.owner)
-    for url in ("threads", f"runs/{run.id}/transcript", "databases", "toolboxes"):
+    for url in ("threads", f"runs/{run.id}/transcript", "usage", "audit"):
         response = getattr(client, method)(f"/api/v1/{url}")
         assert (response.status_code, problem_of(response)["code"]) == (405, "method_not_allowed")
         assert "GET" in response["Allow"]

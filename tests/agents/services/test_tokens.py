@@ -36,7 +36,7 @@ def ann() -> User:
     "fields",
     [
         {"scopes": []},
-        {"scopes": ["read", "admin"]},
+        {"scopes": ["read", "root"]},
         {"scopes": ["session"]},
         {"days": 0},
         {"days": MAX_DAYS + 1},

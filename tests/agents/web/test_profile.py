@@ -71,7 +71,7 @@ def test_others_tokens_are_neither_seen_nor_revoked(sign_in: SignIn) -> None:
         {"name": "x" * 101},
         {"name": "a\u202eb"},
         {"scopes": []},
-        {"scopes": ["read", "admin"]},
+        {"scopes": ["read", "root"]},
         {"days": "0"},
         {"days": "366"},
         {"days": ""},

@@ -29,7 +29,7 @@ with late_imports:
     from agents.services.secrets import rotate_secrets
     from agents.services.tokens import create_token, revoke_token
 
-SCOPES = ["read", "run", "approve", "manage", "mcp"]
+SCOPES = ["read", "run", "approve", "manage", "admin", "mcp"]
 
 
 @click.group(short_help="Create accounts for the pages.")

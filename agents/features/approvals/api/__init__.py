@@ -4,8 +4,32 @@ from __future__ import annotations
 
 from django.urls import path
 
+from agents.doors.rest.managed.coverage import RestObject
 from agents.features.approvals.api.approvals import Approvals, DecideApproval, OneApproval
 from agents.features.approvals.api.grants import Grants, RehearsePolicy, RevokeGrant
+from agents.models import ApprovalGrant, ApprovalRequest
+
+_REQUESTS = "owners of the runs, approvers, or `agents.view_all_runs`"
+
+OBJECTS = [
+    RestObject(
+        model=ApprovalRequest,
+        path="approvals",
+        list=("list_approvals", _REQUESTS),
+        read=("get_approval", _REQUESTS),
+        further={"decide_approval": "people who may decide it"},
+        actions={"approve_selected": "decide_approval", "reject_selected": "decide_approval"},
+        scope="approve",
+    ),
+    RestObject(
+        model=ApprovalGrant,
+        path="grants",
+        list=("list_grants", "people whom it concerns, or `agents.view_all_runs`"),
+        further={"revoke_grant": "people who may revoke it"},
+        actions={"revoke_selected": "revoke_grant"},
+        scope="approve",
+    ),
+]
 
 urlpatterns = [
     path("approvals", Approvals.as_view(), name="approvals"),

@@ -1,0 +1,1 @@
+"""Endpoints for the objects that people manage in the admin: see `objects.Managed`."""
