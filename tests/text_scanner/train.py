@@ -19,6 +19,7 @@ from pathlib import Path
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
+from agents.agent_templates.catalogue import agent_templates, builder_prompt
 from tests.text_scanner.labelled import texts
 from text_scanner.likeness import FLOOR, SCALE, TOGETHER, WEIGHTS, sentences_of
 from text_scanner.views import plain_view
@@ -127,6 +128,9 @@ def main() -> None:
         for line in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
             (attacks if row["label"] == "attack" else benign).add(row["text"])
+    for template in agent_templates().values():
+        benign |= {template.description, template.data["system_prompt"]}
+    benign.add(builder_prompt())
     notes: list[str] = []
     if given.notes:
         lines = given.notes.read_text(encoding="utf-8").splitlines()
