@@ -15,6 +15,14 @@ class InvalidEdit(MemoryRefused):
     code = "invalid"
 
 
+class NameRefused(MemoryRefused):
+    """The name belongs to something else, or looks like it. `code` says which."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class NoSuchFile(MemoryRefused):
     """There is no such file, or no such revision of it."""
 
