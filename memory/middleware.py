@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from agents.kernel.proposals import Proposed
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
@@ -19,9 +19,21 @@ from memory.queries.files import list_memory_entries, memory_state
 
 class WriteMemoryInput(BaseModel):
     path: str
-    content: str = ""
-    reason: str = Field(max_length=2000)
+    content: str = Field(
+        default="",
+        description="The whole file for write, the added text for append. Omit it for delete.",
+    )
+    reason: Annotated[str, StringConstraints(min_length=1, max_length=2000, strip_whitespace=True)]
     operation: Literal["write", "append", "delete"] = "write"
+
+    @model_validator(mode="after")
+    def _has_content(self) -> WriteMemoryInput:
+        if self.operation != "delete" and not self.content.strip():
+            raise ValueError(
+                f"`content` is missing: {self.operation} needs the text to remember. Use the "
+                "operation delete to remove a file."
+            )
+        return self
 
 
 class ReadMemoryInput(BaseModel):
