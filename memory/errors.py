@@ -29,6 +29,12 @@ class NoSuchFile(MemoryRefused):
     code = "not_found"
 
 
+class Purged(NoSuchFile):
+    """The content of this revision was erased."""
+
+    code = "purged"
+
+
 class Changed(MemoryRefused):
     """The file is not at the revision that the change builds on."""
 

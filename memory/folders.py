@@ -47,6 +47,8 @@ class RevisionEntry:
     is_deleted: bool
     approval_id: str | None
     """The request whose decision made it; None for a direct change by a person."""
+    is_purged: bool = False
+    """Whether its content was erased."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from memory.limits import MAX_FILE_BYTES
 from memory.models import KIND, MemoryEditRequest
 from memory.queries.requests import shown_edit
 from memory.queries.rights import may_change_memory
-from memory.review import memory_edit_review
+from memory.review import memory_edit_review, purged_review
 from text_scanner import scan
 
 
@@ -99,6 +99,8 @@ class MemoryEditKind(ProposalKind):
 
     def review(self, request: ApprovalRequest) -> Review:
         edit: MemoryEditRequest = request.memory_edit
+        if edit.purged_at is not None:
+            return purged_review(edit.path, edit.operation)
         proposed = edit.proposed_content
         return memory_edit_review(
             edit.path,
