@@ -43,8 +43,8 @@ DANGER = 0.8
 MOST = 40
 """How many passages of one text are reported, with the highest scores first."""
 DOUBT = 0.1
-"""Below this score no rule is tried, unless a passage is short. This is the case for one in two hundred of 520 attacks that a
-rule finds, and for nine in ten ordinary passages."""
+"""Below this score no rule is tried, unless a passage is short. This is the case for one in two
+hundred of 520 attacks that a rule finds, and for nine in ten ordinary passages."""
 WEIGHTS = Path(__file__).with_name("likeness.tsv")
 SCALE = 1000
 
