@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, StringConstraints, model_validator
+from pydantic import BaseModel, StringConstraints, model_validator
 
 from agents.kernel.proposals import Proposed
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
@@ -19,10 +19,7 @@ from memory.queries.files import list_memory_entries, memory_state
 
 class WriteMemoryInput(BaseModel):
     path: str
-    content: str = Field(
-        default="",
-        description="The whole file for write, the added text for append. Omit it for delete.",
-    )
+    content: str = ""
     reason: Annotated[str, StringConstraints(min_length=1, max_length=2000, strip_whitespace=True)]
     operation: Literal["write", "append", "delete"] = "write"
 

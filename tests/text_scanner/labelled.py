@@ -34,9 +34,12 @@ def held_out() -> list[tuple[str, bool]]:
     return [(row["text"], row["label"] == "attack") for row in rows]
 
 
-def blind_notes() -> list[tuple[str, bool]]:
-    """(text, whether it is an attack) of 60 notes, written before their author saw the scanner."""
-    rows = json.loads((_HERE / "blind_notes.json").read_text(encoding="utf-8"))
+def blind_notes(name: str = "blind_notes") -> list[tuple[str, bool]]:
+    """(text, whether it is an attack) of 60 notes, written before their author saw the scanner.
+
+    `later_notes` are 60 more by the same author, who had then read the rules.
+    """
+    rows = json.loads((_HERE / f"{name}.json").read_text(encoding="utf-8"))
     return [(row["text"], row["attack"]) for row in rows]
 
 

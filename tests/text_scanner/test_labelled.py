@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.text_scanner.labelled import ATTACK_PHRASES, alarmed, blind_notes, held_out, texts
 
 
@@ -49,11 +51,12 @@ def test_the_scanner_works_on_held_out_texts() -> None:
     assert len(found & attacks) >= 0.85 * len(found)
 
 
-def test_the_scanner_works_on_notes_by_an_author_who_had_not_seen_it() -> None:
-    rows = blind_notes()
+@pytest.mark.parametrize(("name", "recall"), [("blind_notes", 0.93), ("later_notes", 0.77)])
+def test_the_scanner_works_on_notes_that_are_not_in_the_training(name: str, recall: float) -> None:
+    rows = blind_notes(name)
     found = {text for text, _ in rows if alarmed(text)}
     attacks = {text for text, is_attack in rows if is_attack}
-    assert len(found & attacks) >= 0.9 * len(attacks)
+    assert len(found & attacks) >= recall * len(attacks)
     assert len(found & attacks) > 0.9 * len(found)
 
 
