@@ -119,7 +119,7 @@ def test_the_commands_write_and_import_refuse_it(
 
 def test_an_own_skill_is_still_changed_and_deleted_and_its_free_name_restored(ann: User) -> None:
     agent = make_agent(ann)
-    change = {"by": ann, "source": "web"}
+    change: dict[str, Any] = {"by": ann, "source": "web"}
     path = path_of("ours")
     write_file(agent, path, skill_text(name="ours"), **change)
     write_file(agent, path, skill_text(name="ours", description="Better."), **change)
@@ -138,7 +138,7 @@ def test_a_skill_whose_name_was_taken_later_can_be_shown_and_deleted(
 ) -> None:
     monkeypatch.setenv("VEL_LOG_LEVEL", "ERROR")
     agent = make_agent(local_user())
-    change = {"by": local_user(), "source": "web"}
+    change: dict[str, Any] = {"by": local_user(), "source": "web"}
     write_file(agent, path_of("ours"), skill_text(name="ours"), **change)
     shared("ours")
     assert run_command_line(["skills", "show", f"{agent.slug}:ours", "--json"]) == 0

@@ -44,7 +44,7 @@ def use_of_agent(agent: Agent) -> AgentUse:
     roots = {root or thread for root, thread in families}
     own = set(Thread.objects.filter(agent=agent, root=None).values_list("pk", flat=True))
     inside = Thread.objects.filter(agent=agent).exclude(root=None)
-    roots |= set(inside.values_list("root", flat=True))
+    roots |= {root for root in inside.values_list("root", flat=True) if root}
     return AgentUse(
         threads=sorted(own),
         runs=runs.count(),
