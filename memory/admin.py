@@ -23,7 +23,7 @@ from agents.services.errors import ServiceError
 from memory.actions.changes import restore_revision
 from memory.models import MemoryEditRequest, MemoryFile, MemoryRevision
 from memory.queries.rights import may_change_memory
-from memory.review import memory_edit_review
+from memory.review import memory_edit_review, purged_review
 from text_scanner import scan
 
 SHOWN_REVISIONS = 200
@@ -103,11 +103,13 @@ class MemoryRevisionAdmin(MemoryAdmin):
             "agent_name": visible(row.agent.name),
             "by": self.by(row),
             "reason": shown(row.reason),
-            "review": memory_edit_review(
+            "review": purged_review(row.path, row.operation)
+            if row.purged_at
+            else memory_edit_review(
                 row.path, row.operation, before, row.content, scan(row.content or "")
             ),
             "is_latest": row.number == latest,
-            "may_restore": may_change_memory(person(request), row.agent),
+            "may_restore": row.purged_at is None and may_change_memory(person(request), row.agent),
             "approval": _approval_of(request, row.edit_request_id),
         }
 

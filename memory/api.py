@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import ClassVar
 
 from django.urls import path
@@ -17,6 +18,7 @@ from agents.doors.rest.serializers import read_body, read_query
 from agents.models import TokenScope
 from agents.services.errors import InvalidRequest, NotFound
 from memory.actions.changes import delete_file, restore_revision, write_file
+from memory.actions.purge import purge_history
 from memory.errors import NoSuchFile
 from memory.models import MemoryEditRequest, MemoryFile, MemoryRevision
 from memory.paths import InvalidPath, check_path
@@ -33,6 +35,8 @@ from memory.serializers import (
     MemoryChangeShape,
     MemoryEntriesShape,
     MemoryFileShape,
+    PurgeBody,
+    PurgeShape,
     RestoreRevisionBody,
     RevisionContentShape,
     RevisionShape,
@@ -133,8 +137,10 @@ class MemoryRevisions(ApiView):
         try:
             entries = memory_revisions(agent.pk, path)
             if number is not None:
-                content = revision_content(agent.pk, path, number)
-                entry = next(entry for entry in entries if entry.number == number)
+                entry = next((entry for entry in entries if entry.number == number), None)
+                is_purged = entry is not None and entry.is_purged
+                content = None if is_purged else revision_content(agent.pk, path, number)
+                assert entry is not None, "its content was found"
                 return Response({"path": path, **show_revision(entry), "content": content})
         except InvalidPath as problem:
             raise InvalidRequest(str(problem)) from None
@@ -168,6 +174,23 @@ class RestoreMemory(ApiView):
         path = body["path"]
         revision = restore_revision(agent, path, body["revision"], by=user, source=SOURCE)
         return Response(show_change(path, revision, memory_file(agent.pk, path)))
+
+
+class PurgeMemory(ApiView):
+    """`POST /agents/{id}/memory-purge`: erases the earlier contents of a file"""
+
+    tag = "memory"
+    scopes: ClassVar = {"POST": TokenScope.MANAGE}
+
+    @operation(
+        "purge_memory_file", "Purge a memory file's history", body=PurgeBody, answer=PurgeShape
+    )
+    def post(self, request: Request, agent_id: str) -> Response:
+        user = person(request)
+        agent = agent_of(user, agent_id)
+        path = read_body(PurgeBody, request)["path"]
+        done = purge_history(agent, path, by=user, source=SOURCE)
+        return Response({"path": path, **asdict(done)})
 
 
 def existing_path(path: str) -> str:
@@ -223,6 +246,11 @@ urlpatterns = [
         "agents/<agent_name:agent_id>/memory-revisions",
         MemoryRevisions.as_view(),
         name="memory-revisions",
+    ),
+    path(
+        "agents/<agent_name:agent_id>/memory-purge",
+        PurgeMemory.as_view(),
+        name="memory-purge",
     ),
     path(
         "agents/<agent_name:agent_id>/memory-restore",

@@ -30,6 +30,7 @@ with late_imports:
         export_memory,
         plan_import,
     )
+    from memory.actions.purge import plan_purge, purge_history
     from memory.errors import NoSuchFile
     from memory.limits import size_of
     from memory.paths import InvalidPath
@@ -203,7 +204,11 @@ def history(agent: str, path: str, as_json: bool) -> None:
             (
                 str(revision.number),
                 revision.operation,
-                "–" if revision.is_deleted else f"{revision.size_bytes:,}",
+                "purged"
+                if revision.is_purged
+                else "–"
+                if revision.is_deleted
+                else f"{revision.size_bytes:,}",
                 f"{revision.created_at:%Y-%m-%d %H:%M}",
                 one_line(revision.by or "–", 30),
                 revision.source,
@@ -225,6 +230,31 @@ def restore(agent: str, path: str, revision: int) -> None:
         _agent(agent), path, revision, by=local_user(), source=DOOR
     )
     print(f"{path} is as at revision {revision} (now revision {number}).")
+
+
+@memory.command("purge")
+@agent_argument
+@path_argument
+@with_database
+@click.option("--apply", is_flag=True, help="Do it. Without this nothing is changed.")
+def purge(agent: str, path: str, apply: bool) -> None:
+    """Erase a file's earlier contents: nobody can read or restore them any more.
+
+    The file itself stays, if it is not deleted. Times, people and operations of its history stay.
+    """
+    found, user = _agent(agent), local_user()
+    memory_changes.check_may_change(found, user)
+    plan = plan_purge(found, path)
+    if apply:
+        plan = purge_history(found, path, by=user, source=DOOR)
+    done = "are" if apply else "would be"
+    print(f"The contents of {plan.revisions} revisions and {plan.requests} requests {done} erased.")
+    if plan.threads:
+        print("These conversations requested edits of the file, and contain their texts:")
+        for thread in plan.threads:
+            print(f"  vel prune --thread {thread} --apply")
+    if not apply:
+        print("Nothing is changed yet: --apply erases them.")
 
 
 @memory.command("export")

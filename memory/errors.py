@@ -15,10 +15,24 @@ class InvalidEdit(MemoryRefused):
     code = "invalid"
 
 
+class NameRefused(MemoryRefused):
+    """The name belongs to something else, or looks like it. `code` says which."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class NoSuchFile(MemoryRefused):
     """There is no such file, or no such revision of it."""
 
     code = "not_found"
+
+
+class Purged(NoSuchFile):
+    """The content of this revision was erased."""
+
+    code = "purged"
 
 
 class Changed(MemoryRefused):

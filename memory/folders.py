@@ -47,6 +47,8 @@ class RevisionEntry:
     is_deleted: bool
     approval_id: str | None
     """The request whose decision made it; None for a direct change by a person."""
+    is_purged: bool = False
+    """Whether its content was erased."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +95,8 @@ class MemoryFolder:
         """Return the content of a revision; None if it does not exist."""
         raise NotImplementedError
 
-    def check(self, path: str, content: str) -> None:
-        """Raise `MemoryRefused` if the file may not have this content."""
+    def check(self, agent_id: str, path: str, content: str) -> None:
+        """Raise `MemoryRefused` if the agent may not have this file with this content."""
         raise NotImplementedError
 
     def store(self, agent_id: str, change: Change) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from agents.kernel.proposals import Proposed
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
@@ -24,8 +24,17 @@ from memory.queries.prompt import Knowledge
 class WriteMemoryInput(BaseModel):
     path: str
     content: str = ""
-    reason: str = Field(max_length=2000)
+    reason: Annotated[str, StringConstraints(min_length=1, max_length=2000, strip_whitespace=True)]
     operation: Literal["write", "append", "delete"] = "write"
+
+    @model_validator(mode="after")
+    def _has_content(self) -> WriteMemoryInput:
+        if self.operation != "delete" and not self.content.strip():
+            raise ValueError(
+                f"`content` is missing: {self.operation} needs the text to remember. Use the "
+                "operation delete to remove a file."
+            )
+        return self
 
 
 class ReadMemoryInput(BaseModel):

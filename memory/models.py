@@ -45,7 +45,7 @@ class MemoryFile(models.Model):
 
 
 class MemoryRevision(models.Model):
-    """One change of one file, kept forever. Numbers continue after a deletion.
+    """One change of one file, kept until it is purged. Numbers continue after a deletion.
 
     The unique number makes a change conditional: of two changes that build on the same revision,
     one is refused.
@@ -57,7 +57,7 @@ class MemoryRevision(models.Model):
     path = models.CharField(max_length=MAX_PATH_CHARACTERS)
     number = models.PositiveIntegerField()
     operation = models.CharField(max_length=10, choices=Operation.choices)
-    content = models.TextField(null=True, help_text=_("Null: the file was deleted."))
+    content = models.TextField(null=True, help_text=_("Null: the file was deleted, or purged."))
     sha256 = models.CharField(max_length=64, blank=True)
     size_bytes = models.PositiveIntegerField(default=0)
     reason = models.TextField(blank=True)
@@ -73,6 +73,9 @@ class MemoryRevision(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    purged_at = models.DateTimeField(
+        null=True, blank=True, help_text=_("When its content and its reason were erased.")
+    )
 
     class Meta:
         ordering = ["agent", "path", "-number"]
@@ -122,6 +125,9 @@ class MemoryEditRequest(models.Model):
     )
     warnings = models.JSONField(default=list, help_text=_("Sentences, as on the memory's size."))
     created_at = models.DateTimeField(auto_now_add=True)
+    purged_at = models.DateTimeField(
+        null=True, blank=True, help_text=_("When its contents and its reason were erased.")
+    )
 
     class Meta:
         ordering = ["-created_at"]

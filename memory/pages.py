@@ -25,6 +25,7 @@ from agents.review.spans import marked_text
 from agents.selectors.visible import agents_for, approvals_for
 from agents.services.errors import Conflict, InvalidRequest, ServiceError
 from memory.actions.changes import delete_file, restore_revision, write_file
+from memory.actions.purge import purge_history
 from memory.errors import NoSuchFile
 from memory.folders import RevisionEntry
 from memory.limits import TOTAL_BYTES, WARN_SHARE
@@ -39,7 +40,7 @@ from memory.queries.files import (
 )
 from memory.queries.requests import pending_memory_requests
 from memory.queries.rights import may_change_memory
-from memory.review import memory_edit_review
+from memory.review import memory_edit_review, purged_review
 from text_scanner import scan
 
 SOURCE = "web"
@@ -53,8 +54,8 @@ SHOWN_REQUESTS = 50
 def knowledge(request: PersonRequest, slug: str) -> HttpResponse:
     """Show the files; `?path=` shows one, `revision=` one of its changes, `edit=1` a form.
 
-    `?edit=1` alone is the form for a new file. A POST with `action` save, delete or restore changes
-    the file at `path`.
+    `?edit=1` alone is the form for a new file. A POST with `action` save, delete,
+    restore or purge changes the file at `path`.
     """
     agent = get_object_or_404(agents_for(request.user), slug=slug)
     if request.method == "POST":
@@ -111,6 +112,8 @@ def _one_file(request: PersonRequest, agent: Agent, path: str) -> dict[str, Any]
             approvals_for(request.user).filter(pk__in=approval_ids).values_list("pk", flat=True)
         ),
         "latest": revisions[0].number if revisions else 0,
+        "may_purge": path.startswith("knowledge/")
+        and any(not entry.is_purged for entry in revisions[1 if file else 0 :]),
     }
     if "revision" in query:
         found = [entry for entry in revisions if str(entry.number) == query["revision"]]
@@ -122,6 +125,8 @@ def _one_file(request: PersonRequest, agent: Agent, path: str) -> dict[str, Any]
 
 def _review_of(agent: Agent, path: str, entry: RevisionEntry) -> Review:
     """Return the difference between a revision and the one before it."""
+    if entry.is_purged:
+        return purged_review(path, entry.operation)
     try:
         before = revision_content(agent.pk, path, entry.number - 1)
     except NoSuchFile:
@@ -178,7 +183,12 @@ def _carry_out(request: PersonRequest, agent: Agent, path: str) -> str:
             number = _number(form.get("revision", ""))
             restored = restore_revision(agent, path, number, by=request.user, source=SOURCE)
             return f"Restored revision {number} as revision {restored}."
-    raise InvalidRequest("Choose save, delete or restore.")
+        case "purge":
+            if form.get("sure") != "yes":
+                raise InvalidRequest("Confirm that the earlier contents should be erased.")
+            done = purge_history(agent, path, by=request.user, source=SOURCE)
+            return f"Purged: the contents of {done.revisions} revisions are erased."
+    raise InvalidRequest("Choose save, delete, restore or purge.")
 
 
 def _show_again(

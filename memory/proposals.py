@@ -35,7 +35,7 @@ from memory.models import KIND, MemoryEditRequest
 from memory.options import MemoryOptions
 from memory.queries.requests import shown_edit
 from memory.queries.rights import may_change_memory
-from memory.review import memory_edit_review
+from memory.review import memory_edit_review, purged_review
 from text_scanner import scan
 
 MOST_BESIDE = 20
@@ -115,6 +115,8 @@ class MemoryEditKind(ProposalKind):
 
     def review(self, request: ApprovalRequest) -> Review:
         edit: MemoryEditRequest = request.memory_edit
+        if edit.purged_at is not None:
+            return purged_review(edit.path, edit.operation)
         proposed = edit.proposed_content
         return memory_edit_review(
             edit.path,

@@ -1,6 +1,6 @@
 """The API for other features: their folders in the memory."""
 
-from memory.errors import Changed, MemoryRefused
+from memory.errors import Changed, MemoryRefused, NameRefused
 from memory.folders import Change, FileState, MemoryEntry, MemoryFolder, RevisionEntry
 from memory.limits import size_of
 from memory.models import Operation
@@ -13,6 +13,7 @@ __all__ = [
     "MemoryEntry",
     "MemoryFolder",
     "MemoryRefused",
+    "NameRefused",
     "Operation",
     "RevisionEntry",
     "content_type_of",

@@ -25,7 +25,7 @@ def memory_edit_review(
     `current` is None if there is no file. `findings` give places in `proposed`. `warnings` are
     sentences. Operations other than write, append and delete appear under their own names.
     """
-    verb = _VERBS.get(operation, f"{one_line(operation, 40).capitalize()}:")
+    verb = _verb(operation)
     notes = [Note(one_line(warning), "warning") for warning in warnings]
     if operation == "append" and not (proposed or "").startswith(current or ""):
         notes.append(Note("This changes what the file holds, though it says append.", "danger"))
@@ -35,3 +35,13 @@ def memory_edit_review(
         notes.append(Note(f"The scanner marked {count} {places} in the new content.", grave))
     section = diff_section(path, current, proposed, findings=findings)
     return Review(f"{verb} memory: {one_line(path, _TITLE_PATH)}", (section,), tuple(notes))
+
+
+def purged_review(path: str, operation: str) -> Review:
+    """Return the review of an edit whose texts were erased."""
+    note = Note("The texts of this change were purged: nothing of them is left to show.")
+    return Review(f"{_verb(operation)} memory: {one_line(path, _TITLE_PATH)}", (), (note,))
+
+
+def _verb(operation: str) -> str:
+    return _VERBS.get(operation, f"{one_line(operation, 40).capitalize()}:")

@@ -43,6 +43,12 @@ class RevisionsQuery(StrictSerializer):
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
 
 
+class PurgeBody(StrictSerializer):
+    """The file whose earlier contents to erase."""
+
+    path = Text(max_length=4096)
+
+
 class RestoreRevisionBody(StrictSerializer):
     path = Text(max_length=4096)
     revision = serializers.IntegerField(min_value=1, max_value=MAX_REVISION)
@@ -85,6 +91,7 @@ def show_revision(entry: RevisionEntry) -> dict[str, Any]:
         "operation": entry.operation,
         "size_bytes": entry.size_bytes,
         "is_deleted": entry.is_deleted,
+        "is_purged": entry.is_purged,
         "reason": entry.reason,
         "source": entry.source,
         "by": entry.by or None,
@@ -136,6 +143,7 @@ class RevisionShape(serializers.Serializer[object]):
     operation = serializers.ChoiceField(choices=Operation.choices)
     size_bytes = serializers.IntegerField()
     is_deleted = serializers.BooleanField()
+    is_purged = serializers.BooleanField()
     reason = serializers.CharField()
     # A declared field is removed from the class, so it does not hide `Field.source`.
     source = serializers.CharField()  # type: ignore[assignment]
@@ -145,7 +153,16 @@ class RevisionShape(serializers.Serializer[object]):
 
 
 class RevisionContentShape(RevisionShape):
-    """One state of a file; `content` is null if this revision deleted it."""
+    """One state of a file; `content` is null if this revision deleted it, or if it was purged."""
 
     path = serializers.CharField()
     content = serializers.CharField(allow_null=True)
+
+
+class PurgeShape(serializers.Serializer[object]):
+    """Numbers of erased revisions and edit requests. Erase `threads` to erase their texts, too."""
+
+    path = serializers.CharField()
+    revisions = serializers.IntegerField()
+    requests = serializers.IntegerField()
+    threads = serializers.ListField(child=serializers.CharField())

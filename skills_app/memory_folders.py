@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from django.db.models import F
 
+from agents.services.errors import Conflict
 from memory.public import (
     Change,
     Changed,
@@ -16,11 +17,13 @@ from memory.public import (
     MemoryEntry,
     MemoryFolder,
     MemoryRefused,
+    NameRefused,
     Operation,
     RevisionEntry,
     content_type_of,
     size_of,
 )
+from skills_app.actions.library import check_name, shared_sources
 from skills_app.actions.versions import check_skill, skill_state, store_version
 from skills_app.library.problems import SkillChanged, SkillRefused
 from skills_app.models import Skill, SkillVersion, Trust
@@ -76,15 +79,19 @@ class SkillFolder(MemoryFolder):
         )
         return versions.values_list("content").first()
 
-    def check(self, path: str, content: str) -> None:
+    def check(self, agent_id: str, path: str, content: str) -> None:
         with _as_memory_refused():
             check_skill(_name(path), content)
+            check_name(_name(path), shared_sources(), agent_id=agent_id, new=False)
 
     def store(self, agent_id: str, change: Change) -> int:
+        name = _name(change.path)
         with _as_memory_refused():
+            if change.content is not None:
+                check_name(name, shared_sources(), agent_id=agent_id, new=False)
             return store_version(
                 agent_id,
-                _name(change.path),
+                name,
                 change.content,
                 base_version=change.base_revision,
                 # The approval allows to keep it, but is not a review of exactly these bytes.
@@ -115,6 +122,8 @@ def _as_memory_refused() -> Iterator[None]:
         raise Changed(str(problem)) from None
     except SkillRefused as problem:
         raise MemoryRefused(str(problem)) from None
+    except Conflict as problem:
+        raise NameRefused(problem.message, problem.code) from None
 
 
 FOLDERS = [SkillFolder()]

@@ -26,13 +26,15 @@ TOGETHER = 3
 """How many sentences are judged together."""
 LEAST = 5
 """The minimum number of known features; with fewer, a passage cannot be judged."""
+SURE = 15
+"""With fewer known features, a low score is weak evidence: the rules are tried all the same."""
 FLOOR = 200.0
 """The minimum norm (squared) of a passage, because few words are weak evidence."""
 MAX_WORDS = 120
 """How many words of a sentence are used, because lists and tables have no full stop."""
 PATTERN = "reads-like-an-attack"
 DESCRIPTION = "Reads like text that steers an agent against its user"
-ALARM = 0.42
+ALARM = 0.46
 ALARM_STEP = 0.1
 ALARM_MOST = 0.95
 FEW = 4
@@ -41,9 +43,8 @@ DANGER = 0.8
 MOST = 40
 """How many passages of one text are reported, with the highest scores first."""
 DOUBT = 0.1
-"""Below this score no rule is tried. This is the case for one in two hundred of 520 attacks that a
-rule finds, and for nine in ten ordinary passages."""
-_DOUBT_LOGIT = math.log(DOUBT / (1 - DOUBT))
+"""Below this score no rule is tried, unless a passage is short. This is the case for one in two
+hundred of 520 attacks that a rule finds, and for nine in ten ordinary passages."""
 WEIGHTS = Path(__file__).with_name("likeness.tsv")
 SCALE = 1000
 
@@ -116,8 +117,9 @@ def sentences_of(text: str) -> Iterator[Sentence]:
 
 
 def doubtful_passages(text: str) -> tuple[list[Likeness], int]:
-    """Return the passages of a folded text with a score above DOUBT, and the number of passages.
+    """Return the passages of a folded text that the rules are tried on, and the number of passages.
 
+    These have a score above DOUBT, or so few known words that their score says little.
     A passage is TOGETHER consecutive sentences, or the whole of a shorter text.
     """
     weigh = _model().weigh
@@ -153,13 +155,14 @@ def _judge(window: list[_Weighed], found: list[Likeness]) -> None:
         total += part[2]
         norm += part[3]
         known += part[4]
-    if known < LEAST:
-        return
-    logit = _model().bias + total / math.sqrt(max(norm, FLOOR))
-    if logit > _DOUBT_LOGIT:
-        score = 1.0 / (1.0 + math.exp(-min(40.0, logit)))
-        worst = max(window, key=itemgetter(2))
-        found.append(Likeness(window[0][0], window[-1][1], score, (worst[0], worst[1])))
+    start, end = window[0][0], window[-1][1]
+    worst = max(window, key=itemgetter(2))
+    score = 0.0
+    if known >= LEAST:
+        logit = _model().bias + total / math.sqrt(max(norm, FLOOR))
+        score = 1.0 / (1.0 + math.exp(max(-40.0, min(40.0, -logit))))
+    if score > DOUBT or known < SURE:
+        found.append(Likeness(start, end, score, (worst[0], worst[1])))
 
 
 class _Model:

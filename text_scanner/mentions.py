@@ -10,8 +10,9 @@ next to words of teaching or testing, or the sentence describes what attackers d
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from text_scanner.clauses import Word
+from text_scanner.clauses import Word, sentences
 from text_scanner.concepts import C
 from text_scanner.intent import Match
 
@@ -45,6 +46,22 @@ def mentioned(text: str, match: Match, sentence: list[Word]) -> bool:
     if quote is not None:
         return _taught(text, quote, sentence)
     return _attackers_do(text, match, sentence)
+
+
+def taught(text: str, start: int, end: int) -> bool:
+    """Whether text[start:end] (folded) is quoted next to words of teaching or testing."""
+    quote = _quote_around(text, start, end)
+    if quote is None:
+        return False
+    low = text.rfind("\n\n", max(0, start - _REACH), start) + 1 or max(0, start - _REACH)
+    high = text.find("\n\n", end, end + _REACH)
+    around = text[low : high if high >= 0 else end + _REACH]
+    words = [
+        replace(word, start=word.start + low, end=word.end + low)
+        for sentence in sentences(around)
+        for word in sentence
+    ]
+    return _taught(text, quote, words)
 
 
 def _taught(text: str, quote: tuple[int, int], sentence: list[Word]) -> bool:

@@ -1,32 +1,44 @@
-"""The five patterns of the specification: worth a check, but not an alarm on their own."""
+"""Patterns of a few words that are findings on their own, without a rule or the model.
+
+A phrase that leaves out a question or sets instructions aside is a warning, and an address is a
+note.
+"""
 
 from __future__ import annotations
 
-from text_scanner.linear import compile_linear
-from text_scanner.structure import Shape
+import re
+from collections.abc import Iterator
+from dataclasses import replace
 
-NOTES: tuple[Shape, ...] = (
+from text_scanner.finding import Hit
+from text_scanner.linear import compile_linear
+from text_scanner.mentions import taught
+from text_scanner.structure import Shape, shape_hits
+
+PHRASES: tuple[Shape, ...] = (
     Shape(
         "unconditional-action",
         "An unconditional action",
-        "note",
+        "warning",
         compile_linear(r"always\s+(?:do|send|forward)\b"),
         ("always",),
     ),
     Shape(
         "bypass-verification",
         "Leaves out a question or a check",
-        "note",
+        "warning",
         compile_linear(r"never\s+(?:ask|check|verify)"),
         ("never",),
     ),
     Shape(
         "ignore-instructions",
         "Sets something aside",
-        "note",
+        "warning",
         compile_linear(r"ignore\s+(?:previous|user)"),
         ("ignore",),
     ),
+)
+ADDRESSES: tuple[Shape, ...] = (
     Shape("url", "Contains a URL", "note", compile_linear(r"https?://[^\s]+"), ("://",)),
     Shape(
         "email",
@@ -36,3 +48,29 @@ NOTES: tuple[Shape, ...] = (
         ("@",),
     ),
 )
+
+# "Never ask customers for their password" protects them. "Never ask for confirmation" does not.
+_ASKS_FOR = re.compile(
+    r"(?:s|ed|ing)?(?!\w)(?:\s+[\w'’-]+){0,4}?\s+for\s+(?!(?:\w+\s+){0,2}?(?:confirm|approv|permission|"
+    r"consent|review|sign-?off|authori[sz]|(?:the )?go-ahead|ok\b|okay|proof|verif|clarif|help\b|"
+    r"reasons?\b|id\b|identif|instruct|anything|feedback))"
+)
+_CHECKS_IN = re.compile(r"(?:s|ed|ing)? (?:in|out)\b")
+_REACH = 120
+
+
+def phrase_hits(text: str) -> Iterator[Hit]:
+    """Yield the phrases in the folded `text`. One that is harmless in its sentence is a note."""
+    for hit in shape_hits(text, PHRASES):
+        yield replace(hit, severity="note") if _is_harmless(text, hit) else hit
+    yield from shape_hits(text, ADDRESSES)
+
+
+def _is_harmless(text: str, hit: Hit) -> bool:
+    after = text[hit.end : hit.end + _REACH]
+    found = text[hit.start : hit.end]
+    if found.endswith("ask") and _ASKS_FOR.match(after):
+        return True
+    if found.endswith("check") and _CHECKS_IN.match(after):
+        return True
+    return taught(text, hit.start, hit.end)

@@ -12,7 +12,7 @@ from text_scanner.finding import Finding, Hit, Severity, findings_of
 from text_scanner.intent import Match, matches
 from text_scanner.likeness import doubtful_passages, like_attacks, only_doubtful
 from text_scanner.mentions import mentioned
-from text_scanner.plain_notes import NOTES
+from text_scanner.plain_notes import phrase_hits
 from text_scanner.structure import shape_hits
 from text_scanner.views import View, derived_views, plain_view
 
@@ -45,7 +45,7 @@ def detect_suspicious_patterns(content: str) -> list[dict[str, str]]:
 def _hits(content: str, depth: int) -> Iterator[Hit]:
     yield from character_hits(content)
     plain = plain_view(content)
-    yield from _mapped(plain, shape_hits(plain.text, NOTES))
+    yield from _mapped(plain, phrase_hits(plain.text))
     yield from _view_hits(plain)
     yield from _mapped(plain, shape_hits(plain.text))
     for view in (*derived_views(plain), *turned_views(plain)):

@@ -38,6 +38,7 @@ from agents.services.agent_definitions.files import (
     plan_import,
 )
 from agents.services.agent_definitions.rights import guarded_fields
+from agents.services.erasure.agents import NEEDED, erase_conversations
 from agents.services.errors import Conflict, NotAllowed, ServiceError
 from agents.spec import OPTIONS
 
@@ -123,6 +124,30 @@ class AgentActions(_Base):
             return f"{word} already"
         self.log_change(request, agent, f"{word.capitalize()}.")
         return word
+
+    def has_erase_permission(self, request: HttpRequest) -> bool:
+        return all(request.user.has_perm(needed) for needed in NEEDED)
+
+    @admin.action(description="Erase conversations of the selected agents", permissions=["erase"])
+    def erase_conversations_selected(self, request: HttpRequest, queryset: QuerySet[Agent]) -> Any:
+        warning = (
+            "All conversations with these deactivated agents go, with files, runs and subagents. "
+            "This cannot be taken back. Afterwards, the agents can be deleted."
+        )
+        bulk = Bulk(
+            "erase_conversations_selected",
+            "Erase conversations of",
+            "cleared",
+            warning,
+            is_dangerous=True,
+        )
+        do = partial(self._erase_conversations, request)
+        return carry_out(self, request, queryset, bulk, do, lambda agent: visible(agent.slug))
+
+    def _erase_conversations(self, request: HttpRequest, agent: Agent) -> str:
+        number = erase_conversations(agent, by=person(request))
+        self.log_change(request, agent, f"Erased {number} conversations.")
+        return "cleared"
 
     @admin.action(description="Export the selected agents as YAML", permissions=["view"])
     def export_selected(self, request: HttpRequest, queryset: QuerySet[Agent]) -> Any:

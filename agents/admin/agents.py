@@ -22,13 +22,14 @@ from agents.admin.option_fields import option_fieldsets, option_form_fields, opt
 from agents.admin.rehearsal import rehearsal_page
 from agents.admin.try_agent import try_page
 from agents.doors.admin.agent_pages import agent_pages, with_links
+from agents.doors.admin.journal import JournalAdmin
 from agents.doors.admin.own_rows import OwnRowsFormSet
 from agents.doors.admin.text import changes, shown_input
 from agents.hidden_text import visible
 from agents.kernel.features import collect
 from agents.kernel.options import option_fields
 from agents.kernel.relations import relations
-from agents.models import Agent, AgentVersion, Run
+from agents.models import Agent, AgentVersion, Run, Thread
 from agents.prompt_variables import left_as_text
 from agents.services.agent_definitions.actions import build_spec, delete_agent, save_agent
 from agents.services.errors import InvalidRequest
@@ -123,7 +124,13 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
     save_on_top = True
     show_full_result_count = False
     change_list_template = "admin/agents/agent/list.html"
-    actions = ["duplicate_selected", "activate_selected", "deactivate_selected", "export_selected"]
+    actions = [
+        "duplicate_selected",
+        "activate_selected",
+        "deactivate_selected",
+        "export_selected",
+        "erase_conversations_selected",
+    ]
     fieldsets = [
         (None, {"fields": ["name", "slug", "description", "is_active"]}),
         ("Sharing", {"fields": ["owner", "everyone", "groups", "mcp_tool"]}),
@@ -239,15 +246,23 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Refuse to delete agents with runs or threads, with one message for each agent."""
         used = [
-            f"{visible(agent.name)} has {runs} runs and {threads} threads. Clear its “is active” "
-            "instead: nobody can start runs with it then, and its history stays."
+            f"{visible(agent.name)} has {runs} runs and {threads} threads. Deactivate it instead: "
+            "nobody can start runs with it then, and its history stays. To delete it for good, "
+            "use the action “Erase conversations” on the deactivated agent first."
             for agent in objs
             for runs, threads in [_uses(agent)]
             if runs or threads
         ]
         if used:
             return [], {}, set(), used
-        return super().get_deleted_objects(objs, request)
+        shown, counts, needed, protected = super().get_deleted_objects(objs, request)
+        # Rows that nobody deletes one by one, such as those of its memory, go with the agent.
+        journals = {
+            model._meta.verbose_name
+            for model, page in self.admin_site._registry.items()
+            if isinstance(page, JournalAdmin)
+        }
+        return shown, counts, needed - journals, protected
 
     def change_view(
         self,
@@ -301,4 +316,5 @@ def _in_force(agent: Agent, field: str) -> str:
 
 
 def _uses(agent: Agent) -> tuple[int, int]:
-    return Run.objects.filter(agent_version__agent=agent).count(), agent.threads.count()
+    runs = Run.every.filter(agent_version__agent=agent).count()
+    return runs, Thread.every.filter(agent=agent).count()

@@ -27,7 +27,7 @@ from agents.states import (
     check_transition,
 )
 from memory.edits import EditOperation, MemoryEdit, always_warnings, content_after, size_warnings
-from memory.errors import Changed, InvalidEdit, MemoryRefused, NoSuchFile
+from memory.errors import Changed, InvalidEdit, MemoryRefused, NameRefused, NoSuchFile
 from memory.events import MemoryChanged
 from memory.folders import Change, MemoryFolder, folder_of
 from memory.limits import MAX_FILE_BYTES, MAX_FILES, size_of
@@ -81,12 +81,12 @@ def check_edited_contents(agent_id: str, contents: Mapping[str, str]) -> None:
             check_content(content)
             folder = _folder_of(path)
             if folder is not None:
-                folder.check(path, content)
+                folder.check(agent_id, path, content)
             else:
                 own.append(path)
         check_places(agent_id, own)
     except MemoryRefused as problem:
-        raise InvalidRequest(str(problem)) from None
+        raise _as_service_error(problem) from None
 
 
 def record_proposal(request: ApprovalRequest, turn: int, proposal: Proposal) -> MemoryEditRequest:
@@ -199,7 +199,9 @@ def _as_service_error(problem: Exception) -> ServiceError:
         return Conflict(str(problem), code="stale")
     if isinstance(problem, NoSuchFile):
         return NotFound(str(problem))
-    return InvalidRequest(str(problem))
+    # Not a `Conflict`, which would mean that the file has changed since it was seen.
+    code = problem.code if isinstance(problem, NameRefused) else ""
+    return InvalidRequest(str(problem), code=code)
 
 
 def carry_out_edit(request: ApprovalRequest, call: ToolCall | None, by_id: int) -> list[EventDraft]:

@@ -33,6 +33,7 @@ class Migration(migrations.Migration):
                     ('provenance', models.JSONField(default=dict, help_text="step, and sources: what the run had read of others' text.")),
                     ('warnings', models.JSONField(default=list, help_text="Sentences, as on the memory's size.")),
                     ('created_at', models.DateTimeField(auto_now_add=True)),
+                    ('purged_at', models.DateTimeField(blank=True, help_text='When its contents and its reason were erased.', null=True)),
                 ],
                 options={
                     'ordering': ['-created_at'],
@@ -65,7 +66,7 @@ class Migration(migrations.Migration):
                     ('path', models.CharField(max_length=200)),
                     ('number', models.PositiveIntegerField()),
                     ('operation', models.CharField(choices=[('write', 'write'), ('append', 'append'), ('delete', 'delete'), ('restore', 'restore'), ('import', 'import')], max_length=10)),
-                    ('content', models.TextField(help_text='Null: the file was deleted.', null=True)),
+                    ('content', models.TextField(help_text='Null: the file was deleted, or purged.', null=True)),
                     ('sha256', models.CharField(blank=True, max_length=64)),
                     ('size_bytes', models.PositiveIntegerField(default=0)),
                     ('reason', models.TextField(blank=True)),
@@ -73,6 +74,7 @@ class Migration(migrations.Migration):
                     ('edit_request', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='revisions', to='memory.memoryeditrequest')),
                     ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                     ('created_at', models.DateTimeField(auto_now_add=True)),
+                    ('purged_at', models.DateTimeField(blank=True, help_text='When its content and its reason were erased.', null=True)),
                 ],
                 options={
                     'ordering': ['agent', 'path', '-number'],

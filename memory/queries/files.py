@@ -14,7 +14,7 @@ from agents.models import Agent, AgentVersion, ApprovalRequest
 from agents.services.agent_definitions.actions import build_spec
 from agents.services.errors import ServiceError
 from agents.states import ApprovalStatus, Decision
-from memory.errors import NoSuchFile
+from memory.errors import NoSuchFile, Purged
 from memory.folders import FileState, MemoryEntry, RevisionEntry, folder_of, folders
 from memory.limits import size_of
 from memory.models import MemoryFile, MemoryRevision
@@ -145,8 +145,9 @@ def memory_revisions(agent_id: str, path: str) -> list[RevisionEntry]:
             source=revision.source,
             by=revision.created_by.get_username() if revision.created_by else "",
             created_at=revision.created_at,
-            is_deleted=not revision.sha256,
+            is_deleted=not revision.sha256 and revision.purged_at is None,
             approval_id=approvals.get(revision.number),
+            is_purged=revision.purged_at is not None,
         )
         for revision in revisions.select_related("created_by").defer("content").order_by("-number")
     ]
@@ -169,17 +170,22 @@ def _approvals_by_revision(agent_id: str, path: str) -> dict[int, str]:
 def revision_content(agent_id: str, path: str, number: int) -> str | None:
     """Return the file at a revision, None if that revision deleted it.
 
-    Raises `memory.paths.InvalidPath` and `memory.errors.NoSuchFile`.
+    Raises `memory.paths.InvalidPath`, `memory.errors.NoSuchFile`, and `memory.errors.Purged`.
     """
     check_path(path)
     if (folder := folder_of(path)) is not None:
         found = folder.content(agent_id, path, number)
-    else:
-        revisions = MemoryRevision.objects.filter(agent_id=agent_id, path=path, number=number)
-        found = revisions.values_list("content").first()
-    if found is None:
+        if found is None:
+            raise NoSuchFile(f"{path} has no revision {number}.")
+        return found[0]
+    revisions = MemoryRevision.objects.filter(agent_id=agent_id, path=path, number=number)
+    revision = revisions.values_list("content", "purged_at").first()
+    if revision is None:
         raise NoSuchFile(f"{path} has no revision {number}.")
-    return found[0]
+    content, purged_at = revision
+    if purged_at is not None:
+        raise Purged(f"The content of {path} at revision {number} was purged.")
+    return content
 
 
 def file_state(agent_id: str, path: str) -> FileState:

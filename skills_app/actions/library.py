@@ -266,8 +266,8 @@ def as_service_error(problem: SkillRefused) -> ServiceError:
 def shared_sources() -> list[SourceRead]:
     """Return the current skills of Vel and of the settings' directories.
 
-    The next run stores their rows, but they own their names already. Do not call it in a
-    transaction.
+    The next run stores their rows, but they own their names already. Call it before a transaction
+    where that is possible, because it looks at each file of the directories.
     """
     return read_sources(SkillSettings.now().DIRECTORIES, built_in=True)
 

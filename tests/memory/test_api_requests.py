@@ -20,6 +20,7 @@ from tests.agents.api.rows import (
     post,
 )
 from tests.support import site_writer
+from tests.text_scanner.labelled import ATTACK_PHRASES
 
 pytestmark = pytest.mark.django_db
 
@@ -68,6 +69,14 @@ def test_a_request_shows_the_file_before_and_after(
     assert flags
     assert all(set(flag) == {"pattern", "match", "description", "severity"} for flag in flags)
     assert {flag["severity"] for flag in flags} <= {"warning", "danger"}
+
+
+@pytest.mark.parametrize("content", ATTACK_PHRASES)
+def test_the_best_known_phrases_of_attacks_are_flagged(
+    ann: User, agent: Agent, client: APIClient, content: str
+) -> None:
+    shape = client.get(f"{APPROVALS}/{asked(ann, content)}").json()
+    assert shape["memory"]["suspicious_flags"]
 
 
 def test_a_deletion_has_no_content_to_come(ann: User, agent: Agent, client: APIClient) -> None:

@@ -56,6 +56,7 @@ def every_call(client: APIClient, agent_id: str, path: str) -> list[HttpResponse
         client.get(f"{base}-revisions?path={path}"),
         client.get(f"{base}-revisions?path={path}&number=1"),
         client.post(f"{base}-restore", {"path": path, "revision": 1}, format="json"),
+        client.post(f"{base}-purge", {"path": path}, format="json"),
     ]
 
 

@@ -126,6 +126,29 @@ def test_what_can_never_be_is_refused_before_anybody_is_asked(
     assert word in refused.result
 
 
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"reason": "It was said."}, "`content` is missing"),
+        ({"reason": "It was said.", "operation": "append"}, "`content` is missing"),
+        ({"reason": "It was said.", "content": " \n"}, "`content` is missing"),
+        ({"content": "x"}, "reason"),
+        ({"content": "x", "reason": ""}, "reason"),
+        ({"content": "x", "reason": " \n "}, "reason"),
+        ({"operation": "delete", "reason": ""}, "reason"),
+    ],
+)
+def test_nobody_is_asked_about_an_edit_without_content_or_reason(
+    tmp_path: Path, given: dict[str, str], word: str
+) -> None:
+    call = {"name": "write_memory", "input": {"path": PATH, **given}}
+    _, run, requests = asked(tmp_path, call)
+    assert (run.status, requests) == ("completed", [])
+    refused = ToolCall.objects.get()
+    assert (refused.status, refused.code) == ("invalid", "invalid_input")
+    assert word in refused.result
+
+
 @pytest.mark.slow
 @pytest.mark.both_databases
 def test_two_edits_of_one_file_in_one_turn_build_on_each_other(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from memory.limits import MAX_FILE_BYTES
 from tests.agents.consumers.conftest import Client
 from tests.support import site_writer
 from tests.support.site import Site
+from tests.text_scanner.labelled import ATTACK_PHRASES
 
 Open = Callable[..., Client]
 Frame = dict[str, Any]
@@ -74,6 +75,15 @@ def test_a_request_is_told_in_all_its_fields(
         "reason": "It was said.",
         "suspicious_flags": [],
     }
+
+
+@pytest.mark.parametrize("content", ATTACK_PHRASES)
+def test_the_best_known_phrases_of_attacks_are_flagged(
+    site: Site, open_client: Open, run: str, path: str, content: str
+) -> None:
+    site.do("ask_memory", run=run, path=path, content=content)
+    (frame,) = frames_of(open_client(run), "memory_edit_request")
+    assert {flag["severity"] for flag in frame["suspicious_flags"]} & {"warning", "danger"}
 
 
 def test_suspicious_places_are_flagged_and_mere_notes_are_not(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.text_scanner.labelled import alarmed, held_out, texts
+from tests.text_scanner.labelled import ATTACK_PHRASES, alarmed, blind_notes, held_out, texts
 
 
 def test_the_sets_are_large_enough_and_have_no_duplicates() -> None:
@@ -51,3 +51,16 @@ def test_the_scanner_works_on_held_out_texts() -> None:
     attacks = {text for text, is_attack in rows if is_attack}
     assert len(found & attacks) >= 0.75 * len(attacks)
     assert len(found & attacks) >= 0.85 * len(found)
+
+
+@pytest.mark.parametrize(("name", "recall"), [("blind_notes", 0.93), ("later_notes", 0.77)])
+def test_the_scanner_works_on_notes_that_are_not_in_the_training(name: str, recall: float) -> None:
+    rows = blind_notes(name)
+    found = {text for text, _ in rows if alarmed(text)}
+    attacks = {text for text, is_attack in rows if is_attack}
+    assert len(found & attacks) >= recall * len(attacks)
+    assert len(found & attacks) > 0.9 * len(found)
+
+
+def test_attacks_of_a_few_words_are_found() -> None:
+    assert [text for text in ATTACK_PHRASES if not alarmed(text)] == []

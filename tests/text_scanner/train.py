@@ -2,7 +2,7 @@
 
 This needs scikit-learn, which is not a dependency of the project. `--notes FILE` adds ordinary
 paragraphs (JSON Lines with `text`) as harmless examples. The weights in the repository were trained
-with 30,000 paragraphs of public projects' documents, which are not in the repository.
+with 20,000 paragraphs of public projects' documents, which are not in the repository.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
+from agents.agent_templates.catalogue import agent_templates, builder_prompt
 from tests.text_scanner.labelled import texts
 from text_scanner.likeness import FLOOR, SCALE, TOGETHER, WEIGHTS, sentences_of
 from text_scanner.views import plain_view
@@ -30,12 +31,13 @@ PART_WEIGHT = 0.4
 """The weight of a passage of a longer harmless text."""
 STRENGTH = 8.0
 """The inverse of the penalty on weights."""
-KEPT = 14_000
-"""How many features are kept, with the largest weights."""
+KEPT = 20_000
+"""How many features are kept. More find a little more, and the first scan takes longer."""
 
 Passage = list[str]
 """The features of its sentences, in order."""
-Weights = dict[str, tuple[float, float]]
+Weights = dict[str, tuple[float, float, int]]
+"""The weight, the square of the rarity, and the number of labelled passages with the feature."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +77,16 @@ def train(rows: list[Row]) -> tuple[Weights, float]:
     matrix = csr_matrix((values, columns, starts), shape=(len(rows), len(places)))
     model = LogisticRegression(C=STRENGTH, max_iter=3000)
     model.fit(matrix, [row.is_attack for row in rows], sample_weight=[row.weight for row in rows])
-    weights = {f: (model.coef_[0][at] * rarity[f], rarity[f] ** 2) for f, at in places.items()}
+    weights = {
+        f: (model.coef_[0][at] * rarity[f], rarity[f] ** 2, labelled[f]) for f, at in places.items()
+    }
     return weights, float(model.intercept_[0])
 
 
 def logit(passage: Passage, weights: Weights, bias: float) -> float:
     known = [weights[feature] for feature in passage if feature in weights]
-    norm = math.sqrt(max(sum(square for _, square in known), FLOOR))
-    return bias + sum(weight for weight, _ in known) / norm
+    norm = math.sqrt(max(sum(square for _, square, _ in known), FLOOR))
+    return bias + sum(weight for weight, _, _ in known) / norm
 
 
 def rows_of(attacks: Iterable[str], benign: Iterable[str], notes: Iterable[str]) -> list[Row]:
@@ -109,10 +113,14 @@ def rows_of(attacks: Iterable[str], benign: Iterable[str], notes: Iterable[str])
 
 
 def write(weights: Weights, bias: float, path: Path) -> None:
-    largest = sorted(weights, key=lambda feature: (-abs(weights[feature][0]), feature))[:KEPT]
+    def use(feature: str) -> float:
+        weight, _, count = weights[feature]
+        return abs(weight) * math.sqrt(count)
+
+    largest = sorted(weights, key=lambda feature: (-use(feature), feature))[:KEPT]
     lines = [str(round(bias * SCALE))]
     for feature in sorted(largest):
-        weight, square = weights[feature]
+        weight, square, _ = weights[feature]
         lines.append(f"{feature}\t{round(weight * SCALE)}\t{round(square * SCALE)}")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -127,6 +135,9 @@ def main() -> None:
         for line in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
             (attacks if row["label"] == "attack" else benign).add(row["text"])
+    for template in agent_templates().values():
+        benign |= {template.description, template.data["system_prompt"]}
+    benign.add(builder_prompt())
     notes: list[str] = []
     if given.notes:
         lines = given.notes.read_text(encoding="utf-8").splitlines()

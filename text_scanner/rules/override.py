@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from text_scanner.concepts import C
-from text_scanner.rules.rule import Rule, need, rule
+from text_scanner.rules.rule import GUARD, Rule, need, rule
 
 OVERRIDE: tuple[Rule, ...] = (
     # Override of instructions
@@ -31,6 +31,14 @@ OVERRIDE: tuple[Rule, ...] = (
         need(C.OVERRIDE, "+"),
         need(C.SYSTEM, ".", 20, 25),
         need(C.INSTRUCTION, ".", 40, 35),
+    ),
+    rule(
+        "override-instructions",
+        "Instructs the agent to ignore its instructions",
+        "danger",
+        need(C.OVERRIDE, "+"),
+        need(C.RULES_OF_AGENT, ".", 0, 20),
+        unless=GUARD | C.TEACH | C.MODAL,
     ),
     rule(
         "override-authority",

@@ -51,7 +51,7 @@ def erase_rows(threads: Sequence[str], stop: Callable[[], bool] = lambda: False)
     `stop` is called between transactions. The next call finds the remaining rows.
     """
     removed: Removed = Counter()
-    _forget_what_is_deleted()
+    overwrite_deleted_bytes()
     for done in _delete(Thread, "pk", list(threads)):
         removed.update(done)
         if stop():
@@ -133,7 +133,7 @@ def _in_turn(work: Callable[[], int]) -> int:
     return rows
 
 
-def _forget_what_is_deleted() -> None:
+def overwrite_deleted_bytes() -> None:
     """Let SQLite overwrite deleted bytes, which otherwise stay in the file until it reuses them."""
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
@@ -256,7 +256,7 @@ def finish_erasures(stop: Callable[[], bool] = lambda: False) -> Removed:
             break
         after = batch[-1]
         removed += erase_rows([key for key in batch if _files_are_gone(key)], stop)
-    _forget_log()
+    empty_log()
     return removed
 
 
@@ -272,7 +272,7 @@ def _files_are_gone(thread_id: str) -> bool:
     return True
 
 
-def _forget_log() -> None:
+def empty_log() -> None:
     """Empty SQLite's write-ahead log, which keeps old pages. Other readers can delay this."""
     if connection.vendor == "sqlite" and not connection.in_atomic_block:
         with connection.cursor() as cursor:

@@ -14,6 +14,7 @@ from agents.models import Agent, Run, ToolCall
 from agents.services.agent_definitions.actions import build_spec, save_agent
 from agents.services.agent_definitions.templates import create_from_template
 from agents.services.errors import NotAllowed, NotFound
+from agents.services.findings import findings_in
 from tests.support.runs import drive_to_end, make_user, script_file, start_run
 
 NAMES = ["data-analyst", "decision-desk", "report-writer", "research-assistant"]
@@ -41,6 +42,14 @@ def test_a_prompt_names_registered_tools_and_the_behaviour_patterns(name: str) -
     assert quoted <= known_tool_names()
     for pattern in ("✅", "A), B), C)", "numbered list", "write_memory", "skill"):
         assert pattern in prompt
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_template_is_no_attack_for_the_scanner(name: str) -> None:
+    template = agent_templates()[name]
+    file = template.file(name=template.name, slug=template.slug)
+    texts = {"prompt": template.data["system_prompt"], "about": template.description, "file": file}
+    assert findings_in({**texts, "builder": builder_prompt()}) == []
 
 
 def test_the_builder_names_registered_tools() -> None:

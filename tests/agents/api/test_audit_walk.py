@@ -144,6 +144,12 @@ def _delete_memory(world: World) -> Sent:
     return {"agent_id": world.agent.pk, "path": "knowledge/a.md"}, None, "memory.changed"
 
 
+def _purge_memory(world: World) -> Sent:
+    write_file(world.agent, "knowledge/a.md", "one", by=world.root, source="api")
+    write_file(world.agent, "knowledge/a.md", "two", by=world.root, source="api")
+    return {"agent_id": world.agent.pk}, {"path": "knowledge/a.md"}, "memory.purged"
+
+
 def _restore_memory(world: World) -> Sent:
     for text in ("x", "y"):
         write_file(world.agent, "knowledge/a.md", text, by=world.root, source="api")
@@ -488,6 +494,7 @@ SCENARIOS: dict[tuple[str, str], Callable[[World], Sent]] = {
     ("machine-forget", "post"): _forget_machine,
     ("memory-file", "put"): _put_memory,
     ("memory-file", "delete"): _delete_memory,
+    ("memory-purge", "post"): _purge_memory,
     ("memory-restore", "post"): _restore_memory,
     ("agent-skills", "post"): _make_skill,
     ("agent-skill", "put"): _change_skill,

@@ -28,6 +28,7 @@ with late_imports:
     from agents.middleware.registry import known_tool_names
     from agents.models import Agent
     from agents.selectors.visible import agents_for
+    from agents.services.agent_definitions.actions import set_active
     from agents.services.agent_definitions.files import (
         ImportPlan,
         InvalidAgentFile,
@@ -43,13 +44,16 @@ with late_imports:
         store_prompt,
     )
     from agents.services.agent_definitions.templates import create_from_template
+    from agents.services.erasure.agents import erase_agent, use_of_agent
     from agents.services.errors import NotAllowed, ServiceError
 
 MAX_FILE = 1_000_000
 """In bytes; a longer file is refused after it is read."""
 
 
-@click.group(short_help="List, export and import agents, take an AGENTS.md as a prompt.")
+@click.group(
+    short_help="List, export, import, archive and erase agents, import AGENTS.md as a prompt."
+)
 def agents() -> None:
     """Manage agents. AGENT is a slug, or the beginning of an id."""
 
@@ -138,7 +142,7 @@ def import_prompt(agent: str, place: Path, name: str, accept_findings: bool, app
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="A file. Default: print it.")
 def export(agent: str, output: Path | None) -> None:
     """Write AGENT as YAML: all of its definition, no secrets, the same bytes each time."""
-    found = Agent.objects.filter(slug=agent).first() or by_id(Agent.objects.all(), agent, "agent")
+    found = _any_agent(agent)
     user = local_user()
     try:
         text = export_agent(found, by=user)
@@ -219,6 +223,63 @@ def new(template: str, name: str) -> None:
     except ServiceError as error:
         raise CliError(error.message) from None
     print(f"{one_line(agent.name)} is there: vel --agent {agent.slug} TASK")
+
+
+@agents.command("archive")
+@click.argument("agent", metavar="AGENT")
+@with_database
+@click.option("--undo", is_flag=True, help="Make it active again.")
+def archive(agent: str, undo: bool) -> None:
+    """Stop new runs of AGENT. Its runs, memory and versions stay."""
+    found, user = _any_agent(agent), local_user()
+    try:
+        changed = set_active(found.pk, undo, by=user)
+    except NotAllowed as error:
+        raise CliError(how_to(user, error)) from None
+    state = "active" if undo else "archived"
+    print(f"{one_line(found.slug)} is {state}{'' if changed else ' already'}.")
+
+
+@agents.command("erase")
+@click.argument("agent", metavar="AGENT")
+@with_database
+@click.option("--apply", is_flag=True, help="Do it. Without this nothing is removed.")
+def erase(agent: str, apply: bool) -> int:
+    """Remove an archived AGENT for good, with its conversations, memory, skills and versions.
+
+    Totals of tokens and cost stay, and so does the audit log.
+    """
+    found, user = _any_agent(agent), local_user()
+    use = use_of_agent(found)
+    print(
+        f"{one_line(found.slug)} has {len(use.threads):,} conversations, {use.runs:,} runs "
+        f"({use.open_runs:,} have not ended)."
+    )
+    if not apply:
+        if found.is_active:
+            print(f"It is active: vel agents archive {found.slug}")
+        print("Nothing is removed yet: --apply erases it.")
+        return OK
+    try:
+        gone = erase_agent(found, by=user)
+    except NotAllowed as error:
+        raise CliError(how_to(user, error)) from None
+    except ServiceError as error:
+        raise CliError(error.message) from None
+    if not gone:
+        print(
+            "Its conversations are erased. Files of them are still to be removed, here or on "
+            "another host: run the command again in some minutes.",
+            file=sys.stderr,
+        )
+        return FAILED
+    print(f"{one_line(found.slug)} is erased.")
+    return OK
+
+
+def _any_agent(named: str) -> Agent:
+    """Return an agent by its slug or the beginning of its id, archived or not."""
+    return Agent.objects.filter(slug=named).first() or by_id(Agent.objects.all(), named, "agent")
 
 
 def _show(plan: ImportPlan) -> None:

@@ -1,0 +1,99 @@
+"""Erasing the history of a memory file, so that its earlier contents cannot be read or restored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from agents.models import Agent
+from agents.services.audit import record
+from agents.services.erasure.actions import empty_log, overwrite_deleted_bytes
+from agents.services.errors import InvalidRequest, NotFound
+from agents.states import ApprovalStatus
+from memory.actions.changes import check_may_change
+from memory.folders import folder_of
+from memory.models import MemoryEditRequest, MemoryFile, MemoryRevision
+from memory.paths import InvalidPath, check_writable
+
+
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """What a purge erases: numbers of revisions and of decided edit requests.
+
+    `threads` are the conversations in which these edits were requested: their messages and calls
+    contain the texts, too. They are erased with the conversations.
+    """
+
+    revisions: int
+    requests: int
+    threads: list[str]
+
+
+def plan_purge(agent: Agent, path: str) -> Purge:
+    """Return what `purge_history` would erase now. Raises `InvalidRequest` and `NotFound`."""
+    try:
+        check_writable(path)
+    except InvalidPath as problem:
+        raise InvalidRequest(str(problem)) from None
+    if folder_of(path) is not None:
+        raise InvalidRequest(
+            f"The history of {path} cannot be purged: runs that used the skill keep its versions."
+        )
+    if not MemoryRevision.objects.filter(agent=agent, path=path).exists():
+        raise NotFound(f"There is no history of {path!r}.", code="unknown_file")
+    requests = _requests(agent, path)
+    threads = requests.filter(run__isnull=False).order_by().values_list("run__thread", flat=True)
+    return Purge(_revisions(agent, path).count(), requests.count(), sorted(set(threads)))
+
+
+@transaction.atomic
+def purge_history(agent: Agent, path: str, *, by: AbstractBaseUser, source: str) -> Purge:
+    """Erase the contents and reasons of all states of the file but the current one.
+
+    The numbers, times and people of the revisions stay, and so does the current file. Decided edit
+    requests lose their texts, too; a request that waits keeps what it shows. The audit log says who
+    purged what. Raises `NotAllowed`, `InvalidRequest` and `NotFound`.
+    """
+    check_may_change(agent, by)
+    # Two concurrent changes of a file exclude each other by the number of the next revision; a
+    # purge leaves the latest one alone if it is the current file.
+    list(MemoryRevision.objects.select_for_update().filter(agent=agent, path=path).values("pk"))
+    found = plan_purge(agent, path)
+    overwrite_deleted_bytes()
+    now = timezone.now()
+    _revisions(agent, path).update(content=None, sha256="", size_bytes=0, reason="", purged_at=now)
+    _requests(agent, path).update(
+        previous_content=None,
+        proposed_content=None,
+        asked={},
+        reason="",
+        provenance={},
+        warnings=[],
+        purged_at=now,
+    )
+    record(
+        "memory.purged",
+        agent,
+        name=f"{path} of {agent.slug}",
+        by=by,
+        changes={"revisions": (found.revisions, 0), "requests": (found.requests, 0)},
+        note=f"through {source}",
+    )
+    transaction.on_commit(empty_log)
+    return found
+
+
+def _revisions(agent: Agent, path: str) -> QuerySet[MemoryRevision]:
+    """Return the revisions to purge: all but that of the current file."""
+    revisions = MemoryRevision.objects.filter(agent=agent, path=path, purged_at=None)
+    current = MemoryFile.objects.filter(agent=agent, path=path).values_list("revision", flat=True)
+    return revisions.exclude(number__in=list(current))
+
+
+def _requests(agent: Agent, path: str) -> QuerySet[MemoryEditRequest]:
+    decided = ~Q(approval__status=ApprovalStatus.PENDING) | Q(approval=None)
+    return MemoryEditRequest.objects.filter(decided, agent=agent, path=path, purged_at=None)
