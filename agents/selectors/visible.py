@@ -61,7 +61,7 @@ def definitions_for(user: Person) -> QuerySet[Agent]:
     if not user.is_authenticated:
         return Agent.objects.none()
     names = ("agents.view_agent", "agents.change_agent")
-    if any(user.has_perm(name) for name in names):  # type: ignore[union-attr]
+    if any(user.has_perm(name) for name in names):  # type: ignore[attr-defined]
         return Agent.objects.all()
     return Agent.objects.filter(owner=user.pk)
 
