@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db.models import OuterRef, Subquery
 from rest_framework import serializers
@@ -46,6 +46,7 @@ from agents.services.agent_definitions.definitions import (
 )
 from agents.services.agent_definitions.files import InvalidAgentFile
 from agents.services.agent_definitions.rights import may_read_definition
+from agents.services.erasure.agents import erase_agent, use_of_agent
 
 
 class TemplateShape(serializers.Serializer[AgentTemplate]):
@@ -176,6 +177,36 @@ class OneAgent(ApiView):
         agent = find_agent(user, agent_id)
         archive_agent(agent.pk, by=user, matches=request.headers.get("If-Match", ""))
         return Response(status=204)
+
+
+class ErasedShape(serializers.Serializer[Any]):
+    """What an erasure has done so far."""
+
+    conversations = serializers.IntegerField(help_text="Conversations that this request erases.")
+    is_erased = serializers.BooleanField(
+        help_text="False while files on other hosts are still to be removed: send it again."
+    )
+
+
+class EraseAgent(ApiView):
+    """The endpoint `POST /agents/{id}/erase`"""
+
+    scopes: ClassVar = {"POST": TokenScope.ADMIN}
+
+    @operation(
+        "erase_agent",
+        "Erase an archived agent with its conversations",
+        answer=ErasedShape,
+        errors=(409,),
+        description="Also its memory, its own skills and its versions. This cannot be undone.",
+    )
+    def post(self, request: Request, agent_id: str) -> Response:
+        read_query(StrictSerializer, request)
+        user = person(request)
+        agent = find_agent(user, agent_id, defined=True)
+        conversations = len(use_of_agent(agent).threads)
+        is_erased = erase_agent(agent, by=user)
+        return Response({"conversations": conversations, "is_erased": is_erased})
 
 
 class AgentDefinition(ApiView):

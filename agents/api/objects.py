@@ -19,18 +19,23 @@ OBJECTS = [
         list=("list_agents", _SHARED),
         read=("get_agent", _SHARED),
         create=("create_agent", "`agents.add_agent`"),
-        change=("change_agent", "`agents.change_agent`, and the permissions of guarded fields"),
-        delete=("archive_agent", "`agents.change_agent`"),
+        change=(
+            "change_agent",
+            "its owner, or `agents.change_agent`; guarded fields need their permissions",
+        ),
+        delete=("archive_agent", "as to change it"),
         further={
             "get_agent_definition": "its owner, or `agents.view_agent`",
             "list_agent_versions": "its owner, or `agents.view_agent`",
             "restore_agent_version": "as to change it",
+            "erase_agent": "`agents.delete_agent` and `agents.erase_thread`, with the scope admin",
         },
         actions={
             "duplicate_selected": "create_agent",
             "activate_selected": "change_agent",
             "deactivate_selected": "archive_agent",
             "export_selected": "export_agent",
+            "erase_conversations_selected": "erase_agent",
         },
     ),
     RestObject(

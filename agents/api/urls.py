@@ -10,6 +10,7 @@ from agents.api.agents import (
     Agents,
     AgentTemplates,
     AgentVersions,
+    EraseAgent,
     OneAgent,
     OneAgentVersion,
     RestoreAgentVersion,
@@ -53,6 +54,7 @@ urlpatterns = [
         AgentDefinition.as_view(),
         name="agent-definition",
     ),
+    path("agents/<agent_name:agent_id>/erase", EraseAgent.as_view(), name="agent-erase"),
     path("agents/<agent_name:agent_id>/versions", AgentVersions.as_view(), name="agent-versions"),
     path(
         "agents/<agent_name:agent_id>/versions/<int:number>",

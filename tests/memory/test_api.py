@@ -242,6 +242,7 @@ def test_revisions_are_listed_with_who_and_why_and_read_one_by_one(
         "operation": "write",
         "size_bytes": 3,
         "is_deleted": False,
+        "is_purged": False,
         "reason": "first",
         "source": "api",
         "by": "ann",

@@ -96,6 +96,13 @@ def _inactive() -> Agent:
     return rows.agent("helper", name="Helper", is_active=False)
 
 
+def _used() -> Agent:
+    agent = _ended_thread().agent
+    agent.is_active = False
+    agent.save()
+    return agent
+
+
 def _budget() -> Budget:
     return Budget.objects.create(agent=rows.agent(), period="day", max_tokens=9)
 
@@ -192,6 +199,10 @@ DONE: dict[str, tuple[Any, str]] = {
     "agents.Agent deactivate_selected": (
         _act("deactivate_selected", _agent, confirmed="deactivate_selected"),
         "agent.changed",
+    ),
+    "agents.Agent erase_conversations_selected": (
+        _act("erase_conversations_selected", _used, confirmed="erase_conversations_selected"),
+        "thread.erased",
     ),
     "vel_budgets.Budget add": (_add_for_agent("vel_budgets_budget", **BUDGET), "budget.created"),
     "vel_budgets.Budget change": (_change(_budget, **BUDGET), "budget.changed"),

@@ -35,7 +35,7 @@ from agents.features.notifications.models import NotificationTarget
 from agents.features.schedules.actions import save_schedule
 from agents.features.schedules.models import Schedule
 from agents.features.slack.actions import save_slack_token
-from agents.models import AuditEntry, Door, Machine, Run, Thread
+from agents.models import Agent, AuditEntry, Door, Machine, Run, Thread
 from agents.models.database_clock import database_now
 from agents.services.agent_definitions.actions import save_agent
 from agents.services.runs.start import RunRequest, create_run
@@ -321,6 +321,11 @@ def _archive_agent(world: World) -> Sent:
     return _agent(world), None, "agent.changed"
 
 
+def _erase_agent(world: World) -> Sent:
+    agent = Agent.objects.create(name="Old", slug="old", is_active=False)
+    return {"agent_id": agent.pk}, {}, "agent.deleted"
+
+
 def _restore_agent(world: World) -> Sent:
     world.agent.max_turns = 3
     save_agent(world.agent)
@@ -464,6 +469,7 @@ SCENARIOS: dict[tuple[str, str], Callable[[World], Sent]] = {
     ("agents", "post"): _from_template,
     ("agent", "patch"): _change_agent,
     ("agent", "delete"): _archive_agent,
+    ("agent-erase", "post"): _erase_agent,
     ("agent-version-restore", "post"): _restore_agent,
     ("budgets", "post"): _make_budget,
     ("budget", "patch"): _change_budget,

@@ -15,7 +15,9 @@ TABLE: Table = {
         "token": "Create, list and revoke API tokens.",
         "user": "Create accounts for the pages.",
     },
-    _HERE + "agents": {"agents": "List, export and import agents, take an AGENTS.md as a prompt."},
+    _HERE + "agents": {
+        "agents": "List, export, import, archive and erase agents, import AGENTS.md as a prompt."
+    },
     _HERE + "demo": {"demo": "Run the demo: a real analysis, also without a key."},
     _HERE + "features": {"features": "List features, and remove one with its tables."},
     _HERE + "machines": {

@@ -229,3 +229,34 @@ def test_guarded_fields_need_their_permission(body: dict[str, object], permissio
     assert post(client, URL, {"name": "New", **body}).status_code == 403
     agent.refresh_from_db()
     assert (agent.version, Agent.objects.count()) == (1, 1)
+
+
+def test_only_operators_with_the_scope_admin_erase_an_archived_agent() -> None:
+    owner = make_user("ann", "change_agent")
+    agent = make_agent("old", owner=owner, is_active=False)
+    where = f"{URL}/{agent.pk}/erase"
+    powers = ("change_agent", "delete_agent", "erase_thread")
+    stranger = post(client_for(make_user("bob"), "admin"), where, {})
+    assert stranger.status_code == 404, stranger.content
+    assert post(client_for(owner, "admin"), where, {}).status_code == 403
+    operators = make_user("olga", *powers)
+    narrow = post(client_for(operators, "read", "run", "manage"), where, {})
+    assert (narrow.status_code, problem_of(narrow)["code"]) == (403, "insufficient_scope")
+    assert Agent.objects.filter(pk=agent.pk).exists()
+    done = post(client_for(operators, "admin"), where, {})
+    assert done.json() == {"conversations": 0, "is_erased": True}
+    assert not Agent.objects.filter(pk=agent.pk).exists()
+
+
+def test_an_owner_without_the_permission_changes_and_archives_the_own_agent() -> None:
+    ann = make_user("ann")
+    make_agent("mine", owner=ann)
+    make_agent("of-bob", owner=make_user("bob"), everyone=True)
+    client = client_for(ann)
+    assert patch(client, f"{URL}/mine", {"max_turns": 3}).json()["version"] == 2
+    assert patch(client, f"{URL}/of-bob", {"max_turns": 3}).status_code == 403
+    assert client.delete(f"{URL}/of-bob").status_code == 403
+    assert client.delete(f"{URL}/mine").status_code == 204
+    back = patch(client, f"{URL}/mine", {"is_active": True})
+    assert back.status_code == 403  # an operator may have turned it off
+    assert Agent.objects.get(slug="of-bob").is_active

@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from agents.doors.cli.local_user import local_user
 from agents.models import Agent, AuditEntry, Run, Thread
 from agents.selectors.visible import agents_for
 from agents.services.agent_definitions.actions import set_active
@@ -88,6 +89,7 @@ def test_the_commands_archive_and_erase(
     agent: Agent, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("VEL_LOG_LEVEL", "ERROR")
+    User.objects.filter(pk=local_user().pk).update(is_superuser=True)
     assert run_command_line(["agents", "erase", "helper", "--apply"]) == 2
     assert "archive it first" in capsys.readouterr().err
     assert run_command_line(["agents", "archive", "helper"]) == 0

@@ -48,13 +48,15 @@ def test_the_instructions_of_the_directory_are_in_the_prompt(vel: Vel, project: 
     assert "system_prompt" not in str(vel.value("SELECT definition FROM agents_agent"))
 
 
+@pytest.mark.bubblewrap
 def test_instructions_of_the_workspace_count_and_not_those_here(vel: Vel, project: Path) -> None:
     work = vel.data / "work"
     work.mkdir()
     (work / "AGENTS.md").write_text("Run the tests.")
     if os.geteuid() == 0:
         shutil.chown(work, "nobody")  # root's own directories are refused
-    done = vel(*ECHO, "--workspace", str(work), "task", cwd=project)
+    in_sandbox = [each for each in ECHO if each != "--no-sandbox"]
+    done = vel(*in_sandbox, "--workspace", str(work), "task", cwd=project)
     assert "instructions: AGENTS.md\n" in done.stderr, done.stderr
     assert "Run the tests." in last_prompt(vel)
     assert "Use tabs" not in last_prompt(vel)
