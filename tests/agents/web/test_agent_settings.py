@@ -132,7 +132,7 @@ def test_a_form_that_is_not_complete_changes_nothing(
     assert Agent.objects.get(pk=agent.pk).version == 1
 
 
-def test_who_only_uses_the_agent_sees_who_may_change_it(
+def test_a_user_of_the_agent_reads_who_can_change_it(
     olga: Client, agent: Agent, sign_in: SignIn
 ) -> None:
     peter = sign_in("peter")
@@ -140,7 +140,7 @@ def test_who_only_uses_the_agent_sees_who_may_change_it(
     assert peter.post(URL, fields(olga, name="Mine")).status_code == 404
     Agent.objects.filter(pk=agent.pk).update(everyone=True)
     page = peter.get(URL).content.decode()
-    assert "people who may change agents" in page
+    assert "people with the permission to change agents" in page
     assert "You write" not in page
     assert "<textarea" not in page
     refused = peter.post(URL, fields(olga, name="Mine"))
@@ -155,9 +155,9 @@ def test_an_operator_changes_it_too(olga: Client, agent: Agent, sign_in: SignIn)
     assert Agent.objects.get(pk=agent.pk).name == "Theirs"
 
 
-def test_the_owner_reaches_an_agent_that_is_turned_off(olga: Client, agent: Agent) -> None:
+def test_the_owner_can_open_an_inactive_agent(olga: Client, agent: Agent) -> None:
     Agent.objects.filter(pk=agent.pk).update(is_active=False)
-    assert "turned off" in olga.get(URL).content.decode()
+    assert "inactive" in olga.get(URL).content.decode()
     assert olga.post(URL, fields(olga, description="Old")).status_code == 302
     assert Agent.objects.get(pk=agent.pk).description == "Old"
 
