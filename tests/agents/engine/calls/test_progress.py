@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from agents.engine.process import deltas
+from agents.events.catalogue.tool_calls import ToolProgress
 from agents.services.runs.control import cancel_run
 from tests.agents.engine.invariants import check_run
-from tests.sandbox.places import processes_with
 from tests.support.runs import (
     drive_to_end,
     event_types,
@@ -49,14 +49,24 @@ def test_the_last_output_comes_before_the_end_of_its_call(tmp_path: Path) -> Non
     check_run(run)
 
 
-def test_the_last_output_comes_before_the_cancellation_of_its_call(tmp_path: Path) -> None:
+def test_the_last_output_comes_before_the_cancellation_of_its_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added: list[type] = []
+    add = deltas.DeltaStream.add
+
+    def noted(stream: Any, kind: type, *rest: Any) -> None:
+        add(stream, kind, *rest)
+        added.append(kind)
+
+    monkeypatch.setattr(deltas.DeltaStream, "add", noted)
     user = make_user()
     model = script_file(tmp_path, [executing("echo begun; sleep 600.417; echo never")])
     make_agent(user, model=model, sandbox=True)
     run = start_run(user)
     with running_worker() as running:
         running.submit(run.id)
-        wait_until(lambda: processes_with("\0600.417"), "the second command")
+        wait_until(lambda: ToolProgress in added, "the first output")
         cancel_run(run.id, by="ada")
         wait_for_status(run, "cancelled")
     assert tool_events(run) == ["tool.started", "tool.progress", "tool.failed"]
