@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agents.custom.base_middleware import BaseMiddleware
 from agents.custom.tool_spec import ToolSpec
 from agents.sdk import arguments
 from agents.sdk.agent_registry import AgentConfig, AgentRegistry
+from agents.sdk.built_in import BuiltInMiddleware
 from agents.sdk.components.spawner import SubagentSpawner, SubagentStatus
 from agents.sdk.config import (
     CONCURRENT,
@@ -22,10 +22,12 @@ from agents.sdk.config import (
 from agents.sdk.errors import SetupError
 
 
-class SubagentMiddleware(BaseMiddleware):
+class SubagentMiddleware(BuiltInMiddleware):
     """The general subagent and `subagents`; `options` as for `SubagentSpawner`."""
 
     name = "subagents"
+    leave_out = 'options={"general_subagent": False}'
+    adds_up = True
 
     def __init__(
         self,
