@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from agents.custom.tool_spec import ToolSpec
+from agents.sdk import arguments
 from agents.sdk.built_in import BuiltInMiddleware
 from agents.sdk.components.execution import working_directory
 from agents.sdk.config import DeepAgentConfig
@@ -14,6 +15,8 @@ from agents.sdk.errors import SetupError
 from sandbox.backends import StateFilesystemBackend
 from sandbox.backends.protocol import FileBackend
 from sandbox.backends.sandboxed import SandboxFilesystemBackend
+
+_TOOLS = ("ls", "read_file", "write_file", "edit_file", "glob", "grep")
 
 
 class FilesystemMiddleware(BuiltInMiddleware):
@@ -23,6 +26,8 @@ class FilesystemMiddleware(BuiltInMiddleware):
     leave_out = "name the other tools as only_tools"
 
     def __init__(self, backend: FileBackend | None = None) -> None:
+        if backend is not None and not all(callable(getattr(backend, one, None)) for one in _TOOLS):
+            raise arguments.wrong("backend", "files, as a StateFilesystemBackend", backend)
         self.backend: FileBackend = StateFilesystemBackend() if backend is None else backend
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:

@@ -16,6 +16,7 @@ from agents.sdk.config import (
     CONCURRENT,
     DeepAgentConfig,
     SubagentConfig,
+    check_model_argument,
     checked_subagents,
     checked_tools,
 )
@@ -37,6 +38,7 @@ class SubagentMiddleware(BuiltInMiddleware):
         max_concurrent: int = CONCURRENT,
         **options: Any,
     ) -> None:
+        check_model_argument(default_model)
         arguments.check_number("max_concurrent", max_concurrent, 1)
         arguments.known_fields(DeepAgentConfig, options, "SubagentMiddleware")
         self.default_model = default_model

@@ -29,6 +29,7 @@ from vel import (
     SandboxFilesystemBackend,
     SandboxMiddleware,
     SetupError,
+    SubagentMiddleware,
     create_deep_agent,
 )
 
@@ -91,17 +92,16 @@ def test_an_option_returns_to_its_default_without_the_middleware(make_agent: Mak
 
 
 @pytest.mark.parametrize(
-    ("middleware", "is_cut"),
+    ("usual", "middleware", "is_cut"),
     [
-        ([], False),
-        ([ContextManagementMiddleware(evict_bytes=1_000)], True),
-        ([ContextManagementMiddleware(enabled=False)], False),
+        (20_000, [], False),
+        (20_000, [ContextManagementMiddleware(evict_bytes=1_000)], True),
+        (2_000, [ContextManagementMiddleware(enabled=False)], False),
     ],
 )
 def test_long_results_go_to_files_as_the_agent_says(
-    make_agent: MakeAgent, middleware: list[Any], is_cut: bool, settings: Any
+    make_agent: MakeAgent, usual: int, middleware: list[Any], is_cut: bool, settings: Any
 ) -> None:
-    usual = 20_000 if not middleware else 2_000
     settings.VEL = {**settings.VEL, "EVICT_BYTES": usual}
     turns = [{"tool_calls": [("fetch", {})]}, "ok"]
     asyncio.run(make_agent(turns, tools=[fetch], middleware=middleware).run("Go"))
@@ -236,6 +236,8 @@ def test_what_would_have_no_effect_is_refused(
     ("kind", "given", "name"),
     [
         (SandboxMiddleware, {"timeout": 0}, "timeout"),
+        (FilesystemMiddleware, {"backend": "/srv"}, "backend"),
+        (SubagentMiddleware, {"default_model": SandboxMiddleware()}, "model"),
         (SandboxMiddleware, {"network": "no"}, "network"),
         (DatabaseMiddleware, {"connections": "sqlite:///a"}, "connections"),
         (
