@@ -155,6 +155,10 @@ class ModelOptions(AgentOptions):
             description="How much the model spends on an answer. Empty: the model's own default.",
         )
     )
+    prompt_caching: bool = Field(
+        default=True,
+        description="Prompts use the cache of the model's provider. Off: Vel does not ask for it.",
+    )
 
 
 class ToolOptions(AgentOptions):

@@ -7,9 +7,9 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
-from agents.custom.base_middleware import BaseMiddleware
 from agents.custom.tool_spec import ToolSpec
 from agents.sdk import arguments
+from agents.sdk.built_in import BuiltInMiddleware
 from agents.sdk.config import DeepAgentConfig
 from skills_app.library.registry import SkillRegistry
 
@@ -21,10 +21,12 @@ class SkillInjectionMode(StrEnum):
     SYSTEM_PROMPT = "system_prompt"
 
 
-class SkillsMiddleware(BaseMiddleware):
+class SkillsMiddleware(BuiltInMiddleware):
     """Tools to find and load skills: those of directories and those of Vel."""
 
     name = "skills"
+    leave_out = "include_builtin_skills=False, skill_dirs=[]"
+    adds_up = True
 
     def __init__(
         self,

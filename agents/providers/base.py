@@ -45,6 +45,8 @@ class PromptHead:
     """The result of `Provider.output_format`: JSON text with a fixed order."""
     cache_key: str = ""
     """A constant of the thread that reveals nothing about it, for caches that accept a hint."""
+    caches: bool = True
+    """Whether the provider is asked to cache the prompt."""
 
 
 @dataclass(slots=True)

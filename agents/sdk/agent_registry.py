@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from agents.features.subagents.types import (
@@ -50,6 +51,7 @@ def checked_types(given: Any) -> dict[str, AgentConfig]:
 
 
 def _defaults() -> dict[str, AgentConfig]:
+    """Return new instances, which a program can change."""
     return {
         "default": AgentConfig(
             [
@@ -77,6 +79,10 @@ def _as_config(built_in: SubagentSpec) -> AgentConfig:
         built_in.system_prompt,
         built_in.read_only,
     )
+
+
+DEFAULT_AGENTS: Mapping[str, AgentConfig] = MappingProxyType(_defaults())
+"""The types of a registry that gets no others. Replace one with `AgentRegistry({"default": …})`."""
 
 
 class AgentRegistry:

@@ -215,7 +215,7 @@ class DeepAgentConfig:
         if self.profile not in PROFILES:
             raise arguments.wrong("profile", " or ".join(PROFILES), self.profile)
         self._check_lists()
-        _check_model_argument(self.model)
+        check_model_argument(self.model)
         self._check_numbers()
         form_of(self.output_schema)
         hooked = [item for item in self.middleware if any(overrides(item, hook) for hook in HOOKS)]
@@ -372,7 +372,7 @@ def checked_rules(given: Any) -> dict[str, Any]:
     return found
 
 
-def _check_model_argument(given: Any) -> None:
+def check_model_argument(given: Any) -> None:
     if given is None or isinstance(given, str):
         return
     if not isinstance(given, Mapping):

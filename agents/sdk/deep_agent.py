@@ -10,6 +10,7 @@ from typing import Any
 
 from agents.kernel.lazy_modules import lazy_modules
 from agents.sdk import arguments
+from agents.sdk.built_in import settled
 from agents.sdk.config import (
     DEFAULT_WORKSPACE,
     DeepAgentConfig,
@@ -281,15 +282,3 @@ def create_deep_agent(
         raise SetupError("sandbox_enabled: give the argument sandbox instead.")
     arguments.known_fields(DeepAgentConfig, options, "create_deep_agent", hidden=given)
     return DeepAgent(DeepAgentConfig(**given, **options))
-
-
-def settled(config: DeepAgentConfig) -> DeepAgentConfig:
-    """Return the config after changes by such components; the others stay middleware."""
-    own = []
-    for item in config.middleware:
-        configure = getattr(item, "configure", None)
-        if configure is None:
-            own.append(item)
-        else:
-            config = configure(config)
-    return replace(config, middleware=own) if own != config.middleware else config

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from io import BytesIO
 from typing import Protocol
 
@@ -25,6 +26,26 @@ class StoredFile:
     size: int
     created: float
     modified: float
+
+
+@dataclass
+class FileData:
+    """The lines of a text file, its times in UTC as ISO 8601, and its size."""
+
+    content: list[str]
+    created_at: str
+    modified_at: str
+    size_bytes: int = 0
+
+    @classmethod
+    def from_content(cls, content: str) -> FileData:
+        """Return the data of a file that is written now."""
+        now = _iso(time.time())
+        return cls(content.split("\n"), now, now, len(content.encode()))
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
 class FileStore(Protocol):
@@ -113,6 +134,18 @@ class StateFilesystemBackend(FileTools):
             data = self._content(path)
             return None if data is None else _file_stat(info, data)
         return FileStat("directory") if self._is_directory(path) else None
+
+    def file_data(self, path: str) -> FileData:
+        """Return a text file with its times. Raises `FileError` for a path that is no file.
+
+        Bytes that are not UTF-8 are replaced.
+        """
+        with self._lock:
+            data = self.open_file(path).stream.read()
+            info = self.store.info(self.resolve(path))
+        assert info is not None
+        lines = data.decode(errors="replace").split("\n")
+        return FileData(lines, _iso(info.created), _iso(info.modified), len(data))
 
     def open_file(self, path: str) -> OpenedFile:
         path = self.resolve(path)

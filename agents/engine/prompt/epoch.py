@@ -7,6 +7,7 @@ and stored, so neither a new date nor a new version of this code changes it duri
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -112,6 +113,7 @@ def _epoch_after(
             "thinking": _thinking(spec),
             "effort": spec.effort or None,
             **({"output_format": output_format} if output_format else {}),
+            **({} if spec.prompt_caching else {"caches": False}),
         },
     )
 
@@ -137,6 +139,9 @@ def _thinking(spec: AgentSpec) -> Block | None:
 
 
 def head_of(epoch: Epoch) -> PromptHead:
-    """Return the head of the prompt. Its key for caches is unique for the thread."""
+    """Return the head of the prompt. Its key for caches, if any, is unique for the thread."""
+    head = PromptHead(**{**epoch.head, "tools": tuple(epoch.head["tools"])})
+    if not head.caches:
+        return head
     key = hashlib.sha256(b"vel-prompt-cache:" + str(epoch.thread_id).encode()).hexdigest()[:32]
-    return PromptHead(**{**epoch.head, "tools": tuple(epoch.head["tools"]), "cache_key": key})
+    return replace(head, cache_key=key)

@@ -16,7 +16,8 @@ from agents.states import ToolCallStatus
 logger = logging.getLogger(__name__)
 
 DESCRIPTION_SECONDS = 15.0
-MOST_CHARACTERS = 500
+MOST_CHARACTERS = 12_000
+"""Enough for a line about each of 50 mails."""
 
 
 async def describe(session: Session, item: CheckedCall) -> str:

@@ -14,8 +14,9 @@ from agents.engine.calls.results import clean_text
 from agents.engine.prompt.conversation import cut_middle
 from agents.engine.prompt.window import BYTES_PER_TOKEN, usable_tokens
 from agents.events.append import dump
+from agents.features.compaction.options import ContextOptions
 from agents.features.compaction.result_files import Kept, call_place, keep_text
-from agents.kernel.middleware import RunContext, ToolCallRequest, ToolHandler
+from agents.kernel.middleware import LoadContext, RunContext, ToolCallRequest, ToolHandler
 from agents.kernel.window import Window
 from agents.middleware.base import Middleware, ToolResult
 from agents.providers.base import Block
@@ -40,11 +41,16 @@ class EvictionMiddleware(Middleware):
 
     name = "eviction"
 
+    def load(self, context: LoadContext) -> ContextOptions | None:
+        options = context.spec.option(ContextOptions)
+        return options if options.context_management else None
+
     async def wrap_tool_call(
         self, run: RunContext, call: ToolCallRequest, handler: ToolHandler
     ) -> ToolResult:
         result = await handler(call)
-        limit = longest_result(run.window, is_whole=call.is_whole)
+        options = run.state(ContextOptions)
+        limit = longest_result(run.window, is_whole=call.is_whole, most=options.evict_bytes)
         if result.blocks:
             return await _blocks(run, call, result, limit)
         content = result.content
@@ -58,12 +64,15 @@ class EvictionMiddleware(Middleware):
         return replace(result, content=_excerpt(run, kept, text, limit))
 
 
-def longest_result(window: Window, *, is_whole: bool) -> int:
-    """Return the bytes of a tool's result that the model gets. `is_whole`: see `Tool.is_whole`."""
+def longest_result(window: Window, *, is_whole: bool, most: int | None = None) -> int:
+    """Return the bytes of a tool's result that the model gets. `is_whole`: see `Tool.is_whole`.
+
+    `most` is the agent's own limit for results that are not whole; None: that of the settings.
+    """
     room = usable_tokens(window) * BYTES_PER_TOKEN
     if is_whole:
         return max(MIN_RESULT_BYTES, room // WHOLE_SHARE)
-    share = min(ContextSettings.now().EVICT_BYTES, room // SHARE)
+    share = min(most or ContextSettings.now().EVICT_BYTES, room // SHARE)
     return max(MIN_RESULT_BYTES, share)
 
 

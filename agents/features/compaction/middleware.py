@@ -35,10 +35,11 @@ from agents.features.compaction.opening import (
     message_limit,
     opening_text,
 )
+from agents.features.compaction.options import ContextOptions
 from agents.features.compaction.plan import Plan, Room, make_plan, place_after
 from agents.features.compaction.result_files import keep_text, message_place
 from agents.features.compaction.summary import Summary, summarize
-from agents.kernel.middleware import ModelHandler, ModelRequest, RunContext
+from agents.kernel.middleware import LoadContext, ModelHandler, ModelRequest, RunContext
 from agents.kernel.reminders import ReminderSection, reminder_sections
 from agents.middleware.base import Middleware
 from agents.models import Compaction, CompactionAuthor, Message, MessageRole, Run
@@ -115,6 +116,10 @@ class CompactionMiddleware(Middleware):
 
     name = "compaction"
 
+    def load(self, context: LoadContext) -> ContextOptions | None:
+        options = context.spec.option(ContextOptions)
+        return options if options.context_management else None
+
     async def wrap_model_call(
         self, run: RunContext, request: ModelRequest, handler: ModelHandler
     ) -> Reply:
@@ -170,7 +175,8 @@ async def make_room(run: RunContext, request: ModelRequest, hardness: int = 0) -
 
 def _threshold(run: RunContext) -> int:
     """Return the tokens of the longest prompt that is sent as it is."""
-    return int(usable_tokens(run.window) * ContextSettings.now().COMPACT_AT)
+    share = run.state(ContextOptions).compact_at or ContextSettings.now().COMPACT_AT
+    return int(usable_tokens(run.window) * share)
 
 
 def _hopeless(run: RunContext, reason: str) -> ProviderError:

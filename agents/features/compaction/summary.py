@@ -77,7 +77,12 @@ async def _fold(run: RunContext, chunks: Sequence[str], notes: str, limit_tokens
             f"Write the new notes, in at most {limit_tokens // 2} words."
         )
         output = min(run.window.output, max(1_000, limit_tokens * 2))
-        head = PromptHead(model=run.spec.model, system=SYSTEM, max_tokens=output)
+        head = PromptHead(
+            model=run.spec.model,
+            system=SYSTEM,
+            max_tokens=output,
+            caches=run.spec.prompt_caching,
+        )
         reply = await run.ask_aside(head, text)
         words = "\n\n".join(block["text"] for block in reply.blocks if block["type"] == "text")
         if not words.strip() or reply.stop_reason == "refusal":

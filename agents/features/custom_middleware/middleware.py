@@ -250,7 +250,7 @@ class _ModelCall(ModelCall):
 
     async def key(self) -> str:
         head = asdict(self._head)
-        head.pop("cache_key")
+        del head["cache_key"], head["caches"]
         content = dump([self.model, head, await self._read()])
         return hashlib.sha256(content.encode()).hexdigest()
 

@@ -59,7 +59,7 @@ class GuardrailOptions(AgentOptions):
 
 
 class RetryOptions(AgentOptions):
-    """Options for `StuckMiddleware` and `ToolRetries`."""
+    """Options for `StuckMiddleware`, `ModelRetries` and `ToolRetries`."""
 
     title = "Guards"
     listed = []
@@ -75,6 +75,12 @@ class RetryOptions(AgentOptions):
         default=(),
         description="Calls that only read are made again after a time-out or a lost connection, as "
         '[{"tool": "execute_sql", "attempts": 3, "backoff": 1}]. Empty: none are.',
+    )
+
+    model_attempts: Annotated[int, Field(ge=1, le=20)] | None = Field(
+        default=None,
+        description="How often a model call is made, with the first one, while temporary errors "
+        "occur. 1: it is not repeated. Empty: as the settings say.",
     )
 
     def retry_rule(self, tool: str) -> RetryRule | None:

@@ -36,16 +36,20 @@ class ModelRetries(Middleware):
 
     name = "model_retries"
 
+    def load(self, context: LoadContext) -> RetryOptions:
+        return context.spec.option(RetryOptions)
+
     async def wrap_model_call(
         self, run: RunContext, request: ModelRequest, handler: ModelHandler
     ) -> Reply:
         attempt = 1
+        own = run.state(RetryOptions).model_attempts
         while True:
             try:
                 return await handler(request)
             except ProviderError as error:
                 settings = ModelSettings.now()
-                if not error.retryable or attempt >= settings.MODEL_ATTEMPTS:
+                if not error.retryable or attempt >= (own or settings.MODEL_ATTEMPTS):
                     raise
                 pause = _pause(attempt, error.retry_after, settings.RETRY_BASE_SECONDS)
                 request.reset(

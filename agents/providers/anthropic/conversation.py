@@ -31,8 +31,8 @@ class AnthropicConversation:
         self.headers = (
             {} if head.temperature is None else {"anthropic-version": SAMPLING_API_VERSION}
         )
-        self._cache_breakpoint = cache_breakpoint
-        self._head = _serialise_head(head, cache_breakpoint)
+        self._cache_breakpoint: CacheBreakpoint = cache_breakpoint if head.caches else "none"
+        self._head = _serialise_head(head, self._cache_breakpoint)
         self._messages = bytearray()
         self._excess = 0
         self._open_role: Role | None = None

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from agents.custom.tool_spec import EffectName, ToolSpec
 from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.table import QueryResult as Table
 from agents.features.databases.drivers.target import DatabaseTarget
 from agents.kernel.lazy_modules import lazy_modules
 from agents.sdk import arguments
+from agents.sdk.built_in import BuiltInMiddleware
+from agents.sdk.config import DeepAgentConfig
 from agents.sdk.environment.process import engine
 from agents.sdk.environment.project import prepare
 from agents.sdk.environment.threads import in_thread
@@ -174,3 +177,93 @@ class DatabaseBackend:
             allow_writes=not self.read_only,
         )
         return target, engine.ask(own_database.own_database).result()
+
+
+_NAME = "DatabaseMiddleware"
+_OF_CONNECTION = {"query_timeout": 30, "row_limit": 10_000}
+"""Arguments of a backend without an effect on an agent, with their defaults."""
+
+
+class DatabaseMiddleware(BuiltInMiddleware):
+    """The tools of SQL databases: those of a `DatabaseBackend`, or of names with URLs."""
+
+    name = "database"
+    leave_out = "no databases"
+    adds_up = True
+
+    def __init__(
+        self,
+        connections: DatabaseBackend | Mapping[str, str],
+        read_only: bool | None = None,
+    ) -> None:
+        if not isinstance(connections, DatabaseBackend):
+            self.backend = DatabaseBackend(connections, True if read_only is None else read_only)
+            return
+        if read_only not in (None, connections.read_only):
+            raise SetupError(
+                f"read_only={read_only!r} contradicts the DatabaseBackend: leave it out."
+            )
+        self.backend = connections
+
+    def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
+        """Give the agent these databases. It reads and writes them by the limits of an agent."""
+        backend = self.backend
+        for argument, usual in _OF_CONNECTION.items():
+            if getattr(backend, argument) != usual:
+                raise SetupError(
+                    f"{argument} of the DatabaseBackend has no effect on the databases of an "
+                    "agent, which have limits of their own (docs/databases.md): leave it out."
+                )
+        for name, url in backend.connections.items():
+            if config.databases.get(name, url) != url:
+                raise SetupError(
+                    f"databases: {name} has another URL in the {_NAME}: leave one out."
+                )
+        if config.databases and config.database_read_only != backend.read_only:
+            raise SetupError(
+                f"database_read_only={config.database_read_only!r} contradicts "
+                f"read_only={backend.read_only!r} of the {_NAME}: give both the same."
+            )
+        return replace(
+            config,
+            databases={**config.databases, **backend.connections},
+            database_read_only=config.database_read_only and backend.read_only,
+        )
+
+    def get_tools(self) -> Sequence[ToolSpec]:
+        effect: EffectName = "read" if self.backend.read_only else "external"
+        return (
+            ToolSpec.from_function(self.execute_sql, effect=effect, timeout=120),
+            ToolSpec.from_function(self.get_schema, effect="read", timeout=120),
+            ToolSpec.from_function(self.list_tables, effect="read", timeout=120),
+            ToolSpec.from_function(self.describe_table, effect="read", timeout=120),
+        )
+
+    async def execute_sql(
+        self, query: str, database: str = "default", params: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Run one SQL statement. params: values for :name in the query."""
+        return (await self.backend.execute(query, database, params)).to_dict()
+
+    async def get_schema(self, database: str = "default") -> dict[str, Any]:
+        """Show all tables with columns, types and keys."""
+        return (await self.backend.get_schema(database)).to_dict()
+
+    async def list_tables(self, database: str = "default") -> dict[str, Any]:
+        """List tables and views."""
+        return (await self.backend.get_tables(database)).to_dict()
+
+    async def describe_table(self, table: str, database: str = "default") -> dict[str, Any]:
+        """Show a table's columns."""
+        return (await self.backend.describe_table(table, database)).to_dict()
+
+    def get_system_prompt_segment(self) -> str:
+        names = ", ".join(self.backend.connections)
+        return (
+            f"## Databases\nYou can query: {names}. Look at `get_schema` first. Filter and "
+            "aggregate in SQL."
+        )
+
+    async def close(self) -> None:
+        """Close the backend."""
+        await self.backend.close()

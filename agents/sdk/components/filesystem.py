@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from agents.custom.base_middleware import BaseMiddleware
 from agents.custom.tool_spec import ToolSpec
-from agents.sdk.config import DeepAgentConfig, DefaultDirectory
+from agents.sdk import arguments
+from agents.sdk.built_in import BuiltInMiddleware
+from agents.sdk.components.execution import working_directory
+from agents.sdk.config import DeepAgentConfig
 from agents.sdk.errors import SetupError
 from sandbox.backends import StateFilesystemBackend
 from sandbox.backends.protocol import FileBackend
 from sandbox.backends.sandboxed import SandboxFilesystemBackend
 
+_TOOLS = ("ls", "read_file", "write_file", "edit_file", "glob", "grep")
 
-class FilesystemMiddleware(BaseMiddleware):
+
+class FilesystemMiddleware(BuiltInMiddleware):
     """ls, read_file, write_file, edit_file, glob and grep; in memory unless a backend is given."""
 
     name = "filesystem"
+    leave_out = "name the other tools as only_tools"
 
     def __init__(self, backend: FileBackend | None = None) -> None:
+        if backend is not None and not all(callable(getattr(backend, one, None)) for one in _TOOLS):
+            raise arguments.wrong("backend", "files, as a StateFilesystemBackend", backend)
         self.backend: FileBackend = StateFilesystemBackend() if backend is None else backend
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
@@ -36,14 +42,8 @@ class FilesystemMiddleware(BaseMiddleware):
                     "sandbox=False (sandbox_enabled) contradicts the SandboxFilesystemBackend of "
                     "the FilesystemMiddleware: leave one out."
                 )
-            given = config.sandbox_working_dir
-            is_default = given is None or isinstance(given, DefaultDirectory)
-            if not is_default and Path(str(given)).expanduser().resolve() != Path(directory):
-                raise SetupError(
-                    f"sandbox_working_dir={str(given)!r} contradicts the directory {directory} of "
-                    "the FilesystemMiddleware: leave one out."
-                )
-            return replace(config, sandbox_working_dir=directory)
+            own = working_directory(config, directory, "FilesystemMiddleware")
+            return replace(config, sandbox_working_dir=own)
         if type(self.backend) is StateFilesystemBackend:
             return replace(config, sandbox_enabled=False)
         raise SetupError(

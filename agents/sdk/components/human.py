@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from agents.custom.base_middleware import BaseMiddleware
+from agents.sdk.built_in import BuiltInMiddleware
 from agents.sdk.config import DeepAgentConfig, checked_rules
 from agents.sdk.errors import SetupError
 
 
-class HumanInTheLoopMiddleware(BaseMiddleware):
+class HumanInTheLoopMiddleware(BuiltInMiddleware):
     """Approval for the tools in `interrupt_on`: True, False (never), or a rule (docs/policy.md)."""
 
     name = "human_in_the_loop"
+    leave_out = "no interrupt_on"
+    adds_up = True
 
     def __init__(self, interrupt_on: Mapping[str, Any] | None = None) -> None:
         self.interrupt_on = checked_rules({} if interrupt_on is None else interrupt_on)

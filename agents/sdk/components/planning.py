@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from agents.custom.base_middleware import BaseMiddleware
 from agents.custom.tool_spec import ToolSpec
+from agents.sdk.built_in import BuiltInMiddleware
 from agents.sdk.config import DeepAgentConfig
 from agents.sdk.errors import SetupError
 
@@ -83,10 +83,11 @@ class TodoList:
         return next((item for item in self.items if item.id == todo_id), None)
 
 
-class PlanningMiddleware(BaseMiddleware):
+class PlanningMiddleware(BuiltInMiddleware):
     """A list with the tools to write and read it."""
 
     name = "planning"
+    leave_out = "planning=False"
 
     def __init__(self) -> None:
         self.todo_list = TodoList()

@@ -7,25 +7,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agents.custom.base_middleware import BaseMiddleware
 from agents.custom.tool_spec import ToolSpec
 from agents.sdk import arguments
 from agents.sdk.agent_registry import AgentConfig, AgentRegistry
+from agents.sdk.built_in import BuiltInMiddleware
 from agents.sdk.components.spawner import SubagentSpawner, SubagentStatus
 from agents.sdk.config import (
     CONCURRENT,
     DeepAgentConfig,
     SubagentConfig,
+    check_model_argument,
     checked_subagents,
     checked_tools,
 )
 from agents.sdk.errors import SetupError
 
 
-class SubagentMiddleware(BaseMiddleware):
+class SubagentMiddleware(BuiltInMiddleware):
     """The general subagent and `subagents`; `options` as for `SubagentSpawner`."""
 
     name = "subagents"
+    leave_out = 'options={"general_subagent": False}'
+    adds_up = True
 
     def __init__(
         self,
@@ -35,6 +38,7 @@ class SubagentMiddleware(BaseMiddleware):
         max_concurrent: int = CONCURRENT,
         **options: Any,
     ) -> None:
+        check_model_argument(default_model)
         arguments.check_number("max_concurrent", max_concurrent, 1)
         arguments.known_fields(DeepAgentConfig, options, "SubagentMiddleware")
         self.default_model = default_model

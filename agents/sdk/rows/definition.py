@@ -188,6 +188,7 @@ class Definition:
             **{name: option_default(name) for kind in of_features for name in kind.model_fields},
             # Fields with the same name in both.
             **{name: getattr(config, name) for name in option_fields() if hasattr(config, name)},
+            "prompt_caching": option_default("prompt_caching"),
             **self.options,
             "provider": choice.provider,
             "model": choice.model,

@@ -41,6 +41,8 @@ def form(**changes: Any) -> dict[str, Any]:
         "sandbox": "on",
         "network": "none",
         "general_subagent": "on",
+        "prompt_caching": "on",
+        "context_management": "on",
         "max_concurrent_subagents": 5,
         "subagent_depth": 1,
         "max_turns": 500,

@@ -8,6 +8,7 @@ import platform
 import sqlite3
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,16 @@ import vel
 from tests.agents.sdk.scripts import place
 from tests.support.hang import HANG
 from vel import (
+    DEFAULT_AGENTS,
     AgentConfig,
     AgentRegistry,
     BaseMiddleware,
     BubblewrapSandbox,
     DatabaseBackend,
+    DatabaseMiddleware,
     DeepAgent,
     DeepAgentConfig,
+    FileData,
     FilesystemMiddleware,
     HarnessConfig,
     HumanInTheLoopMiddleware,
@@ -31,6 +35,7 @@ from vel import (
     PlanningMiddleware,
     QueryResult,
     SandboxFilesystemBackend,
+    SandboxMiddleware,
     SandboxNotAvailableError,
     SeatbeltSandbox,
     SetupError,
@@ -155,6 +160,12 @@ def test_files() -> None:
     assert files.glob("**/*.md")["matches"] == ["/a.md"]
     assert files.grep("three", "/", "*.md")["total_matches"] == 1
     assert files.ls("/")["entries"][0]["name"] == "a.md"
+    found = StateFilesystemBackend()
+    found.write_file("/b.md", "ä\ntwo")
+    stored = found.file_data("/b.md")
+    assert stored == FileData(["ä", "two"], stored.created_at, stored.created_at, 6)
+    assert FileData.from_content("ä\ntwo").size_bytes == 6
+    assert datetime.fromisoformat(stored.created_at).tzinfo is UTC
     assert {one.name for one in files.get_tools()} == {
         "ls", "read_file", "write_file", "edit_file", "glob", "grep",
     }  # fmt: skip
@@ -169,6 +180,10 @@ def test_sandboxes(place: Path) -> None:
     assert isinstance(sandbox, BubblewrapSandbox)
     assert sandbox.execute("echo $((6 * 7))", timeout=10).stdout == "42\n"
     assert sandbox.execute_python("print(6 * 7)").to_dict()["success"]
+    commands = SandboxMiddleware(str(place / "work"))
+    assert [one.name for one in commands.get_tools()] == ["execute", "execute_python"]
+    assert commands.execute("echo $((6 * 7))")["stdout"] == "42\n"
+    assert commands.execute_python("print(6 * 7)")["success"]
     backend = SandboxFilesystemBackend(str(place / "work"), network=False, timeout=30)
     backend.write_file("/a.txt", "text")
     assert backend.execute("cat a.txt")["stdout"] == "text"
@@ -229,6 +244,16 @@ def test_databases(tmp_path: Path) -> None:
         assert (await writes.execute("UPDATE t SET a = 9 WHERE a = 1")).row_count == 1
         assert "| 9 |" in (await writes.execute("SELECT a FROM t")).to_markdown_table()
         await writes.close()
+        tools = DatabaseMiddleware(urls)
+        assert [one.name for one in tools.get_tools()] == [
+            "execute_sql", "get_schema", "list_tables", "describe_table",
+        ]  # fmt: skip
+        assert (await tools.execute_sql("SELECT a FROM t"))["row_count"] == 3
+        assert (await tools.execute_sql("DELETE FROM t"))["error"]
+        assert (await tools.list_tables())["rows"][0]["table_name"] == "t"
+        assert (await tools.describe_table("t"))["rows"][0]["column_name"] == "a"
+        assert (await tools.get_schema())["row_count"] == 1
+        await tools.close()
 
     asyncio.run(use())
     made = QueryResult(columns=["a"], rows=[{"a": 1}], row_count=1)
@@ -243,6 +268,11 @@ def test_agent_types() -> None:
     assert registry.list() == ["default", "explore", "plan", "writer"]
     turns = [registry.get(name).max_turns for name in registry.list()]  # type: ignore[union-attr]
     assert turns == [50, 30, 20, 10]
+    assert list(DEFAULT_AGENTS) == ["default", "explore", "plan"]
+    assert DEFAULT_AGENTS["plan"] == registry.get("plan")
+    DEFAULT_AGENTS["default"].tools.append("grep")
+    assert DEFAULT_AGENTS["default"] != AgentRegistry().get("default"), "each has its own"
+    DEFAULT_AGENTS["default"].tools.pop()
     registry.register("reader", AgentConfig(tools=["read_file"], description="Reads"))
     assert "- reader: Reads" in registry.get_descriptions()
     assert registry.get("nobody") is None

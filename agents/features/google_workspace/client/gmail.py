@@ -61,7 +61,7 @@ class Mailbox:
             },
         )
         ids = [str(item["id"]) for item in listed.get("messages") or ()]
-        found: dict[str, Any] = {"messages": self._each(self._summary, ids)}
+        found: dict[str, Any] = {"messages": self.each(self.summary, ids)}
         if listed.get("nextPageToken"):
             found["next_page"] = str(listed["nextPageToken"])
         return found
@@ -154,10 +154,12 @@ class Mailbox:
             done.append(message_id)
         return {"trashed": done}
 
-    def _summary(self, message_id: str) -> dict[str, Any]:
+    def summary(self, message_id: str) -> dict[str, Any]:
+        """Return a message's headers, labels and first words."""
         return mail.summary(self.message(message_id, mail.SHOWN_HEADERS))
 
-    def _each(self, call: Callable[[str], T], ids: Sequence[str]) -> Sequence[T]:
+    def each(self, call: Callable[[str], T], ids: Sequence[str]) -> Sequence[T]:
+        """Return the result of `call` for each id. A few calls run at the same time."""
         if len(ids) < 2:
             return [call(message_id) for message_id in ids]
         with ThreadPoolExecutor(AT_ONCE) as pool:

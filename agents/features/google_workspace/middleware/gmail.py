@@ -11,6 +11,7 @@ from pydantic import Field
 
 from agents.features.google_workspace.client.gmail import Mailbox
 from agents.features.google_workspace.client.session import GoogleSession
+from agents.features.google_workspace.middleware.gmail_descriptions import described
 from agents.features.google_workspace.middleware.gmail_sending import (
     LetterInput,
     SaveAttachmentInput,
@@ -97,6 +98,25 @@ async def _trash(context: ToolContext, given: TrashInput) -> ToolResult:
     return await with_google(context, lambda google: Mailbox(google).trash(given.message_ids))
 
 
+async def _describe_change(context: ToolContext, given: ChangeLabelsInput) -> str:
+    return await described(context, given.message_ids, [*given.add, *given.remove])
+
+
+async def _describe_trash(context: ToolContext, given: TrashInput) -> str:
+    return await described(context, given.message_ids)
+
+
+async def _describe_attachment(context: ToolContext, given: SaveAttachmentInput) -> str:
+    return await described(context, [given.message_id])
+
+
+async def _describe_reply(context: ToolContext, given: LetterInput) -> str:
+    """Return the mail that is answered; empty for a letter that answers none."""
+    if given.reply_to_message_id is None:
+        return ""
+    return await described(context, [given.reply_to_message_id])
+
+
 READING = [
     google_tool(
         "list_gmail_messages",
@@ -118,14 +138,23 @@ CHANGING = [
         SaveAttachmentInput,
         save_attachment,
         Effect.WRITE,
+        _describe_attachment,
     ),
-    google_tool("create_gmail_draft", "Make a draft.", LetterInput, create_draft, Effect.EXTERNAL),
+    google_tool(
+        "create_gmail_draft",
+        "Make a draft.",
+        LetterInput,
+        create_draft,
+        Effect.EXTERNAL,
+        _describe_reply,
+    ),
     google_tool(
         "send_gmail_message",
         "Send a mail. Attachments are paths of files. A person approves it first.",
         LetterInput,
         send_message,
         Effect.EXTERNAL,
+        _describe_reply,
     ),
     google_tool(
         "change_gmail_labels",
@@ -133,8 +162,14 @@ CHANGING = [
         ChangeLabelsInput,
         _change,
         Effect.EXTERNAL,
+        _describe_change,
     ),
     google_tool(
-        "trash_gmail_messages", "Move mails to the trash.", TrashInput, _trash, Effect.EXTERNAL
+        "trash_gmail_messages",
+        "Move mails to the trash.",
+        TrashInput,
+        _trash,
+        Effect.EXTERNAL,
+        _describe_trash,
     ),
 ]

@@ -252,6 +252,24 @@ def test_an_overflow_that_names_no_window_is_survived() -> None:
     ] * 2
 
 
+@pytest.mark.parametrize("compact_at", [None, 0.1])
+def test_an_agent_has_its_own_threshold(compact_at: float | None) -> None:
+    turns = [*(fetching(4_000, f"m{number}") for number in range(3)), Turn(text="Done.")]
+    with served(conversation(turns)):
+        run = drive_to_end(a_run(compact_at=compact_at))
+    assert run.status == "completed", run.error_message
+    assert bool(events(run, "context.compacted")) is (compact_at is not None)
+
+
+def test_an_agent_without_context_management_shortens_nothing() -> None:
+    fault = Turn(fault=Fault("status", 400, "invalid_request_error", "prompt is too long"))
+    with served(conversation([fetching(4_000, "a"), fault])) as server:
+        run = drive_to_end(a_run(context_management=False))
+    assert (run.status, run.error_code) == ("failed", "model_context_window")
+    assert len(main_requests(server)) == 2
+    assert not Compaction.objects.exists()
+
+
 def test_an_overflow_that_stays_fails_the_run_which_may_be_resumed() -> None:
     fault = Turn(fault=Fault("status", 400, "invalid_request_error", "prompt is too long"))
     turns = [fetching(4_000, "a"), *[fault] * 5, Turn(text="Done.")]

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from agents.features.google_workspace.client.gmail import address
 from agents.features.google_workspace.middleware.gmail import ReadMessageInput
 from agents.models import ApprovalRequest, StateFile, ToolCall
-from tests.agents.features.google_workspace.story import begin, call, letter, play, results
+from tests.agents.features.google_workspace.story import approve, begin, call, letter, play, results
 from tests.support.google_workspace_server import GoogleServer
 from tests.support.runs import drive_to_end
 
@@ -148,6 +148,48 @@ def test_labels_and_trash_wait_for_a_person(tmp_path: Path, google: GoogleServer
     assert f"Before it these were trashed: {other}" in found[2]
     waited = ApprovalRequest.objects.filter(run=run).values_list("tool", flat=True)
     assert set(waited) == {"change_gmail_labels", "trash_gmail_messages"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("trash_gmail_messages", {}),
+        ("change_gmail_labels", {"add": ["Label_7"], "remove": ["INBOX", "Label_8"]}),
+    ],
+)
+def test_a_request_names_each_mail_and_label(
+    tmp_path: Path, google: GoogleServer, tool: str, given: dict[str, Any]
+) -> None:
+    keys = [google.mail.receive(letter(f"Mail {number}")) for number in range(49)]
+    keys.append("18cnone")
+    google.mail.labels["Label_7"] = "Re\u202eceipts"
+    user, run = begin(tmp_path, call(tool, message_ids=keys, **given))
+    drive_to_end(run, until=("waiting",))
+    lines = approve(user, run).prompt.splitlines()
+    for number, key in enumerate(keys[:-1]):
+        named = f"{key} is the mail “Mail {number}” from Bob <bob@example.org>."
+        assert lines[number] == named
+    assert lines[49].startswith("Google does not name the mail 18cnone: ")
+    labels = ["Label_7 is the label “Re⟨U+202E⟩ceipts”.", "There is no label Label_8."]
+    assert lines[50:] == (labels if given else [])
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("send_gmail_message", {"to": ["ada@example.com"], "subject": "Re", "text": "Yes"}),
+        ("save_gmail_attachment", {"part": "1", "path": "/a.pdf"}),
+    ],
+)
+def test_a_request_about_one_mail_names_it(
+    tmp_path: Path, google: GoogleServer, tool: str, given: dict[str, Any]
+) -> None:
+    key = google.mail.receive(letter())
+    which = "message_id" if tool == "save_gmail_attachment" else "reply_to_message_id"
+    user, run = begin(tmp_path, call(tool, **given, **{which: key}), interrupt_on={tool: True})
+    drive_to_end(run, until=("waiting",))
+    named = f"{key} is the mail “Lunch” from Bob <bob@example.org>."
+    assert named in approve(user, run).prompt
 
 
 FAULTS: list[tuple[Any, str]] = [

@@ -1,0 +1,108 @@
+"""The base of Vel's own middleware for programs: in an agent, each configures what Vel has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from inspect import getattr_static
+from typing import Any, ClassVar
+
+from agents.custom.base_middleware import BaseMiddleware
+from agents.sdk.config import DeepAgentConfig
+from agents.sdk.errors import SetupError
+
+_MAY_OVERRIDE = frozenset({"configure", "check"})
+
+
+class BuiltInMiddleware(BaseMiddleware):
+    """A middleware of Vel. An agent that gets one uses its own implementation, configured by it."""
+
+    leave_out: ClassVar[str] = ""
+    """How an agent is created without this part of Vel. Each class of Vel has its own text."""
+    adds_up: ClassVar[bool] = False
+    """Whether an agent can have several: their values are joined."""
+
+    def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
+        """Return the config of an agent with this middleware. Raises `SetupError`."""
+        raise NotImplementedError
+
+    def check(self, config: DeepAgentConfig) -> None:
+        """Raise `SetupError` if the other middleware or arguments contradict this one."""
+
+
+def settled(config: DeepAgentConfig) -> DeepAgentConfig:
+    """Return the config as configured by Vel's own middleware; the others remain in it."""
+    own = [item for item in config.middleware if not isinstance(item, BuiltInMiddleware)]
+    given = [item for item in config.middleware if isinstance(item, BuiltInMiddleware)]
+    if not given:
+        return config
+    seen: dict[type[BuiltInMiddleware], str] = {}
+    for item in given:
+        kind, name = _kind_of(item), type(item).__name__
+        _refuse_overrides(item, kind)
+        if kind in seen and not kind.adds_up:
+            raise SetupError(
+                f"middleware: {name} is given twice, as {seen[kind]} and {name}: an agent has one "
+                f"{kind.__name__}. Leave one out."
+            )
+        seen[kind] = name
+        try:
+            config = item.configure(config)
+        except SetupError as error:
+            raise _naming(name, error) from None
+    for item in given:
+        try:
+            item.check(config)
+        except SetupError as error:
+            raise _naming(type(item).__name__, error) from None
+    return replace(config, middleware=own)
+
+
+def with_options(config: DeepAgentConfig, values: Mapping[str, Any], name: str) -> DeepAgentConfig:
+    """Return the config with these options of the agent. A None is no value."""
+    given = {option: value for option, value in values.items() if value is not None}
+    for option, value in given.items():
+        if config.options.get(option, value) != value:
+            raise SetupError(
+                f"options: {option}={config.options[option]!r} contradicts {value!r} of the "
+                f"{name}: leave one out."
+            )
+    return replace(config, options={**config.options, **given})
+
+
+def value_of(argument: str, given: Any, own: Any, usual: Any, name: str) -> Any:
+    """Return the value that is no default. Raises `SetupError` for two of them."""
+    if own == usual or given == own:
+        return given
+    if given != usual:
+        raise SetupError(f"{argument}={given!r} contradicts {own!r} of the {name}: leave one out.")
+    return own
+
+
+def _kind_of(item: BuiltInMiddleware) -> type[BuiltInMiddleware]:
+    """Return the class of Vel that `item` is an instance of."""
+    return next(base for base in type(item).__mro__ if "leave_out" in vars(base))
+
+
+def _refuse_overrides(item: BuiltInMiddleware, kind: type[BuiltInMiddleware]) -> None:
+    """Refuse a subclass whose methods no agent would call."""
+    changed = [
+        name
+        for name in dir(type(item))
+        if not name.startswith("_")
+        and name not in _MAY_OVERRIDE
+        and callable(getattr(kind, name, None))
+        and getattr_static(type(item), name) is not getattr_static(kind, name)
+    ]
+    if changed:
+        raise SetupError(
+            f"middleware: {type(item).__name__} overrides {', '.join(changed)}, which an agent "
+            f"does not call: a {kind.__name__} configures what Vel has. To replace it, derive "
+            f"yours from BaseMiddleware, with other names of tools, and leave out Vel's "
+            f"({kind.leave_out})."
+        )
+
+
+def _naming(name: str, error: SetupError) -> SetupError:
+    text = str(error)
+    return error if name in text else SetupError(f"{name}: {text}")

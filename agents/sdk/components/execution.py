@@ -1,0 +1,99 @@
+"""Commands in a sandbox as a component."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from agents.custom.tool_spec import ToolSpec
+from agents.sdk import arguments
+from agents.sdk.built_in import BuiltInMiddleware, value_of
+from agents.sdk.config import COMMAND_SECONDS, DEFAULT_WORKSPACE, DeepAgentConfig, DefaultDirectory
+from agents.sdk.errors import SetupError
+from sandbox.backends.sandboxed import SandboxFilesystemBackend
+from sandbox.policy import MAX_TIMEOUT
+
+_NAME = "SandboxMiddleware"
+
+
+class SandboxMiddleware(BuiltInMiddleware):
+    """execute and execute_python in a sandbox over `working_dir`, by default ./workspace."""
+
+    name = "sandbox"
+    leave_out = "sandbox=False"
+
+    def __init__(
+        self,
+        working_dir: str | Path | None = None,
+        network: bool = False,
+        timeout: int = COMMAND_SECONDS,
+    ) -> None:
+        self.working_dir = working_dir
+        self.network = network
+        arguments.check_paths(self, ("working_dir",))
+        arguments.check_flags(self, ("network",))
+        arguments.check_number("timeout", timeout, 1, int(MAX_TIMEOUT))
+        self.timeout = timeout
+
+    @cached_property
+    def backend(self) -> SandboxFilesystemBackend:
+        """The sandbox of this middleware without an agent, made at the first command."""
+        directory = self.working_dir or DEFAULT_WORKSPACE
+        return SandboxFilesystemBackend(directory, self.network, self.timeout)
+
+    def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
+        return replace(
+            config,
+            sandbox_working_dir=working_directory(config, self.working_dir, _NAME),
+            sandbox_network=value_of(
+                "sandbox_network", config.sandbox_network, self.network, False, _NAME
+            ),
+            sandbox_timeout=value_of(
+                "sandbox_timeout", config.sandbox_timeout, self.timeout, COMMAND_SECONDS, _NAME
+            ),
+        )
+
+    def check(self, config: DeepAgentConfig) -> None:
+        if not config.sandbox_enabled:
+            raise SetupError(
+                "sandbox=False (sandbox_enabled), or a FilesystemMiddleware with files in memory, "
+                f"contradicts the {_NAME}: leave one out."
+            )
+
+    def get_tools(self) -> Sequence[ToolSpec]:
+        return (
+            ToolSpec.from_function(self.execute, effect="write", timeout=MAX_TIMEOUT),
+            ToolSpec.from_function(self.execute_python, effect="write", timeout=MAX_TIMEOUT),
+        )
+
+    def execute(self, command: str, timeout: float | None = None) -> dict[str, Any]:
+        """Run a bash command in the sandbox."""
+        return self.backend.execute(command, timeout)
+
+    def execute_python(self, code: str, timeout: float | None = None) -> dict[str, Any]:
+        """Run Python 3 code in the sandbox; print what you want to see."""
+        return self.backend.execute_python(code, timeout)
+
+    def get_system_prompt_segment(self) -> str:
+        return (
+            "## Execution\nCommands and Python run in a sandbox; each call is a new process. "
+            "Compute with code rather than in your head, and check results before you rely on them."
+        )
+
+
+def working_directory(config: DeepAgentConfig, own: str | Path | None, name: str) -> str | None:
+    """Return the agent's directory: that of a middleware, or the agent's own."""
+    given = config.sandbox_working_dir
+    if own is None:
+        return given
+    directory = Path(own).expanduser().resolve()
+    is_default = given is None or isinstance(given, DefaultDirectory)
+    if not is_default and Path(str(given)).expanduser().resolve() != directory:
+        raise SetupError(
+            f"sandbox_working_dir={str(given)!r} contradicts the directory {directory} of the "
+            f"{name}: leave one out."
+        )
+    return str(directory)
