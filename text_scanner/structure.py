@@ -277,6 +277,22 @@ SHAPES: tuple[Shape, ...] = (
         "authorized_keys",
     ),
     _shape(
+        "approval-setting",
+        "Looks like a setting that turns questions or approvals off",
+        "warning",
+        r"\b(?:ask[_-]?(?:user|before|first|human)(?:[_-][a-z]{1,20})?|confirm(?:ations?)?(?:[_-][a-z]{1,20}){0,2}"
+        r"|(?:requires?|needs?)[_-](?:human[_-])?(?:approvals?|confirmations?|review|consent)|human[_-](?:review|approval|in[_-]the[_-]loop)"
+        r"|approvals?[_-](?:required|needed|mode|policy))[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:false|never|none|off|no|disabled|\[\s{0,3}\])(?:[^a-z0-9_-]|$)"
+        r"|\bauto[_-]?(?:approve|confirm|accept)(?:[_-][a-z]{1,20}){0,2}[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:true|always|all|on|yes|everything)\b",
+        "ask",
+        "confirm",
+        "require",
+        "need",
+        "human",
+        "approv",
+        "accept",
+    ),
+    _shape(
         "hidden-comment",
         "A link reference or comment that readers do not see gives orders",
         "danger",

@@ -62,5 +62,14 @@ def test_the_scanner_works_on_notes_that_are_not_in_the_training(name: str, reca
     assert len(found & attacks) > 0.9 * len(found)
 
 
+def test_the_scanner_works_on_the_notes_of_another_author() -> None:
+    """Their author had seen neither the scanner nor any of its texts."""
+    rows = blind_notes("other_author")
+    found = {text for text, _ in rows if alarmed(text)}
+    attacks = {text for text, is_attack in rows if is_attack}
+    assert len(found & attacks) >= 0.86 * len(attacks)
+    assert len(found & attacks) >= 0.79 * len(found)
+
+
 def test_attacks_of_a_few_words_are_found() -> None:
     assert [text for text in ATTACK_PHRASES if not alarmed(text)] == []

@@ -181,6 +181,22 @@ def test_hidden_characters_alone_are_alarms(content: str, pattern: str) -> None:
     assert pattern in {item.pattern for item in scan(content) if item.severity != "note"}
 
 
+@pytest.mark.parametrize(
+    "content",
+    ["ask_user: false", '{"require_approval": []}', "policy=open; confirm=never", "auto_approve_all: true"],
+)  # fmt: skip
+def test_settings_that_turn_approvals_off_are_warnings(content: str) -> None:
+    assert "approval-setting" in {item.pattern for item in scan(content) if item.severity != "note"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["ask_user: true", '{"require_approval": ["delete"]}', "confirm = notify", "auto_approve: false"],
+)  # fmt: skip
+def test_settings_that_keep_approvals_raise_no_alarm(content: str) -> None:
+    assert [item for item in scan(content) if item.severity != "note"] == []
+
+
 @pytest.mark.slow
 def test_no_empty_matches() -> None:
     for text in texts("attacks"):
