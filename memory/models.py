@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Self, TypeVar
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from memory.paths import MAX_PATH_CHARACTERS, PERSONAL
+from memory.paths import MAX_PATH_CHARACTERS, PERSONAL, shown_path
 
 KIND = "memory"
 """The kind of the approval requests for memory edits."""
@@ -22,10 +24,13 @@ class Operation(models.TextChoices):
     IMPORT = "import", _("import")
 
 
-class SharedRows(models.Manager["models.Model"]):
+Row = TypeVar("Row", bound=models.Model)
+
+
+class SharedRows(models.Manager[Row]):
     """The memory that agents share with all their users, without that of single people."""
 
-    def get_queryset(self) -> models.QuerySet[models.Model]:
+    def get_queryset(self) -> models.QuerySet[Row]:
         return super().get_queryset().filter(person=None)
 
 
@@ -58,8 +63,8 @@ class MemoryFile(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
-    objects = SharedRows()
-    every = models.Manager()  # noqa: DJ012  # no field
+    objects: ClassVar[SharedRows[Self]] = SharedRows()
+    every = models.Manager()
 
     class Meta:
         base_manager_name = "every"
@@ -77,7 +82,7 @@ class MemoryFile(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.path
+        return shown_path(self.path)
 
 
 class MemoryRevision(models.Model):
@@ -116,8 +121,8 @@ class MemoryRevision(models.Model):
         null=True, blank=True, help_text=_("When its content and its reason were erased.")
     )
 
-    objects = SharedRows()
-    every = models.Manager()  # noqa: DJ012  # no field
+    objects: ClassVar[SharedRows[Self]] = SharedRows()
+    every = models.Manager()
 
     class Meta:
         base_manager_name = "every"
@@ -135,7 +140,7 @@ class MemoryRevision(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.path} r{self.number}"
+        return f"{shown_path(self.path)} r{self.number}"
 
 
 class MemoryEditRequest(models.Model):

@@ -101,6 +101,11 @@ def is_personal(path: str) -> bool:
     return path.startswith(f"{PERSONAL}/")
 
 
+def shown_path(path: str) -> str:
+    """Return the path for other people: for a file of `me/`, only the directory."""
+    return f"{PERSONAL}/" if is_personal(path) else path
+
+
 def person_at(path: str, person_id: int | None) -> int | None:
     """Return the person to whom the file at a checked path belongs, None if it is the agent's.
 

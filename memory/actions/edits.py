@@ -39,6 +39,7 @@ from memory.paths import (
     content_type_of,
     is_personal,
     person_at,
+    shown_path,
 )
 from memory.queries.files import file_state, memory_bytes, memory_state
 from memory.queries.provenance import untrusted_sources
@@ -175,7 +176,7 @@ def change_memory(agent_id: str, change: Change) -> int:
     record(
         "memory.changed",
         agent,
-        name=f"{audit_name(change.path)} of {agent.slug}",
+        name=f"{shown_path(change.path)} of {agent.slug}",
         by=change.by_id,
         changes={
             "operation": (None, change.operation),
@@ -184,11 +185,6 @@ def change_memory(agent_id: str, change: Change) -> int:
         note="" if personal else change.reason,
     )
     return revision
-
-
-def audit_name(path: str) -> str:
-    """Return the path for the audit log: for a file of `me/`, only the directory."""
-    return f"{PERSONAL}/" if is_personal(path) else path
 
 
 def _stored(agent_id: str, change: Change) -> int:

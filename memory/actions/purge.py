@@ -15,10 +15,9 @@ from agents.services.erasure.actions import empty_log, overwrite_deleted_bytes
 from agents.services.errors import InvalidRequest, NotFound
 from agents.states import ApprovalStatus
 from memory.actions.changes import check_may_change
-from memory.actions.edits import audit_name
 from memory.folders import folder_of
 from memory.models import MemoryEditRequest, MemoryRevision
-from memory.paths import InvalidPath, check_writable, is_personal, person_at
+from memory.paths import InvalidPath, check_writable, is_personal, person_at, shown_path
 from memory.queries.rights import reader_of
 from memory.queries.rows import file_at, revisions_at
 
@@ -87,7 +86,7 @@ def purge_history(agent: Agent, path: str, *, by: AbstractBaseUser, source: str)
     record(
         "memory.purged",
         agent,
-        name=f"{audit_name(path)} of {agent.slug}",
+        name=f"{shown_path(path)} of {agent.slug}",
         by=by,
         changes={"revisions": (found.revisions, 0), "requests": (found.requests, 0)},
         note=f"through {source}",

@@ -120,6 +120,7 @@ def test_a_subagent_does_not_read_it(agent: Agent) -> None:
         (child,) = delegate(parent, "Read it.", model=agent.model)
     assert child.owner_id == user("ann").pk
     assert_nothing_told(drive_to_end(child))
+    assert "in this person's own conversations" in results(child)[0]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,10 @@ def test_a_subagent_does_not_read_it(agent: Agent) -> None:
 def test_no_agent_writes_it(
     agent: Agent, tmp_path: Path, tool: str, given: dict[str, Any], name: str, options: Any
 ) -> None:
-    turns = [{"tool_calls": [{"name": tool, "input": given}]}, {"text": "Done."}]
+    turns: list[dict[str, Any]] = [
+        {"tool_calls": [{"name": tool, "input": given}]},
+        {"text": "Done."},
+    ]
     agent.model = script_file(tmp_path, turns, "writes.json")
     agent.options = options
     agent.save()
@@ -244,7 +248,7 @@ def test_folders_do_not_contain_it(agent: Agent, tmp_path: Path) -> None:
     (tmp_path / "out" / FOOD).write_text("Eats all.")
     plan = plan_import(agent, tmp_path / "out")
     assert (plan.files, plan.ignored) == ([], ["me", "tools.json"])
-    assert all(FOOD != path for path in plan.kept)
+    assert all(path != FOOD for path in plan.kept)
 
 
 def test_the_command_has_that_of_the_local_account(here: Here, agent: Agent) -> None:
@@ -306,6 +310,23 @@ def test_it_is_erased_with_the_person_and_with_the_agent(agent: Agent) -> None:
     agent.delete()
     assert not MemoryFile.every.exists()
     assert not MemoryRevision.every.exists()
+
+
+def test_the_admin_deletes_a_person_with_it_and_does_not_tell_what_it_is(
+    agent: Agent, client: Any
+) -> None:
+    staff = User.objects.create_superuser("root")
+    client.force_login(staff)
+    url = f"/admin/auth/user/{user('ann').pk}/delete/"
+    page = client.get(url).content.decode()
+    assert "food" not in page
+    assert client.post(url, {"post": "yes"}).status_code == 302
+    assert not User.objects.filter(username="ann").exists()
+    assert not MemoryRevision.every.exists()
+    run = start_run(user("bob"))
+    url = f"/admin/auth/user/{user('bob').pk}/delete/"
+    assert client.post(url, {"post": "yes"}).status_code != 302
+    assert Run.every.filter(pk=run.pk).exists()
 
 
 def test_the_audit_log_does_not_tell_what_it_is_about(agent: Agent) -> None:
