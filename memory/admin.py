@@ -34,6 +34,7 @@ class MemoryAdmin(JournalAdmin):
 
     list_select_related = ["agent"]
     search_fields = ["path", "=agent__slug", "=agent__id"]
+    goes_with_user = True
     search_help_text = "A part of a path, or an agent's slug or id."
 
     class Media:

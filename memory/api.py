@@ -58,9 +58,10 @@ class Memory(ApiView):
 
     @operation("list_memory", "List memory files", query=FileListQuery, answer=MemoryEntriesShape)
     def get(self, request: Request, agent_id: str) -> Response:
-        agent = agent_of(person(request), agent_id)
+        user = person(request)
+        agent = agent_of(user, agent_id)
         asked = read_query(FileListQuery, request)["directory"]
-        entries = list_memory_entries(agent.pk, "" if asked == "all" else asked)
+        entries = list_memory_entries(agent.pk, "" if asked == "all" else asked, user.pk)
         return Response({"files": [show_entry(entry) for entry in entries]})
 
 
@@ -77,8 +78,9 @@ class OneMemoryFile(ApiView):
 
     @operation("get_memory_file", "Read a memory file", answer=MemoryFileShape)
     def get(self, request: Request, agent_id: str, path: str) -> Response:
-        agent = agent_of(person(request), agent_id)
-        file = memory_file(agent.pk, existing_path(path))
+        user = person(request)
+        agent = agent_of(user, agent_id)
+        file = memory_file(agent.pk, existing_path(path), user.pk)
         if file is None:
             raise no_such_file(path)
         return Response(show_file(file))
@@ -95,12 +97,13 @@ class OneMemoryFile(ApiView):
         agent = agent_of(user, agent_id)
         body = read_body(FileBody, request)
         try:
-            is_new = memory_file(agent.pk, path) is None
+            is_new = memory_file(agent.pk, path, user.pk) is None
         except InvalidPath as problem:
             raise InvalidRequest(str(problem)) from None
         revision = write_file(agent, path, **body, by=user, source=SOURCE)
         return Response(
-            show_change(path, revision, memory_file(agent.pk, path)), status=201 if is_new else 200
+            show_change(path, revision, memory_file(agent.pk, path, user.pk)),
+            status=201 if is_new else 200,
         )
 
     @operation(
@@ -131,15 +134,16 @@ class MemoryRevisions(ApiView):
         answer=OneOf((RevisionContentShape,), (Page(RevisionShape),)),
     )
     def get(self, request: Request, agent_id: str) -> Response:
-        agent = agent_of(person(request), agent_id)
+        user = person(request)
+        agent = agent_of(user, agent_id)
         query = read_query(RevisionsQuery, request)
         path, number = query["path"], query.get("number")
         try:
-            entries = memory_revisions(agent.pk, path)
+            entries = memory_revisions(agent.pk, path, user.pk)
             if number is not None:
                 entry = next((entry for entry in entries if entry.number == number), None)
                 is_purged = entry is not None and entry.is_purged
-                content = None if is_purged else revision_content(agent.pk, path, number)
+                content = None if is_purged else revision_content(agent.pk, path, number, user.pk)
                 assert entry is not None, "its content was found"
                 return Response({"path": path, **show_revision(entry), "content": content})
         except InvalidPath as problem:
@@ -173,7 +177,7 @@ class RestoreMemory(ApiView):
         body = read_body(RestoreRevisionBody, request)
         path = body["path"]
         revision = restore_revision(agent, path, body["revision"], by=user, source=SOURCE)
-        return Response(show_change(path, revision, memory_file(agent.pk, path)))
+        return Response(show_change(path, revision, memory_file(agent.pk, path, user.pk)))
 
 
 class PurgeMemory(ApiView):
@@ -205,6 +209,7 @@ def no_such_file(path: str) -> NotFound:
     return NotFound(f"There is no {path[:200]!r} in this memory.", code="unknown_file")
 
 
+# Everyone who can use the agent reads and changes the files of `me/` that are their own.
 _READ = "users of the agent, its approvers, or `agents.view_all_runs`"
 _CHANGE = "people who may change the memory of the agent"
 

@@ -60,7 +60,7 @@ content_option = click.option(
 
 @click.group(short_help="Read, change, export and import what an agent remembers.")
 def memory() -> None:
-    """Manage an agent's memory files: knowledge/… and skills/NAME.md.
+    """Manage an agent's memory files: knowledge/… and skills/NAME.md, and your own: me/….
 
     AGENT is a slug, or the beginning of an id. AGENTS.md (the prompt) and tools.json show the
     agent's settings and are read-only.
@@ -74,7 +74,7 @@ def memory() -> None:
 @json_option
 def list_files(agent: str, directory: str, as_json: bool) -> None:
     """Show all files, or those in one directory."""
-    entries = list_memory_entries(_agent(agent).pk, directory)
+    entries = list_memory_entries(_agent(agent).pk, directory, local_user().pk)
     if as_json:
         for entry in entries:
             print(json.dumps(asdict(entry), default=datetime.isoformat))
@@ -95,12 +95,12 @@ def list_files(agent: str, directory: str, as_json: bool) -> None:
 @click.option("--revision", type=click.IntRange(min=1), help="As it was at this revision.")
 def read(agent: str, path: str, revision: int | None) -> None:
     """Print a file: hidden characters as code points at a terminal, the exact bytes to a pipe."""
-    found = _agent(agent)
+    found, reader = _agent(agent), local_user().pk
     try:
         if revision is None:
-            content = memory_state(found.pk, path).content
+            content = memory_state(found.pk, path, reader).content
         else:
-            content = revision_content(found.pk, path, revision)
+            content = revision_content(found.pk, path, revision, reader)
     except (InvalidPath, NoSuchFile) as problem:
         raise CliError(str(problem)) from None
     if content is None:
@@ -189,7 +189,7 @@ def delete(agent: str, path: str) -> None:
 def history(agent: str, path: str, as_json: bool) -> None:
     """Show every revision of a file, the latest first."""
     try:
-        revisions = memory_revisions(_agent(agent).pk, path)
+        revisions = memory_revisions(_agent(agent).pk, path, local_user().pk)
     except InvalidPath as problem:
         raise CliError(str(problem)) from None
     if as_json:
@@ -243,8 +243,8 @@ def purge(agent: str, path: str, apply: bool) -> None:
     The file itself stays, if it is not deleted. Times, people and operations of its history stay.
     """
     found, user = _agent(agent), local_user()
-    memory_changes.check_may_change(found, user)
-    plan = plan_purge(found, path)
+    memory_changes.check_may_change(found, user, path)
+    plan = plan_purge(found, path, user.pk)
     if apply:
         plan = purge_history(found, path, by=user, source=DOOR)
     done = "are" if apply else "would be"
@@ -262,7 +262,10 @@ def purge(agent: str, path: str, apply: bool) -> None:
 @click.argument("directory", type=click.Path(path_type=Path))
 @with_database
 def export(agent: str, directory: Path) -> None:
-    """Write the whole memory into DIRECTORY, which must be new or empty."""
+    """Write the agent's memory into DIRECTORY, which must be new or empty.
+
+    It does not contain me/, which belongs to single people.
+    """
     paths = export_memory(_agent(agent).pk, directory)
     print(f"{len(paths)} files are in {directory}.")
 

@@ -56,7 +56,7 @@ class Change:
     """A change to store. `content` is the whole file, None to delete it.
 
     `base_revision` is the revision that the change builds on. `source` names the door: `approval`,
-    `api`, `web`, `admin`, `cli`, `import`.
+    `api`, `web`, `admin`, `cli`, `import`. `person_id` is the person whose `me/` it changes.
     """
 
     path: str
@@ -67,6 +67,7 @@ class Change:
     by_id: int | None = None
     reason: str = ""
     edit_request: MemoryEditRequest | None = None
+    person_id: int | None = None
 
 
 class MemoryFolder:

@@ -15,10 +15,11 @@ from agents.spec import AgentSpec
 from memory.actions.unasked import may_save_unasked
 from memory.edits import MemoryEdit
 from memory.limits import PAGE_CHARACTERS
-from memory.paths import ALWAYS, DIRECTORIES, MOUNT, InvalidPath
+from memory.paths import ALWAYS, DIRECTORIES, MOUNT, PERSONAL, PERSONAL_ALWAYS, InvalidPath
 from memory.proposals import MEMORY_EDIT, save_or_ask
 from memory.queries.files import list_memory_entries, memory_state
 from memory.queries.prompt import Knowledge
+from memory.run_parts import RunKnowledge, RunMemory
 
 
 class WriteMemoryInput(BaseModel):
@@ -80,12 +81,17 @@ def _told_now(run_id: str, spec: AgentSpec, edit: MemoryEdit) -> str:
 async def read_memory(context: ToolContext, given: ReadMemoryInput) -> ToolResult:
     path = memory_path(given.path)
     try:
-        state = await context.in_database(memory_state, context.agent_id, path)
+        state = await context.in_database(memory_state, context.agent_id, path, _reader(context))
     except InvalidPath as problem:
         return error(str(problem), "invalid_path")
     if state.content is None:
         return error(f"No memory file at {path!r}: list_memory shows what there is.", "not_found")
     return _page(state.content, given.offset)
+
+
+def _reader(context: ToolContext) -> int | None:
+    """Return the person whose `me/` the run reads."""
+    return context.part(RunKnowledge).person_id
 
 
 def _page(text: str, offset: int) -> ToolResult:
@@ -108,10 +114,12 @@ async def list_memory(context: ToolContext, given: ListMemoryInput) -> ToolResul
     directory = memory_path(f"{given.directory}/").strip("/")
     if directory in (".", MOUNT.strip("/")):
         directory = ""
-    entries = await context.in_database(list_memory_entries, context.agent_id, directory)
-    if not entries and directory not in ("", *DIRECTORIES):
+    entries = await context.in_database(
+        list_memory_entries, context.agent_id, directory, _reader(context)
+    )
+    if not entries and directory not in ("", *DIRECTORIES, PERSONAL):
         return error(
-            f"No files below {given.directory!r}. Give knowledge, a directory in it, or skills; "
+            f"No files below {given.directory!r}. Give knowledge, a directory in it, skills or me; "
             "'/' lists all.",
             "not_found",
         )
@@ -145,7 +153,8 @@ class MemoryMiddleware(Middleware):
             ),
             Tool(
                 "list_memory",
-                "List the files of your memory in a directory: knowledge, skills, or / for all.",
+                "List the files of your memory in a directory: knowledge, skills, me, or / for "
+                "all.",
                 ListMemoryInput,
                 list_memory,
                 Effect.READ,
@@ -155,18 +164,28 @@ class MemoryMiddleware(Middleware):
     def prompt(self, context: PromptContext) -> str:
         if "read_memory" not in context.tool_names:
             return ""
-        knowledge: Knowledge = context.parts.get("memory") or Knowledge()
+        memory: RunMemory = context.parts.get("memory") or RunMemory()
         files = f" read_file sees them below {MOUNT}; commands do not."
         return (
             "## Memory\nYour memory is files: AGENTS.md (your own instructions), knowledge/ and "
             f"skills/.{files if 'read_file' in context.tool_names else ''} Each conversation loads "
             f"{ALWAYS} and the first line of other files. Propose a lasting fact, preference or "
             "correction with write_memory and say why."
-            f"{_knowledge_text(knowledge)}"
+            f"{_knowledge_text(memory.shared, ALWAYS)}{_personal_text(memory.personal)}"
         )
 
 
-def _knowledge_text(knowledge: Knowledge) -> str:
+def _personal_text(knowledge: Knowledge | None) -> str:
+    if knowledge is None or knowledge.is_empty:
+        return ""
+    return (
+        "\n\n### The person's own memory\nme/ is what the person of this conversation wants you to "
+        "know. Only read_memory reads it, and only the person changes it. Never copy it into "
+        f"knowledge/, which others read.{_knowledge_text(knowledge, PERSONAL_ALWAYS)}"
+    )
+
+
+def _knowledge_text(knowledge: Knowledge, always_loaded: str) -> str:
     """Return the index and the file that is always loaded, as parts of the prompt."""
     parts = []
     if knowledge.index or knowledge.left_out:
@@ -180,7 +199,7 @@ def _knowledge_text(knowledge: Knowledge) -> str:
     if knowledge.always:
         cut = " (its beginning: read_memory has the rest)" if knowledge.is_cut else ""
         quoted = "\n".join(f"> {line}" for line in knowledge.always.splitlines())
-        parts.append(f"{ALWAYS}{cut} is loaded in each conversation:\n{quoted}")
+        parts.append(f"{always_loaded}{cut} is loaded in each conversation:\n{quoted}")
     return "".join(f"\n\n{part}" for part in parts)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Self, TypeVar
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from memory.paths import MAX_PATH_CHARACTERS
+from memory.paths import MAX_PATH_CHARACTERS, PERSONAL, shown_path
 
 KIND = "memory"
 """The kind of the approval requests for memory edits."""
@@ -22,10 +24,37 @@ class Operation(models.TextChoices):
     IMPORT = "import", _("import")
 
 
+Row = TypeVar("Row", bound=models.Model)
+
+
+class SharedRows(models.Manager[Row]):
+    """The memory that agents share with all their users, without that of single people."""
+
+    def get_queryset(self) -> models.QuerySet[Row]:
+        return super().get_queryset().filter(person=None)
+
+
+def _is_consistent() -> models.Q:
+    """Return the condition that exactly the files of `me/` belong to a person."""
+    personal = models.Q(path__startswith=f"{PERSONAL}/")
+    return models.Q(personal, person__isnull=False) | models.Q(~personal, person__isnull=True)
+
+
 class MemoryFile(models.Model):
-    """The current content of `knowledge/…`. A deleted file has no row, only revisions."""
+    """The current content of `knowledge/…` or `me/…`. A deleted file has only revisions.
+
+    `objects` has the files of agents alone. `memory.queries.rows` selects those of one person.
+    """
 
     agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="memory_files")
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text=_("Who alone reads and changes it: a file of `me/`."),
+    )
     path = models.CharField(max_length=MAX_PATH_CHARACTERS)
     content = models.TextField()
     content_type = models.CharField(max_length=100, default="text/markdown")
@@ -34,14 +63,26 @@ class MemoryFile(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
+    objects: ClassVar[SharedRows[Self]] = SharedRows()
+    every = models.Manager()
+
     class Meta:
+        base_manager_name = "every"
         ordering = ["agent", "path"]
         constraints = [
-            models.UniqueConstraint(fields=["agent", "path"], name="memory_file_path"),
+            models.UniqueConstraint(
+                fields=["agent", "path"],
+                condition=models.Q(person__isnull=True),
+                name="memory_file_path",
+            ),
+            models.UniqueConstraint(
+                fields=["agent", "person", "path"], name="memory_file_of_person"
+            ),
+            models.CheckConstraint(condition=_is_consistent(), name="memory_file_is_somebodys"),
         ]
 
     def __str__(self) -> str:
-        return self.path
+        return shown_path(self.path)
 
 
 class MemoryRevision(models.Model):
@@ -53,6 +94,9 @@ class MemoryRevision(models.Model):
 
     agent = models.ForeignKey(
         "agents.Agent", on_delete=models.CASCADE, related_name="memory_revisions"
+    )
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
     )
     path = models.CharField(max_length=MAX_PATH_CHARACTERS)
     number = models.PositiveIntegerField()
@@ -77,16 +121,26 @@ class MemoryRevision(models.Model):
         null=True, blank=True, help_text=_("When its content and its reason were erased.")
     )
 
+    objects: ClassVar[SharedRows[Self]] = SharedRows()
+    every = models.Manager()
+
     class Meta:
+        base_manager_name = "every"
         ordering = ["agent", "path", "-number"]
         constraints = [
             models.UniqueConstraint(
-                fields=["agent", "path", "number"], name="memory_revision_number"
+                fields=["agent", "path", "number"],
+                condition=models.Q(person__isnull=True),
+                name="memory_revision_number",
             ),
+            models.UniqueConstraint(
+                fields=["agent", "person", "path", "number"], name="memory_revision_of_person"
+            ),
+            models.CheckConstraint(condition=_is_consistent(), name="memory_revision_is_somebodys"),
         ]
 
     def __str__(self) -> str:
-        return f"{self.path} r{self.number}"
+        return f"{shown_path(self.path)} r{self.number}"
 
 
 class MemoryEditRequest(models.Model):

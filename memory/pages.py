@@ -29,7 +29,7 @@ from memory.actions.purge import purge_history
 from memory.errors import NoSuchFile
 from memory.folders import RevisionEntry
 from memory.limits import TOTAL_BYTES, WARN_SHARE
-from memory.paths import READ_ONLY, InvalidPath
+from memory.paths import PERSONAL, READ_ONLY, InvalidPath, is_personal
 from memory.queries.files import (
     ShownFile,
     list_memory_entries,
@@ -39,7 +39,7 @@ from memory.queries.files import (
     revision_content,
 )
 from memory.queries.requests import pending_memory_requests
-from memory.queries.rights import may_change_memory
+from memory.queries.rights import may_change_file, may_change_memory
 from memory.review import memory_edit_review, purged_review
 from text_scanner import scan
 
@@ -64,13 +64,13 @@ def knowledge(request: PersonRequest, slug: str) -> HttpResponse:
     context = _overview(request, agent)
     if path:
         context |= _one_file(request, agent, path)
-    if "edit" in request.GET and context["may_change"] and path not in READ_ONLY:
+    if "edit" in request.GET and path not in READ_ONLY and (context["may_change"] or not path):
         context["form"] = _form_of(context.get("file"))
     return render(request, "memory/knowledge.html", context)
 
 
 def _overview(request: PersonRequest, agent: Agent) -> dict[str, Any]:
-    entries = list_memory_entries(agent.pk)
+    entries = list_memory_entries(agent.pk, person_id=request.user.pk)
     used = memory_bytes(agent.pk)
     waiting = pending_memory_requests(request.user, agent.pk)
     return {
@@ -80,6 +80,7 @@ def _overview(request: PersonRequest, agent: Agent) -> dict[str, Any]:
             ("Settings", [entry for entry in entries if entry.path in READ_ONLY]),
             ("Knowledge", [entry for entry in entries if entry.path.startswith("knowledge/")]),
             ("Skills", [entry for entry in entries if entry.path.startswith("skills/")]),
+            ("Only for you", [entry for entry in entries if is_personal(entry.path)]),
         ],
         "used": used,
         "advised": TOTAL_BYTES,
@@ -94,8 +95,8 @@ def _overview(request: PersonRequest, agent: Agent) -> dict[str, Any]:
 def _one_file(request: PersonRequest, agent: Agent, path: str) -> dict[str, Any]:
     query = request.GET
     try:
-        file = memory_file(agent.pk, path)
-        revisions = memory_revisions(agent.pk, path)
+        file = memory_file(agent.pk, path, request.user.pk)
+        revisions = memory_revisions(agent.pk, path, request.user.pk)
     except InvalidPath:
         raise Http404("No memory has such a file.") from None
     if file is None and not revisions:
@@ -106,32 +107,33 @@ def _one_file(request: PersonRequest, agent: Agent, path: str) -> dict[str, Any]
         "path": path,
         "file": file,
         "is_read_only": path in READ_ONLY,
+        "may_change": may_change_file(request.user, agent, path),
         "text": marked_text(file.content, scan(file.content)) if file else None,
         "revisions": displayed,
         "linked": set(
             approvals_for(request.user).filter(pk__in=approval_ids).values_list("pk", flat=True)
         ),
         "latest": revisions[0].number if revisions else 0,
-        "may_purge": path.startswith("knowledge/")
+        "may_purge": path.startswith(("knowledge/", f"{PERSONAL}/"))
         and any(not entry.is_purged for entry in revisions[1 if file else 0 :]),
     }
     if "revision" in query:
         found = [entry for entry in revisions if str(entry.number) == query["revision"]]
         if not found:
             raise Http404("The file has no such revision.")
-        context |= {"revision": found[0], "review": _review_of(agent, path, found[0])}
+        context |= {"revision": found[0], "review": _review_of(request, agent, path, found[0])}
     return context
 
 
-def _review_of(agent: Agent, path: str, entry: RevisionEntry) -> Review:
+def _review_of(request: PersonRequest, agent: Agent, path: str, entry: RevisionEntry) -> Review:
     """Return the difference between a revision and the one before it."""
     if entry.is_purged:
         return purged_review(path, entry.operation)
     try:
-        before = revision_content(agent.pk, path, entry.number - 1)
+        before = revision_content(agent.pk, path, entry.number - 1, request.user.pk)
     except NoSuchFile:
         before = None
-    after = revision_content(agent.pk, path, entry.number)
+    after = revision_content(agent.pk, path, entry.number, request.user.pk)
     return memory_edit_review(path, entry.operation, before, after, scan(after or ""))
 
 
@@ -155,7 +157,7 @@ def _change(request: PersonRequest, agent: Agent) -> HttpResponse:
         messages.error(request, visible(error.message))
     else:
         messages.success(request, message)
-    return redirect(_url(agent, path))
+    return redirect(_url(request, agent, path))
 
 
 def _carry_out(request: PersonRequest, agent: Agent, path: str) -> str:
@@ -209,11 +211,11 @@ def _show_again(
     return render(request, "memory/knowledge.html", context, status=error.http_status)
 
 
-def _url(agent: Agent, path: str) -> str:
+def _url(request: PersonRequest, agent: Agent, path: str) -> str:
     """Return the URL of a file's page, or of the list if there is no such file."""
     url = reverse("web:knowledge", args=[agent.slug])
     try:
-        has_history = bool(memory_revisions(agent.pk, path))
+        has_history = bool(memory_revisions(agent.pk, path, request.user.pk))
     except InvalidPath:
         has_history = False
     return f"{url}?{urlencode({'path': path})}" if has_history else url

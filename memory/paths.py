@@ -20,8 +20,12 @@ TOOLS = "tools.json"
 READ_ONLY = frozenset({PROMPT, TOOLS})
 """Views of settings in the agent's own row."""
 DIRECTORIES = ("knowledge", "skills")
+PERSONAL = "me"
+"""The directory that each user of the agent has alone. Exported folders do not contain it."""
 ALWAYS = "knowledge/always.md"
 """The file whose content is part of each prompt."""
+PERSONAL_ALWAYS = f"{PERSONAL}/always.md"
+"""The same for the prompts of one person."""
 
 # ASCII only, outside of skills/: two names that look the same would be two files. A name does not
 # start with a space, "." or "-", and does not end with a space or ".". Therefore, an exported
@@ -50,9 +54,9 @@ def check_path(path: str) -> str:
     if len(path) > MAX_PATH_CHARACTERS:
         raise InvalidPath(f"The path is longer than {MAX_PATH_CHARACTERS} characters.")
     directory, *names = path.split("/")
-    if directory not in DIRECTORIES or not names:
+    if directory not in (*DIRECTORIES, PERSONAL) or not names:
         raise InvalidPath(
-            f"{path!r} is no path of the memory: it begins with knowledge/ or skills/, as in "
+            f"{path!r} is no path of the memory: it begins with knowledge/, skills/ or me/, as in "
             "knowledge/preferences.md, without a leading slash."
         )
     if len(names) >= MAX_DEPTH:
@@ -90,6 +94,33 @@ def _check_skill(path: str, names: list[str]) -> str:
             "look alike: use those of one script."
         )
     return path
+
+
+def is_personal(path: str) -> bool:
+    """Return whether a file belongs to one person: it is below `me/`."""
+    return path.startswith(f"{PERSONAL}/")
+
+
+def shown_path(path: str) -> str:
+    """Return the path for other people: for a file of `me/`, only the directory."""
+    return f"{PERSONAL}/" if is_personal(path) else path
+
+
+def person_at(path: str, person_id: int | None) -> int | None:
+    """Return the person to whom the file at a checked path belongs, None if it is the agent's.
+
+    `person_id` is the person who reads or changes it. Raises `InvalidPath` if a file of `me/` is
+    asked for without a person.
+    """
+    if not is_personal(path):
+        return None
+    if person_id is None:
+        raise InvalidPath(
+            f"{path!r}: {PERSONAL}/ is the memory of one person. Only this person changes it, on "
+            "the page Knowledge, over REST or with `vel memory`, and only read_memory and "
+            "list_memory read it, in this person's own conversations."
+        )
+    return person_id
 
 
 def check_writable(path: str) -> str:

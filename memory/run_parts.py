@@ -1,4 +1,4 @@
-"""The knowledge of the agent in the prompts of its runs.
+"""The knowledge of the agent, and of the person, in the prompts of runs.
 
 An epoch keeps the knowledge of its start, so that the beginning of the prompt stays the same. Later
 runs of the thread get a note about changed files instead.
@@ -6,19 +6,31 @@ runs of the thread get a note about changed files instead.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from agents.middleware.run_parts import Beginning, RunPart
 from agents.models import Run
 from agents.spec import ALL_TOOLS, AgentSpec
 from memory.queries.prompt import Knowledge, changes_since, knowledge_of
+from memory.queries.readers import personal_reader
+
+
+@dataclass(frozen=True, slots=True)
+class RunMemory:
+    """The content of a prompt. `personal` is None if the run reads nobody's `me/`."""
+
+    shared: Knowledge = field(default_factory=Knowledge)
+    personal: Knowledge | None = None
 
 
 class RunKnowledge(RunPart):
     label: ClassVar[str] = "memory"
 
-    def __init__(self, agent_id: str = "") -> None:
+    def __init__(self, agent_id: str = "", person_id: int | None = None) -> None:
         self._agent_id = agent_id
+        self.person_id = person_id
+        """Whose `me/` the run reads, or None."""
 
     @classmethod
     def begin(cls, run: Run, spec: AgentSpec, prepared: Any) -> Beginning:
@@ -29,17 +41,29 @@ class RunKnowledge(RunPart):
         if since is None:
             return Beginning()
         agent_id = run.agent_version.agent_id
-        changed = changes_since(agent_id, since, thread_id=run.thread_id)
+        changed = changes_since(
+            agent_id, since, thread_id=run.thread_id, person_id=personal_reader(run)
+        )
         if not changed:
             return Beginning()
         return Beginning(note=f"Your memory has changed since: {', '.join(changed)}.")
 
     @classmethod
     def load(cls, run: Run, spec: AgentSpec) -> RunKnowledge:
-        return cls(run.agent_version.agent_id if _reads(spec) else "")
+        if not _reads(spec):
+            return cls()
+        return cls(run.agent_version.agent_id, personal_reader(run))
 
-    def prompt_content(self) -> Knowledge:
-        return knowledge_of(self._agent_id) if self._agent_id else Knowledge()
+    def prompt_key(self) -> Any:
+        # A run that must not read `me/` does not continue with a prompt that contains it.
+        return self.person_id
+
+    def prompt_content(self) -> RunMemory:
+        if not self._agent_id:
+            return RunMemory()
+        if self.person_id is None:
+            return RunMemory(knowledge_of(self._agent_id))
+        return RunMemory(knowledge_of(self._agent_id), knowledge_of(self._agent_id, self.person_id))
 
 
 def _reads(spec: AgentSpec) -> bool:

@@ -17,9 +17,11 @@ MAX_REVISION = 2**31 - 1
 
 
 class FileListQuery(StrictSerializer):
-    """Which files to list. The default is knowledge/, written by people and agents."""
+    """Which files to list. The default is knowledge/. The files of `me` are your own."""
 
-    directory = serializers.ChoiceField(choices=["knowledge", "skills", "all"], default="knowledge")
+    directory = serializers.ChoiceField(
+        choices=["knowledge", "skills", "me", "all"], default="knowledge"
+    )
 
 
 class FileBody(StrictSerializer):

@@ -13,6 +13,7 @@ from django.db import models, transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from agents.doors.admin.journal import JournalAdmin
 from agents.services.audit import changes_between, record
 
 
@@ -124,6 +125,16 @@ class AuditedUserAdmin(Audited, UserAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return super().has_delete_permission(request, obj) and _may_touch(request, obj)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Skip the permission check for rows that nobody deletes one by one, but with the user."""
+        shown, counts, needed, protected = super().get_deleted_objects(objs, request)
+        journals = {
+            model._meta.verbose_name
+            for model, page in self.admin_site._registry.items()
+            if isinstance(page, JournalAdmin) and page.goes_with_user
+        }
+        return shown, counts, needed - journals, protected
 
     @transaction.atomic
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:

@@ -16,9 +16,9 @@ from memory.edits import MemoryEdit, content_after
 from memory.errors import MemoryRefused, NoSuchFile
 from memory.folders import Change, FileState
 from memory.models import Operation
-from memory.paths import InvalidPath, check_writable
+from memory.paths import PERSONAL, InvalidPath, check_writable, is_personal
 from memory.queries.files import memory_state, revision_content
-from memory.queries.rights import may_change_memory
+from memory.queries.rights import may_change_file, reader_of
 
 
 @transaction.atomic
@@ -42,8 +42,9 @@ def write_file(
     if content == state.content:
         return state.revision
     change = Change(
-        path, Operation.WRITE, content, state.revision, source, by_id=by.pk, reason=reason
-    )
+        path, Operation.WRITE, content, state.revision, source,
+        by_id=by.pk, reason=reason, person_id=reader_of(by, path),
+    )  # fmt: skip
     return change_memory(agent.pk, change)
 
 
@@ -63,8 +64,9 @@ def append_to_file(
     if after == state.content:
         raise InvalidRequest("There is nothing to add.")
     change = Change(
-        path, Operation.APPEND, after, state.revision, source, by_id=by.pk, reason=reason
-    )
+        path, Operation.APPEND, after, state.revision, source,
+        by_id=by.pk, reason=reason, person_id=reader_of(by, path),
+    )  # fmt: skip
     return change_memory(agent.pk, change)
 
 
@@ -84,7 +86,10 @@ def delete_file(
     state = _current(agent, path, by, base_revision)
     if state.content is None:
         raise NotFound(f"There is no {path} in the memory.")
-    change = Change(path, Operation.DELETE, None, state.revision, source, by_id=by.pk)
+    change = Change(
+        path, Operation.DELETE, None, state.revision, source,
+        by_id=by.pk, person_id=reader_of(by, path),
+    )  # fmt: skip
     return change_memory(agent.pk, change)
 
 
@@ -99,7 +104,7 @@ def restore_revision(
     """
     state = _current(agent, path, by, None)
     try:
-        content = revision_content(agent.pk, path, number)
+        content = revision_content(agent.pk, path, number, by.pk)
     except NoSuchFile as problem:
         raise NotFound(str(problem)) from None
     if content == state.content:
@@ -112,13 +117,16 @@ def restore_revision(
         source,
         by_id=by.pk,
         reason=f"Revision {number} again.",
+        person_id=reader_of(by, path),
     )
     return change_memory(agent.pk, change)
 
 
-def check_may_change(agent: Agent, by: AbstractBaseUser) -> None:
-    """Raise `NotAllowed` unless `by` may change the memory of `agent`."""
-    if not may_change_memory(by, agent):
+def check_may_change(agent: Agent, by: AbstractBaseUser, path: str = "") -> None:
+    """Raise `NotAllowed` unless `by` may change the memory of `agent`, or the file at `path`."""
+    if is_personal(path) and not may_change_file(by, agent, path):
+        raise NotAllowed(f"Only people who may use {agent.name} have a {PERSONAL}/ there.")
+    if not may_change_file(by, agent, path):
         raise NotAllowed(
             f"The memory of {agent.name} is changed by its owner, or by people with the "
             "permission to approve."
@@ -127,9 +135,9 @@ def check_may_change(agent: Agent, by: AbstractBaseUser) -> None:
 
 def _current(agent: Agent, path: str, by: AbstractBaseUser, base_revision: int | None) -> FileState:
     """Return the current file. Raise unless `by` may change it and has seen `base_revision`."""
-    check_may_change(agent, by)
+    check_may_change(agent, by, path)
     try:
-        state = memory_state(agent.pk, check_writable(path))
+        state = memory_state(agent.pk, check_writable(path), by.pk)
     except InvalidPath as problem:
         raise InvalidRequest(str(problem)) from None
     if base_revision is not None and base_revision != state.revision:

@@ -32,9 +32,18 @@ from memory.events import MemoryChanged
 from memory.folders import Change, MemoryFolder, folder_of
 from memory.limits import MAX_FILE_BYTES, MAX_FILES, size_of
 from memory.models import MemoryEditRequest, MemoryFile, MemoryRevision, Operation
-from memory.paths import InvalidPath, check_writable, content_type_of
+from memory.paths import (
+    PERSONAL,
+    InvalidPath,
+    check_writable,
+    content_type_of,
+    is_personal,
+    person_at,
+    shown_path,
+)
 from memory.queries.files import file_state, memory_bytes, memory_state
 from memory.queries.provenance import untrusted_sources
+from memory.queries.rows import file_at, files_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,17 +170,19 @@ def change_memory(agent_id: str, change: Change) -> int:
     except (InvalidPath, MemoryRefused) as problem:
         raise _as_service_error(problem) from None
     agent = Agent.objects.get(pk=agent_id)
-    # The revisions keep the contents. The audit entry records the person and the door.
+    # The revisions keep the contents. The audit entry records the person and the door. Its readers
+    # do not learn what a person's own files are about.
+    personal = is_personal(change.path)
     record(
         "memory.changed",
         agent,
-        name=f"{change.path} of {agent.slug}",
+        name=f"{shown_path(change.path)} of {agent.slug}",
         by=change.by_id,
         changes={
             "operation": (None, change.operation),
             "revision": (change.base_revision, revision),
         },
-        note=change.reason,
+        note="" if personal else change.reason,
     )
     return revision
 
@@ -182,12 +193,12 @@ def _stored(agent_id: str, change: Change) -> int:
 
 
 def _folder_of(path: str) -> MemoryFolder | None:
-    """Return the feature's folder that contains the file; None below knowledge/.
+    """Return the feature's folder that contains the file; None below knowledge/ and me/.
 
     Raises `MemoryRefused` if no installed feature has the folder.
     """
     folder = folder_of(path)
-    if folder is None and not path.startswith("knowledge/"):
+    if folder is None and not path.startswith(("knowledge/", f"{PERSONAL}/")):
         raise MemoryRefused(
             f"{path}: no installed feature has this folder. Use a path below knowledge/."
         )
@@ -269,11 +280,12 @@ def check_content(content: str) -> None:
         )
 
 
-def check_places(agent_id: str, paths: Iterable[str]) -> None:
-    """Raise `InvalidEdit` for new files that an exported folder could not contain together."""
-    taken = dict.fromkeys(
-        MemoryFile.objects.filter(agent_id=agent_id).values_list("path", flat=True)
-    )
+def check_places(agent_id: str, paths: Iterable[str], person_id: int | None = None) -> None:
+    """Raise `InvalidEdit` for new files that an exported folder could not contain together.
+
+    With `person_id`, they are files of this person's `me/`.
+    """
+    taken = dict.fromkeys(files_of(agent_id, person_id).values_list("path", flat=True))
     for path in paths:
         _check_place(path, taken)
         taken[path] = None
@@ -303,13 +315,15 @@ def store_change(agent_id: str, change: Change) -> int:
     """Make `change` the file's next revision and return its number.
 
     Raises `InvalidEdit` (size, place, no file to delete), and `Changed` if the file is not at
-    `base_revision`, also when another change commits at the same moment. The caller has checked the
-    path. An error leaves no partial change.
+    `base_revision`, also when another change commits at the same moment. Raises `InvalidPath` for
+    a file of `me/` without its person. The caller has checked the path. An error leaves no partial
+    change.
     """
+    person_id = person_at(change.path, change.person_id)
     if change.content is not None:
         check_content(change.content)
-        check_places(agent_id, [change.path])
-    state = file_state(agent_id, change.path)
+        check_places(agent_id, [change.path], person_id)
+    state = file_state(agent_id, change.path, person_id)
     if state.revision != change.base_revision:
         raise Changed(f"{change.path} has changed since: look at it again.")
     if change.content is None and state.content is None:
@@ -318,8 +332,9 @@ def store_change(agent_id: str, change: Change) -> int:
     number = state.revision + 1
     try:
         with transaction.atomic():
-            MemoryRevision.objects.create(
+            MemoryRevision.every.create(
                 agent_id=agent_id,
+                person_id=person_id,
                 path=change.path,
                 number=number,
                 operation=change.operation,
@@ -334,10 +349,11 @@ def store_change(agent_id: str, change: Change) -> int:
     except IntegrityError:
         raise Changed(f"{change.path} has changed at this moment: look at it again.") from None
     if change.content is None:
-        MemoryFile.objects.filter(agent_id=agent_id, path=change.path).delete()
+        file_at(agent_id, change.path, person_id).delete()
     else:
-        MemoryFile.objects.update_or_create(
+        MemoryFile.every.update_or_create(
             agent_id=agent_id,
+            person_id=person_id,
             path=change.path,
             defaults={
                 "content": change.content,

@@ -16,8 +16,10 @@ from agents.services.errors import InvalidRequest, NotFound
 from agents.states import ApprovalStatus
 from memory.actions.changes import check_may_change
 from memory.folders import folder_of
-from memory.models import MemoryEditRequest, MemoryFile, MemoryRevision
-from memory.paths import InvalidPath, check_writable
+from memory.models import MemoryEditRequest, MemoryRevision
+from memory.paths import InvalidPath, check_writable, is_personal, person_at, shown_path
+from memory.queries.rights import reader_of
+from memory.queries.rows import file_at, revisions_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +35,24 @@ class Purge:
     threads: list[str]
 
 
-def plan_purge(agent: Agent, path: str) -> Purge:
-    """Return what `purge_history` would erase now. Raises `InvalidRequest` and `NotFound`."""
+def plan_purge(agent: Agent, path: str, person_id: int | None = None) -> Purge:
+    """Return what `purge_history` would erase now, for `person_id` below `me/`.
+
+    Raises `InvalidRequest` and `NotFound`.
+    """
     try:
-        check_writable(path)
+        person_at(check_writable(path), person_id)
     except InvalidPath as problem:
         raise InvalidRequest(str(problem)) from None
     if folder_of(path) is not None:
         raise InvalidRequest(
             f"The history of {path} cannot be purged: runs that used the skill keep its versions."
         )
-    if not MemoryRevision.objects.filter(agent=agent, path=path).exists():
+    if not revisions_at(agent.pk, path, person_id).exists():
         raise NotFound(f"There is no history of {path!r}.", code="unknown_file")
     requests = _requests(agent, path)
     threads = requests.filter(run__isnull=False).order_by().values_list("run__thread", flat=True)
-    return Purge(_revisions(agent, path).count(), requests.count(), sorted(set(threads)))
+    return Purge(_revisions(agent, path, person_id).count(), requests.count(), sorted(set(threads)))
 
 
 @transaction.atomic
@@ -58,14 +63,17 @@ def purge_history(agent: Agent, path: str, *, by: AbstractBaseUser, source: str)
     requests lose their texts, too; a request that waits keeps what it shows. The audit log says who
     purged what. Raises `NotAllowed`, `InvalidRequest` and `NotFound`.
     """
-    check_may_change(agent, by)
+    check_may_change(agent, by, path)
+    person_id = reader_of(by, path)
     # Two concurrent changes of a file exclude each other by the number of the next revision; a
     # purge leaves the latest one alone if it is the current file.
-    list(MemoryRevision.objects.select_for_update().filter(agent=agent, path=path).values("pk"))
-    found = plan_purge(agent, path)
+    list(revisions_at(agent.pk, path, person_id).select_for_update().values("pk"))
+    found = plan_purge(agent, path, person_id)
     overwrite_deleted_bytes()
     now = timezone.now()
-    _revisions(agent, path).update(content=None, sha256="", size_bytes=0, reason="", purged_at=now)
+    _revisions(agent, path, person_id).update(
+        content=None, sha256="", size_bytes=0, reason="", purged_at=now
+    )
     _requests(agent, path).update(
         previous_content=None,
         proposed_content=None,
@@ -78,7 +86,7 @@ def purge_history(agent: Agent, path: str, *, by: AbstractBaseUser, source: str)
     record(
         "memory.purged",
         agent,
-        name=f"{path} of {agent.slug}",
+        name=f"{shown_path(path)} of {agent.slug}",
         by=by,
         changes={"revisions": (found.revisions, 0), "requests": (found.requests, 0)},
         note=f"through {source}",
@@ -87,13 +95,15 @@ def purge_history(agent: Agent, path: str, *, by: AbstractBaseUser, source: str)
     return found
 
 
-def _revisions(agent: Agent, path: str) -> QuerySet[MemoryRevision]:
+def _revisions(agent: Agent, path: str, person_id: int | None) -> QuerySet[MemoryRevision]:
     """Return the revisions to purge: all but that of the current file."""
-    revisions = MemoryRevision.objects.filter(agent=agent, path=path, purged_at=None)
-    current = MemoryFile.objects.filter(agent=agent, path=path).values_list("revision", flat=True)
+    revisions = revisions_at(agent.pk, path, person_id).filter(purged_at=None)
+    current = file_at(agent.pk, path, person_id).values_list("revision", flat=True)
     return revisions.exclude(number__in=list(current))
 
 
 def _requests(agent: Agent, path: str) -> QuerySet[MemoryEditRequest]:
+    if is_personal(path):
+        return MemoryEditRequest.objects.none()  # agents cannot propose changes of these
     decided = ~Q(approval__status=ApprovalStatus.PENDING) | Q(approval=None)
     return MemoryEditRequest.objects.filter(decided, agent=agent, path=path, purged_at=None)

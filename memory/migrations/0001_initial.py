@@ -1,4 +1,5 @@
 import django.db.models.deletion
+import django.db.models.manager
 from django.conf import settings
 from django.db import migrations, models
 
@@ -45,6 +46,7 @@ class Migration(migrations.Migration):
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memory_files', to='agents.agent')),
+                    ('person', models.ForeignKey(blank=True, help_text='Who alone reads and changes it: a file of `me/`.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
                     ('path', models.CharField(max_length=200)),
                     ('content', models.TextField()),
                     ('content_type', models.CharField(default='text/markdown', max_length=100)),
@@ -55,14 +57,20 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'ordering': ['agent', 'path'],
-                    'constraints': [models.UniqueConstraint(fields=('agent', 'path'), name='memory_file_path')],
+                    'base_manager_name': 'every',
+                    'constraints': [models.UniqueConstraint(condition=models.Q(('person__isnull', True)), fields=('agent', 'path'), name='memory_file_path'), models.UniqueConstraint(fields=('agent', 'person', 'path'), name='memory_file_of_person'), models.CheckConstraint(condition=models.Q(models.Q(models.Q(('path__startswith', 'me/')), ('person__isnull', False)), models.Q(models.Q(('path__startswith', 'me/'), _negated=True), ('person__isnull', True)), _connector='OR'), name='memory_file_is_somebodys')],
                     'indexes': [],
                 },
+                managers=[
+                    ('objects', django.db.models.manager.Manager()),
+                    ('every', django.db.models.manager.Manager()),
+                ],
             ), migrations.CreateModel(
                 name='MemoryRevision',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memory_revisions', to='agents.agent')),
+                    ('person', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
                     ('path', models.CharField(max_length=200)),
                     ('number', models.PositiveIntegerField()),
                     ('operation', models.CharField(choices=[('write', 'write'), ('append', 'append'), ('delete', 'delete'), ('restore', 'restore'), ('import', 'import')], max_length=10)),
@@ -78,9 +86,14 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'ordering': ['agent', 'path', '-number'],
-                    'constraints': [models.UniqueConstraint(fields=('agent', 'path', 'number'), name='memory_revision_number')],
+                    'base_manager_name': 'every',
+                    'constraints': [models.UniqueConstraint(condition=models.Q(('person__isnull', True)), fields=('agent', 'path', 'number'), name='memory_revision_number'), models.UniqueConstraint(fields=('agent', 'person', 'path', 'number'), name='memory_revision_of_person'), models.CheckConstraint(condition=models.Q(models.Q(models.Q(('path__startswith', 'me/')), ('person__isnull', False)), models.Q(models.Q(('path__startswith', 'me/'), _negated=True), ('person__isnull', True)), _connector='OR'), name='memory_revision_is_somebodys')],
                     'indexes': [],
                 },
+                managers=[
+                    ('objects', django.db.models.manager.Manager()),
+                    ('every', django.db.models.manager.Manager()),
+                ],
             )],
         ),
     ]

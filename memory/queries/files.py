@@ -17,8 +17,17 @@ from agents.states import ApprovalStatus, Decision
 from memory.errors import NoSuchFile, Purged
 from memory.folders import FileState, MemoryEntry, RevisionEntry, folder_of, folders
 from memory.limits import size_of
-from memory.models import MemoryFile, MemoryRevision
-from memory.paths import PROMPT, READ_ONLY, TOOLS, check_path, content_type_of
+from memory.models import MemoryFile
+from memory.paths import (
+    PERSONAL,
+    PROMPT,
+    READ_ONLY,
+    TOOLS,
+    check_path,
+    content_type_of,
+    is_personal,
+)
+from memory.queries.rows import file_at, files_of, revisions_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +46,16 @@ class ShownFile:
         return self.path in READ_ONLY
 
 
-def memory_file(agent_id: str, path: str) -> ShownFile | None:
-    """Return the file at `path`, None if it does not exist. Raises `memory.paths.InvalidPath`."""
+def memory_file(agent_id: str, path: str, person_id: int | None = None) -> ShownFile | None:
+    """Return the file at `path`, None if it does not exist. Raises `memory.paths.InvalidPath`.
+
+    Here and below, `person_id` is the reader, who has the files of `me/`.
+    """
     check_path(path)
-    state = memory_state(agent_id, path)
+    state = memory_state(agent_id, path, person_id)
     if state.content is None:
         return None
-    updated_at = _updated_at(agent_id, path)
+    updated_at = _updated_at(agent_id, path, person_id)
     if updated_at is None:
         return None  # deleted since the first query
     return ShownFile(
@@ -56,18 +68,18 @@ def memory_file(agent_id: str, path: str) -> ShownFile | None:
     )
 
 
-def _updated_at(agent_id: str, path: str) -> datetime | None:
+def _updated_at(agent_id: str, path: str, person_id: int | None) -> datetime | None:
     """Return when the file got its content; for the settings, when their last version was made."""
     if path in READ_ONLY:
         version = AgentVersion.objects.filter(agent_id=agent_id).order_by("-number").first()
         return version.created_at if version else Agent.objects.get(pk=agent_id).updated_at
     if (folder := folder_of(path)) is not None:
         return folder.updated_at(agent_id, path)
-    files = MemoryFile.objects.filter(agent_id=agent_id, path=path)
+    files = file_at(agent_id, path, person_id)
     return files.values_list("updated_at", flat=True).first()
 
 
-def memory_state(agent_id: str, path: str) -> FileState:
+def memory_state(agent_id: str, path: str, person_id: int | None = None) -> FileState:
     """Return the current file at `path`. Raises `memory.paths.InvalidPath` for an invalid path.
 
     The two read-only files have no revision.
@@ -79,7 +91,7 @@ def memory_state(agent_id: str, path: str) -> FileState:
         return FileState(_tools_json(agent_id), 0)
     if (folder := folder_of(path)) is not None:
         return folder.state(agent_id, path)
-    return file_state(agent_id, path)
+    return file_state(agent_id, path, person_id)
 
 
 def _tools_json(agent_id: str) -> str:
@@ -95,8 +107,13 @@ def _tools_json(agent_id: str) -> str:
     return json.dumps({"profile": agent.profile, "tools": tools}, indent=2) + "\n"
 
 
-def list_memory_entries(agent_id: str, directory: str = "") -> list[MemoryEntry]:
-    """Return the files below `directory` (all files if it is empty), sorted by path."""
+def list_memory_entries(
+    agent_id: str, directory: str = "", person_id: int | None = None
+) -> list[MemoryEntry]:
+    """Return the files below `directory` (all files if it is empty), sorted by path.
+
+    Without a reader there are none below `me/`.
+    """
     prefix = f"{directory.strip('/')}/" if directory.strip("/") else ""
     entries: list[MemoryEntry] = []
     if not prefix:
@@ -108,8 +125,11 @@ def list_memory_entries(agent_id: str, directory: str = "") -> list[MemoryEntry]
             entries.append(
                 MemoryEntry(path, content_type_of(path), size, agent.created_at, changed)
             )
-    if not prefix or prefix.startswith("knowledge/"):
-        files = MemoryFile.objects.filter(agent_id=agent_id, path__startswith=prefix)
+    own = files_of(agent_id, person_id) if person_id is not None else MemoryFile.every.none()
+    for top, rows in (("knowledge/", files_of(agent_id)), (f"{PERSONAL}/", own)):
+        if prefix and not prefix.startswith(top):
+            continue
+        files = rows.filter(path__startswith=prefix)
         entries += [
             MemoryEntry(
                 file.path, file.content_type, file.size_bytes, file.created_at, file.updated_at
@@ -123,19 +143,19 @@ def list_memory_entries(agent_id: str, directory: str = "") -> list[MemoryEntry]
     return entries
 
 
-def memory_revisions(agent_id: str, path: str) -> list[RevisionEntry]:
+def memory_revisions(agent_id: str, path: str, person_id: int | None = None) -> list[RevisionEntry]:
     """Return every state of the file at `path`, the latest first.
 
     The two read-only files have none. Raises `memory.paths.InvalidPath`.
     """
     check_path(path)
-    approvals = _approvals_by_revision(agent_id, path)
+    approvals = {} if is_personal(path) else _approvals_by_revision(agent_id, path)
     if (folder := folder_of(path)) is not None:
         return [
             replace(entry, approval_id=approvals.get(entry.number))
             for entry in folder.revisions(agent_id, path)
         ]
-    revisions = MemoryRevision.objects.filter(agent_id=agent_id, path=path)
+    revisions = revisions_at(agent_id, path, person_id)
     return [
         RevisionEntry(
             number=revision.number,
@@ -167,7 +187,9 @@ def _approvals_by_revision(agent_id: str, path: str) -> dict[int, str]:
     return {base + 1: key for base, key in requests.values_list("memory_edit__base_revision", "id")}
 
 
-def revision_content(agent_id: str, path: str, number: int) -> str | None:
+def revision_content(
+    agent_id: str, path: str, number: int, person_id: int | None = None
+) -> str | None:
     """Return the file at a revision, None if that revision deleted it.
 
     Raises `memory.paths.InvalidPath`, `memory.errors.NoSuchFile`, and `memory.errors.Purged`.
@@ -178,7 +200,7 @@ def revision_content(agent_id: str, path: str, number: int) -> str | None:
         if found is None:
             raise NoSuchFile(f"{path} has no revision {number}.")
         return found[0]
-    revisions = MemoryRevision.objects.filter(agent_id=agent_id, path=path, number=number)
+    revisions = revisions_at(agent_id, path, person_id).filter(number=number)
     revision = revisions.values_list("content", "purged_at").first()
     if revision is None:
         raise NoSuchFile(f"{path} has no revision {number}.")
@@ -188,10 +210,10 @@ def revision_content(agent_id: str, path: str, number: int) -> str | None:
     return content
 
 
-def file_state(agent_id: str, path: str) -> FileState:
+def file_state(agent_id: str, path: str, person_id: int | None = None) -> FileState:
     """Return the current file. `path` is a checked path."""
     latest = (
-        MemoryRevision.objects.filter(agent_id=agent_id, path=path)
+        revisions_at(agent_id, path, person_id)
         .order_by("-number")
         .values_list("content", "number")
         .first()
@@ -201,5 +223,5 @@ def file_state(agent_id: str, path: str) -> FileState:
 
 def memory_bytes(agent_id: str, *, without: str = "") -> int:
     """Return the size of an agent's files in bytes, without the file at `without`."""
-    files = MemoryFile.objects.filter(agent_id=agent_id).exclude(path=without)
+    files = files_of(agent_id).exclude(path=without)
     return files.aggregate(total=Sum("size_bytes"))["total"] or 0

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Length, Substr
 
 from agents.hidden_text import one_line, visible
 from memory.limits import ALWAYS_BYTES, DESCRIPTION_CHARACTERS, INDEX_BYTES, MAX_FILES, size_of
-from memory.models import MemoryFile, MemoryRevision
-from memory.paths import ALWAYS
+from memory.models import MemoryRevision
+from memory.paths import ALWAYS, PERSONAL_ALWAYS
+from memory.queries.rows import files_of, revisions_of
 
 _HEAD_CHARACTERS = 1_000
 """Of a file, to find its description."""
@@ -34,19 +35,24 @@ class Knowledge:
     always: str = ""
     is_cut: bool = False
 
+    @property
+    def is_empty(self) -> bool:
+        return not (self.index or self.left_out or self.always)
 
-def knowledge_of(agent_id: str) -> Knowledge:
-    """Return the knowledge for a prompt, limited in bytes."""
-    files = MemoryFile.objects.filter(agent_id=agent_id).order_by("path")
+
+def knowledge_of(agent_id: str, person_id: int | None = None) -> Knowledge:
+    """Return the knowledge of the agent, or of a person, for a prompt, limited in bytes."""
+    always_loaded = ALWAYS if person_id is None else PERSONAL_ALWAYS
+    files = files_of(agent_id, person_id).order_by("path")
     heads = list(
-        files.exclude(path=ALWAYS)
+        files.exclude(path=always_loaded)
         .annotate(head=Substr("content", 1, _HEAD_CHARACTERS))
         .values_list("path", "head")[:MAX_FILES]
     )
     index = _fitting([_line(path, description_of(head)) for path, head in heads])
     if len(index) < len(heads):
         index = _fitting([_line(path, "") for path, _ in heads])
-    text, length = files.filter(path=ALWAYS).annotate(
+    text, length = files.filter(path=always_loaded).annotate(
         head=Substr("content", 1, ALWAYS_BYTES + 1), length=Length("content")
     ).values_list("head", "length").first() or ("", 0)
     text = visible(text.strip())
@@ -72,15 +78,18 @@ def description_of(text: str) -> str:
     return one_line(_MARKS.sub("", first), DESCRIPTION_CHARACTERS)
 
 
-def changes_since(agent_id: str, since: datetime, *, thread_id: str) -> list[str]:
-    """Return the changed files of `knowledge/`, except those that this thread knows.
+def changes_since(
+    agent_id: str, since: datetime, *, thread_id: str, person_id: int | None = None
+) -> list[str]:
+    """Return the changed files of `knowledge/` and of the person, except those this thread knows.
 
     These are the changes of its runs, without requests for which no run has waited.
     """
     unasked = Q(edit_request__approval=None)
     waited = Q(edit_request__approval__tool_call__isnull=False)
     revisions = (
-        MemoryRevision.objects.filter(agent_id=agent_id, created_at__gt=since)
+        (revisions_of(agent_id) | _revisions_of_person(agent_id, person_id))
+        .filter(created_at__gt=since)
         .exclude(Q(edit_request__run__thread=thread_id) & (unasked | waited))
         .order_by("path", "-number")
         .values_list("path", "sha256")
@@ -91,6 +100,12 @@ def changes_since(agent_id: str, since: datetime, *, thread_id: str) -> list[str
     names = list(latest.values())
     more = len(names) - _MOST_CHANGES
     return [*names[:_MOST_CHANGES], *([f"and {more} more"] if more > 0 else [])]
+
+
+def _revisions_of_person(agent_id: str, person_id: int | None) -> QuerySet[MemoryRevision]:
+    if person_id is None:
+        return MemoryRevision.every.none()
+    return revisions_of(agent_id, person_id)
 
 
 def _line(path: str, description: str) -> str:

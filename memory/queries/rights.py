@@ -1,13 +1,26 @@
-"""The permission to change an agent's memory."""
+"""The permissions to change an agent's memory, and one's own with this agent."""
 
 from __future__ import annotations
 
 from django.contrib.auth.base_user import AbstractBaseUser
 
 from agents.models import Agent
-from agents.selectors.visible import is_approver
+from agents.selectors.visible import agents_for, is_approver
+from memory.paths import is_personal
 
 
 def may_change_memory(user: AbstractBaseUser, agent: Agent) -> bool:
     """Return whether `user` may change the memory of `agent`: its owner and its approvers may."""
     return agent.owner_id == user.pk or is_approver(user, agent.pk)
+
+
+def may_change_file(user: AbstractBaseUser, agent: Agent, path: str) -> bool:
+    """Return whether `user` may change the file at `path`. `me/` is the user's own."""
+    if is_personal(path):
+        return agents_for(user).filter(pk=agent.pk).exists()
+    return may_change_memory(user, agent)
+
+
+def reader_of(user: AbstractBaseUser, path: str) -> int | None:
+    """Return the person of a change: the user below `me/`, None elsewhere."""
+    return user.pk if is_personal(path) else None

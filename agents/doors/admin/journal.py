@@ -88,6 +88,8 @@ class JournalAdmin(SealedAdmin):
     """A sealed admin in which each row has a page instead of a form."""
 
     page_template = ""
+    goes_with_user = False
+    """Whether its rows may be deleted together with a user who has no runs."""
 
     def change_view(
         self,

@@ -1,0 +1,27 @@
+"""The person whose `me/` a run reads: only in conversations that this person has alone."""
+
+from __future__ import annotations
+
+from agents.models import Run
+
+OWN_DOORS = frozenset({"admin", "api", "chat", "cli", "forked", "python", "web"})
+"""`Run.source` of runs whose messages come from their owner, and of the runs in a fork.
+
+Others get their messages from elsewhere: schedules and webhooks act without the person, MCP clients
+are other programs, and agents write the tasks of subagents.
+"""
+
+
+def personal_reader(run: Run) -> int | None:
+    """Return the owner of `run`, or None if the run must not read the owner's `me/`.
+
+    All runs of the thread count, because its prompt and messages stay.
+    """
+    thread = run.thread
+    if run.parent_id is not None or thread.root_id is not None or run.trigger is not None:
+        return None
+    if thread.owner_id != run.owner_id:
+        return None
+    if Run.every.filter(thread=thread.pk).exclude(source__in=OWN_DOORS).exists():
+        return None
+    return run.owner_id
