@@ -62,7 +62,7 @@ def test_the_answer_follows_the_approval_of_a_subagents_call(make_harness: MakeH
 
     before, after = asyncio.run(use())
     run = Run.objects.get(parent=None)
-    assert after[0] == {"type": "start", "messageId": run.pk}
+    assert (after[0]["type"], after[0]["messageId"]) == ("start", run.pk)
     assert text_of(after) == "The parent's answer"
     assert after[-1]["type"] == "finish"
     [task] = [part["toolCallId"] for part in before if part["type"] == "tool-input-available"]
