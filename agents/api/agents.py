@@ -179,7 +179,7 @@ class OneAgent(ApiView):
         return Response(status=204)
 
 
-class ErasedShape(serializers.Serializer[Any]):
+class ErasedAgentShape(serializers.Serializer[Any]):
     """What an erasure has done so far."""
 
     conversations = serializers.IntegerField(help_text="Conversations that this request erases.")
@@ -196,7 +196,7 @@ class EraseAgent(ApiView):
     @operation(
         "erase_agent",
         "Erase an archived agent with its conversations",
-        answer=ErasedShape,
+        answer=ErasedAgentShape,
         errors=(409,),
         description="Also its memory, its own skills and its versions. This cannot be undone.",
     )

@@ -33,7 +33,6 @@ def operations() -> list[tuple[str, str, dict[str, Any]]]:
     ]
 
 
-@pytest.mark.slow
 def test_it_is_valid_and_nothing_was_left_unclear() -> None:
     document, complaints = make_document(urlpatterns)
     assert complaints == []
@@ -146,7 +145,6 @@ def test_the_page_has_every_operation_and_no_script() -> None:
         assert f"<code>{template}</code>" in text
 
 
-@pytest.mark.slow
 @override_settings(
     REST_FRAMEWORK={
         "DEFAULT_SCHEMA_CLASS": "rest_framework.schemas.openapi.AutoSchema",
