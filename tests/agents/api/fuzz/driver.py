@@ -28,7 +28,7 @@ CHECKS = (
     "ignored_auth",
     "unsupported_method",
 )
-REJECTED = [400, 401, 403, 404, 405, 409, 411, 413, 415, 429]
+REJECTED = [400, 401, 403, 404, 405, 409, 411, 412, 413, 415, 429]
 
 _in_query = {
     "run": "run_id",
