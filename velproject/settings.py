@@ -123,11 +123,13 @@ CORS_ALLOW_HEADERS = [
     "authorization",
     "content-type",
     "idempotency-key",
+    "if-match",
     "last-event-id",
     "user-agent",
 ]
 CORS_EXPOSE_HEADERS = [
     "content-disposition",
+    "etag",
     "location",
     "retry-after",
     "www-authenticate",

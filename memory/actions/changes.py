@@ -42,9 +42,15 @@ def write_file(
     if content == state.content:
         return state.revision
     change = Change(
-        path, Operation.WRITE, content, state.revision, source,
-        by_id=by.pk, reason=reason, person_id=reader_of(by, path),
-    )  # fmt: skip
+        path,
+        Operation.WRITE,
+        content,
+        state.revision,
+        source,
+        by_id=by.pk,
+        reason=reason,
+        person_id=reader_of(by, path),
+    )
     return change_memory(agent.pk, change)
 
 
@@ -64,9 +70,15 @@ def append_to_file(
     if after == state.content:
         raise InvalidRequest("There is nothing to add.")
     change = Change(
-        path, Operation.APPEND, after, state.revision, source,
-        by_id=by.pk, reason=reason, person_id=reader_of(by, path),
-    )  # fmt: skip
+        path,
+        Operation.APPEND,
+        after,
+        state.revision,
+        source,
+        by_id=by.pk,
+        reason=reason,
+        person_id=reader_of(by, path),
+    )
     return change_memory(agent.pk, change)
 
 
@@ -87,9 +99,14 @@ def delete_file(
     if state.content is None:
         raise NotFound(f"There is no {path} in the memory.")
     change = Change(
-        path, Operation.DELETE, None, state.revision, source,
-        by_id=by.pk, person_id=reader_of(by, path),
-    )  # fmt: skip
+        path,
+        Operation.DELETE,
+        None,
+        state.revision,
+        source,
+        by_id=by.pk,
+        person_id=reader_of(by, path),
+    )
     return change_memory(agent.pk, change)
 
 

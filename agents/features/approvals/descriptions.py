@@ -31,6 +31,10 @@ async def describe(session: Session, item: CheckedCall) -> str:
             async with asyncio.timeout(DESCRIPTION_SECONDS):
                 found = await tool.describe(context, item.given)
     except TimeoutError:
+        logger.warning(
+            "a description took too long",
+            extra={"run_id": session.writer.run_id, "tool": tool.name},
+        )
         return ""
     except (OperationalError, InterfaceError, InternalError, FenceLost, Stopped):
         raise

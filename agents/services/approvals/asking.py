@@ -168,9 +168,15 @@ def ask_again(request: ApprovalRequest, kind: ProposalKind) -> ApprovalRequest |
         draft = ask_about_proposal(request.run, call, kind, proposal, terms, prompt=CHANGED)
     else:
         draft = ask_beside(
-            request.run, kind, proposal, terms, request.tool, request.input,
-            step=kind.background(request).step, prompt=CHANGED,
-        )  # fmt: skip
+            request.run,
+            kind,
+            proposal,
+            terms,
+            request.tool,
+            request.input,
+            step=kind.background(request).step,
+            prompt=CHANGED,
+        )
     anew = ApprovalRequest.objects.get(pk=draft.approval_id)
     if request.expires_at is not None:
         anew.expires_at = request.expires_at  # the deadline stays the same

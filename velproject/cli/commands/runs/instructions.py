@@ -32,7 +32,8 @@ def instructions_of(directory: Path, *, accept_findings: bool = False) -> str:
             return ""
         files = read_agents_files(directory)
         text = prompt_of(files)
-    except OSError:
+    except OSError as error:
+        _say(f"{PROMPT} is not used: {error.strerror or error}.")
         return ""
     except InvalidRequest as error:
         _say(f"{PROMPT} is not used: {error.message}")
