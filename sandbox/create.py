@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 
 from sandbox.base import BaseSandbox
@@ -12,13 +13,13 @@ from sandbox.host_paths import readable_path, writable_directory
 from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.macos.seatbelt import SeatbeltSandbox
 from sandbox.own_directory.rules import FileRules
-from sandbox.policy import Mount, Network, SandboxPolicy
+from sandbox.policy import MAX_TIMEOUT, Mount, Network, SandboxPolicy
 from sandbox.uids import uid_for
 
 
 def create_sandbox(
-    working_dir: str,
-    allowed_paths: list[str] | None = None,
+    working_dir: str | Path,
+    allowed_paths: Sequence[str | Path] | None = None,
     network: bool = False,
     timeout: float = 30,
     rules: FileRules | None = None,
@@ -46,15 +47,16 @@ def create_sandbox(
 
 
 def directory_policy(
-    working_dir: str,
-    allowed_paths: list[str] | None = None,
+    working_dir: str | Path,
+    allowed_paths: Sequence[str | Path] | None = None,
     network: bool = False,
     timeout: float = 30,
     rules: FileRules | None = None,
 ) -> SandboxPolicy:
     """The policy of `create_sandbox`. Creates the directory. Raises `SandboxSetupError`."""
+    _check(working_dir, allowed_paths, network, timeout, rules)
     directory = _working_directory(working_dir)
-    readable = [readable_path(path) for path in allowed_paths or []]
+    readable = [readable_path(path) for path in allowed_paths or ()]
     # The working directory comes last: it stays writable inside an allowed path.
     mounts = [Mount(path, str(path)) for path in readable]
     own_rules = rules or FileRules()
@@ -67,7 +69,34 @@ def directory_policy(
     )
 
 
-def _working_directory(given: str) -> Path:
+def _check(
+    working_dir: object, allowed_paths: object, network: object, timeout: object, rules: object
+) -> None:
+    """Raise `SandboxSetupError` that names a wrong argument."""
+    if not _is_path(working_dir):
+        raise _wrong("working_dir", "a path", working_dir)
+    if allowed_paths is not None and not (
+        isinstance(allowed_paths, list | tuple) and all(map(_is_path, allowed_paths))
+    ):
+        raise _wrong("allowed_paths", "a list of paths, or None", allowed_paths)
+    if not isinstance(network, bool):
+        raise _wrong("network", "True or False", network)
+    is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+    if not is_number or not 0 < timeout <= MAX_TIMEOUT:  # type: ignore[operator]
+        raise _wrong("timeout", f"seconds above 0, at most {MAX_TIMEOUT:g}", timeout)
+    if rules is not None and not isinstance(rules, FileRules):
+        raise _wrong("rules", "FileRules or None", rules)
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, str | Path) and bool(str(value))
+
+
+def _wrong(name: str, expected: str, value: object) -> SandboxSetupError:
+    return SandboxSetupError(f"{name} must be {expected}, got {value!r:.80}.")
+
+
+def _working_directory(given: str | Path) -> Path:
     path = writable_directory(given)
     try:
         path.mkdir(parents=True)

@@ -6,11 +6,25 @@ import json
 import unicodedata
 
 
-class SandboxError(Exception):
+class AgentError(Exception):
+    """The base class of the errors that Vel raises in a program.
+
+    The message explains what to do.
+    """
+
+
+class SetupError(AgentError):
+    """An option or an argument is wrong, or Vel cannot work in this process as requested.
+
+    Nothing was stored. The message names the option.
+    """
+
+
+class SandboxError(AgentError):
     """Base class of all errors of the sandbox."""
 
 
-class SandboxUnavailable(SandboxError):
+class SandboxUnavailable(SandboxError, SetupError):
     """This host cannot run a sandbox. No command was run; there is no fallback without one."""
 
 
@@ -18,7 +32,7 @@ SandboxNotAvailableError = SandboxUnavailable
 """The same error with a longer name."""
 
 
-class SandboxSetupError(SandboxError):
+class SandboxSetupError(SandboxError, SetupError):
     """The sandbox could not be set up for this command; the command did not start."""
 
 

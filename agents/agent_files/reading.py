@@ -73,7 +73,7 @@ def read_document(text: str) -> Document:
     except yaml.YAMLError as error:  # an invalid character
         raise _bad(1, " ".join(str(error).split())[:_MOST_TOLD]) from None
     if not isinstance(node, yaml.MappingNode):
-        raise _bad(1, "an agent's file is a mapping: lines of `field: value`")
+        raise _bad(1, "the file must be a mapping: lines of `field: value`")
     document = Document({})
     document.data = _Builder(loader, document.lines).value(node, ())
     return document

@@ -102,12 +102,16 @@ def check_shape(data: dict[str, Any]) -> list[Any]:
     return []
 
 
+_ADDITION = "systemPromptAddition"
+
+
 def in_snake_case(data: dict[str, Any]) -> tuple[dict[str, Any], dict[Path, Path]]:
     """Return `data` with alternative names converted to `file_fields`, and the original paths.
 
     Alternatives: `systemPrompt` for system_prompt, also in subagents; `model` as an object with
     provider and model; `customAgents` (or `subagents`) as an object of subagents by name, each with
-    an optional `systemPromptAddition`. Unknown names are not changed, and are refused later.
+    an optional `systemPromptAddition`, which follows the agent's own prompt. Unknown names are not
+    changed, and are refused later.
     """
     found, origin = _renamed(data, file_fields(), {"customAgents": "subagents"})
     model = found.get("model")
@@ -128,8 +132,13 @@ def in_snake_case(data: dict[str, Any]) -> tuple[dict[str, Any], dict[Path, Path
         for at, each in enumerate(found["subagents"]):
             origin["subagents", at] = (*place, keys[at])
             if isinstance(each, dict):
-                also = {"systemPromptAddition": "system_prompt"}
-                found["subagents"][at], names = _renamed(each, SubagentSpec.model_fields, also)
+                also = {_ADDITION: "system_prompt"}
+                one, names = _renamed(each, SubagentSpec.model_fields, also)
+                if names.get(("system_prompt",)) == (_ADDITION,):
+                    parts = (found.get("system_prompt"), one["system_prompt"])
+                    if all(isinstance(part, str | None) for part in parts):
+                        one["system_prompt"] = "\n\n".join(filter(None, parts))
+                found["subagents"][at] = one
                 for new, old in names.items():
                     origin[("subagents", at, *new)] = (*place, keys[at], *old)
     return found, origin

@@ -10,21 +10,27 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
 from pydantic import BaseModel, ConfigDict, create_model, model_validator
 
+from agents.custom.signature import InvalidTool
+
 
 def model_of_schema(name: str, schema: Any) -> type[BaseModel]:
     """Return a model that shows `schema` to the agent and checks inputs by it.
 
-    Raises `ValueError` if it is not a JSON Schema of an object.
+    Raises `InvalidTool` if it is not a JSON Schema of an object.
     """
     if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
-        raise ValueError(f"The input_schema of {name} must be a JSON Schema of type object.")
-    kept: dict[str, Any] = {"type": "object", "properties": {}, **json.loads(json.dumps(schema))}
+        raise InvalidTool(f"The input_schema of {name} must be a JSON Schema of type object.")
+    try:
+        plain = json.loads(json.dumps(schema))
+    except (TypeError, ValueError):
+        raise InvalidTool(f"The input_schema of {name} must contain JSON data only.") from None
+    kept: dict[str, Any] = {"type": "object", "properties": {}, **plain}
     if _has_reference(kept):
-        raise ValueError(f"The input_schema of {name} has a $ref: write it out, without $ref.")
+        raise InvalidTool(f"The input_schema of {name} has a $ref: write it out, without $ref.")
     try:
         Draft202012Validator.check_schema(kept)
     except SchemaError as error:
-        raise ValueError(f"The input_schema of {name}: {error.message}") from None
+        raise InvalidTool(f"The input_schema of {name}: {error.message}") from None
     validator = Draft202012Validator(kept)
 
     class _Given(BaseModel):

@@ -13,8 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, create_mod
 from pydantic.fields import FieldInfo
 
 from agents.custom.typed_dicts import usable_type
+from sandbox.errors import SetupError
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+class InvalidTool(SetupError, ValueError):
+    """The definition of a tool is invalid."""
 
 
 class _Input(BaseModel):
@@ -37,11 +42,11 @@ class Signature:
 
 
 def read_signature(function: Callable[..., Any], name: str) -> Signature:
-    """Return the input of `function`. Raises `TypeError` for types without a JSON schema."""
+    """Return the input of `function`. Raises `InvalidTool` for types without a JSON schema."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError) as error:
-        raise TypeError(
+        raise InvalidTool(
             f"The tool {name!r} has no readable signature: wrap it in a function of your own."
         ) from error
     hints = _hints(function, name)
@@ -62,7 +67,7 @@ def read_signature(function: Callable[..., Any], name: str) -> Signature:
         model = create_model(f"{name}_input", __base__=_Input, **fields)
         model.model_json_schema()
     except (PydanticUserError, NameError, TypeError, ValueError) as error:
-        raise TypeError(
+        raise InvalidTool(
             f"The parameters of the tool {name!r} cannot be told to a model: "
             f"{str(error).splitlines()[0]} Use types that JSON can hold."
         ) from error
@@ -75,7 +80,7 @@ def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
         hints = typing.get_type_hints(target, include_extras=True)
         return {parameter: usable_type(hint) for parameter, hint in hints.items()}
     except (NameError, TypeError) as error:
-        raise TypeError(
+        raise InvalidTool(
             f"The type hints of the tool {name!r} cannot be read ({error}): define or import "
             "what they name at the top of the module."
         ) from error
@@ -83,12 +88,12 @@ def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
 
 def _check_name(tool: str, parameter: inspect.Parameter) -> None:
     if parameter.kind in _VARIADIC:
-        raise TypeError(
+        raise InvalidTool(
             f"The tool {tool!r} takes {parameter}: name each parameter, so that a model can be "
             "told of it."
         )
     if parameter.name.startswith("_") or hasattr(BaseModel, parameter.name):
-        raise TypeError(
+        raise InvalidTool(
             f"The parameter {parameter.name!r} of the tool {tool!r} has a name that cannot be "
             "used here: choose another."
         )

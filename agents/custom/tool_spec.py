@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 
 from pydantic import BaseModel
 
-from agents.custom.signature import Signature, describe, read_signature
+from agents.custom.signature import InvalidTool, Signature, describe, read_signature
 from agents.kernel.lazy_modules import lazy_modules
 from sandbox.policy import MAX_TIMEOUT
 
@@ -55,19 +55,28 @@ class ToolSpec:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
-            raise ValueError(
+            raise InvalidTool(
                 f"{self.name!r} is no name of a tool: use up to 64 letters, digits, _ and -."
             )
         if not callable(self.handler):
-            raise TypeError(f"The handler of {self.name} cannot be called: give a function.")
+            raise InvalidTool(f"The handler of {self.name} cannot be called: give a function.")
         if self.effect not in EFFECTS:
-            raise ValueError(f"effect={self.effect!r}: choose from {', '.join(EFFECTS)}.")
-        if not isinstance(self.timeout, int | float) or not 0 < self.timeout <= MAX_TIMEOUT:
-            raise ValueError(f"timeout={self.timeout!r}: give seconds up to {MAX_TIMEOUT:g}.")
+            raise InvalidTool(f"effect={self.effect!r}: choose from {', '.join(EFFECTS)}.")
+        is_number = isinstance(self.timeout, int | float) and not isinstance(self.timeout, bool)
+        if not is_number or not 0 < self.timeout <= MAX_TIMEOUT:
+            raise InvalidTool(f"timeout={self.timeout!r}: give seconds up to {MAX_TIMEOUT:g}.")
+        if not (self.requires_approval is None or isinstance(self.requires_approval, bool)):
+            raise InvalidTool(
+                f"requires_approval={self.requires_approval!r}: give True, False or None."
+            )
+        if not isinstance(self.atomic, bool):
+            raise InvalidTool(f"atomic={self.atomic!r}: give True or False.")
+        if not isinstance(self.permission, str):
+            raise InvalidTool(f"permission={self.permission!r}: write it as 'library.view_book'.")
         if self.permission and not _PERMISSION.fullmatch(self.permission):
-            raise ValueError(f"permission={self.permission!r}: write it as 'library.view_book'.")
+            raise InvalidTool(f"permission={self.permission!r}: write it as 'library.view_book'.")
         if not isinstance(self.description, str) or not self.description.strip():
-            raise ValueError(
+            raise InvalidTool(
                 f"The tool {self.name} has no description: write a docstring, or give one."
             )
         object.__setattr__(self, "signature", self._read())
@@ -98,8 +107,12 @@ class ToolSpec:
         """Return a tool that calls `function`, with its name, description and input."""
         if isinstance(function, ToolSpec):
             return function
+        if not callable(function):
+            raise InvalidTool(f"function={function!r}: give a function.")
         own = name or str(getattr(function, "__name__", ""))
         text = description if description is not None else describe(function).summary
+        if not isinstance(text, str):
+            raise InvalidTool(f"description={text!r}: give a text.")
         return cls(
             name=own,
             description="\n".join(" ".join(line.split()) for line in text.strip().splitlines()),
@@ -135,5 +148,5 @@ def tool(
 def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Make a function a tool: `@tool`, or `@tool(effect="read", timeout=10)`."""
     if function is not None:
-        return ToolSpec.from_function(function)
+        return ToolSpec.from_function(function, **options)
     return lambda found: ToolSpec.from_function(found, **options)

@@ -206,6 +206,12 @@ def built_in_tools() -> Mapping[str, str]:
 
 
 @lru_cache(maxsize=1)
+def tool_aliases() -> Mapping[str, str]:
+    """Return other names of Vel's own tools, with the names."""
+    return {alias: tool.name for tool in _every_tool() for alias in tool.aliases}
+
+
+@lru_cache(maxsize=1)
 def outliving_tools() -> frozenset[str]:
     """Return the tools whose calls start in one claim of a run and end in another."""
     return frozenset(tool.name for tool in _every_tool() if tool.outlives_driver)
@@ -225,6 +231,7 @@ def _forget(*, setting: str, **kwargs: object) -> None:
     if setting == "INSTALLED_APPS":
         installed_middleware.cache_clear()
         built_in_tools.cache_clear()
+        tool_aliases.cache_clear()
         outliving_tools.cache_clear()
     if setting in ("INSTALLED_APPS", "VEL"):
         _toolset.cache_clear()  # it may have tools of features, and of `VEL["TOOLS"]`

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic.alias_generators import to_camel
 
 from agents.sdk.errors import SetupError
 
@@ -98,12 +99,28 @@ def known_fields(
     return given
 
 
+def in_snake_case(kind: type[Any], given: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """Return `given` with the names of the dataclass `kind` for names in camelCase."""
+    names = {to_camel(field.name): field.name for field in fields(kind)}
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        name = names.get(key, key)
+        if name in found:
+            raise SetupError(f"{what}: {name} is given twice: leave one out.")
+        found[name] = value
+    return found
+
+
 def instance_of(kind: type[Any], given: Any, what: str) -> Any:
-    """Return `given`, or an instance of the dataclass `kind` for a dictionary of its fields."""
+    """Return `given`, or an instance of the dataclass `kind` for a dictionary of its fields.
+
+    Names in camelCase are accepted.
+    """
     if isinstance(given, kind):
         return given
     if not isinstance(given, Mapping):
         raise wrong(what, f"a {kind.__name__} or a dictionary of its fields", given)
+    given = in_snake_case(kind, given, what)
     known_fields(kind, given, what)
     for field in fields(kind):
         has_default = field.default is not MISSING or field.default_factory is not MISSING
@@ -122,4 +139,13 @@ def check_fields(kind: type[BaseModel], values: Mapping[str, Any], what: str) ->
         place = ".".join(str(part) for part in first["loc"])
         raise SetupError(f"{what}: {place}: {first['msg']}, got {shown(first['input'])}.") from None
     except (TypeError, ValueError):
-        raise SetupError(f"{what} must contain JSON data only.") from None
+        bad = next((key for key, value in values.items() if not _is_json(value)), "")
+        raise SetupError(f"{what}: {bad} must contain JSON data only.") from None
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -18,14 +18,9 @@ from agents.kernel.programs import ProgramOptions, ProgramPart
 from agents.sdk import arguments
 from agents.sdk.answer_form import form_of
 from agents.sdk.errors import SetupError
-from agents.spec import SANDBOX_ONLY, AgentSpec, InterruptRule, ModelOptions, SubagentSpec
+from agents.sdk.model_config import Model, checked_model, checked_model_of_subagent
+from agents.spec import SANDBOX_ONLY, AgentSpec, InterruptRule, SubagentSpec
 from sandbox.policy import MAX_TIMEOUT
-
-Model = Mapping[str, Any] | str | None
-"""`{"provider", "model"}`, a model's name, or None for the default.
-
-Also `api_key`, `max_tokens`, `thinking` and `effort`.
-"""
 
 
 class DefaultDirectory(str):
@@ -44,8 +39,6 @@ LEAST_COST = 0.000001
 OF_EVERY_AGENT = AgentSpec(name="", slug="")
 """The defaults of options."""
 PROFILES: tuple[str, ...] = get_args(AgentSpec.model_fields["profile"].annotation)
-MODEL_KEYS = frozenset({"provider", "model", "api_key", "max_tokens", "thinking", "effort"})
-SUBAGENT_MODEL_KEYS = frozenset({"provider", "model"})
 
 
 @dataclass
@@ -71,6 +64,9 @@ class SubagentConfig:
         arguments.check_texts(self, ("name", "description"))
         arguments.check_texts(self, ("system_prompt",), or_none=True)
         what = f"The subagent {self.name!r}"
+        self.model = checked_model_of_subagent(self.model, what)
+        arguments.check_number(f"{what}: max_turns", self.max_turns, 1)
+        arguments.check_flags(self, ("read_only",))
         self.tools = checked_tools(f"{what}: tools", self.tools)
         self.skills = arguments.listed_texts(f"{what}: skills", self.skills, "names of skills")
         stored = {
@@ -212,10 +208,12 @@ class DeepAgentConfig:
         arguments.check_flags(self, _FLAGS)
         arguments.check_texts(self, ("system_prompt", "skill_mode", "toolbox"))
         arguments.check_paths(self, ("sandbox_working_dir", "persistence_path", "outputs_dir"))
+        if not (self.user is None or isinstance(self.user, str) or hasattr(self.user, "pk")):
+            raise arguments.wrong("user", "a user of the project, a name or None", self.user)
         if self.profile not in PROFILES:
             raise arguments.wrong("profile", " or ".join(PROFILES), self.profile)
         self._check_lists()
-        check_model_argument(self.model)
+        self.model = checked_model(self.model)
         self._check_numbers()
         form_of(self.output_schema)
         hooked = [item for item in self.middleware if any(overrides(item, hook) for hook in HOOKS)]
@@ -260,8 +258,6 @@ class DeepAgentConfig:
             arguments.check_number("sandbox_timeout", self.sandbox_timeout, 1, most)
         for name in ("max_steps", "max_concurrent_subagents", "checkpoint_interval"):
             arguments.check_number(name, getattr(self, name), 1)
-        given = self.model.get("max_tokens") if isinstance(self.model, Mapping) else None
-        _positive_or_none("model: max_tokens", given, whole=True)
         _positive_or_none("max_tokens", self.max_tokens, whole=True)
         _positive_or_none("max_cost", self.max_cost)
         if self.max_cost is not None and self.max_cost < LEAST_COST:
@@ -370,27 +366,6 @@ def checked_rules(given: Any) -> dict[str, Any]:
         elif not isinstance(rule, bool):
             raise arguments.wrong(what, "True, False or a rule (docs/policy.md)", rule)
     return found
-
-
-def check_model_argument(given: Any) -> None:
-    if given is None or isinstance(given, str):
-        return
-    if not isinstance(given, Mapping):
-        kind = type(given).__name__  # the value may contain a key
-        raise SetupError(
-            f'model must be {{"provider": …, "model": …}}, a name or None, got a value of type '
-            f"{kind}."
-        )
-    if unknown := sorted(set(map(str, given)) - MODEL_KEYS):
-        raise SetupError(
-            f"model has unknown keys {', '.join(unknown)}; known are "
-            f"{', '.join(sorted(MODEL_KEYS))}."
-        )
-    if not isinstance(given.get("api_key") or "", str):
-        raise SetupError("model: api_key must be a text.")
-    names = ("provider", "model", "thinking", "effort")
-    stored = {name: given[name] for name in names if given.get(name) is not None}
-    arguments.check_fields(ModelOptions, stored, "model")
 
 
 def _positive_or_none(name: str, value: Any, *, whole: bool = False) -> None:

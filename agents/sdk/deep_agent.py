@@ -157,6 +157,8 @@ class DeepAgent:
 
         `async for` yields events in the form of `mode`; `await` returns after the end.
         """
+        if not isinstance(reason, str):
+            raise arguments.wrong("reason", "a text", reason)
         stream = self._reject(session_id, reason, StreamMode(mode))
 
         async def wait() -> None:

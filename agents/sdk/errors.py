@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sandbox.errors import AgentError, SetupError
 
-class AgentError(Exception):
-    """The base class of all errors here. The message explains what to do."""
+__all__ = [
+    "AgentError",
+    "RunCancelled",
+    "RunFailed",
+    "RunInterrupted",
+    "SetupError",
+    "UnknownName",
+]
 
 
-class SetupError(AgentError):
-    """Vel cannot work in this process as requested."""
+class UnknownName(SetupError, ValueError):
+    """There is no agent type, task or session of this name."""
 
 
 class RunFailed(AgentError):

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agents.kernel.lazy_modules import lazy_modules
-from agents.sdk.config import Model
 from agents.sdk.errors import SetupError
+from agents.sdk.model_config import Model, checked_model
 
 with lazy_modules:
     # They need Django's settings.
@@ -36,25 +36,27 @@ class ModelChoice:
 
 
 def choice_of(model: Model) -> ModelChoice:
-    if model is None:
+    given = checked_model(model)
+    if given is None:
         return ModelChoice()
-    if isinstance(model, str):
-        return ModelChoice(model=model)
+    if isinstance(given, str):
+        return ModelChoice(model=given)
     return ModelChoice(
-        provider=str(model.get("provider") or ""),
-        model=str(model.get("model") or ""),
-        max_tokens=model.get("max_tokens"),
-        thinking=str(model.get("thinking") or ""),
-        effort=str(model.get("effort") or ""),
+        provider=str(given.get("provider") or ""),
+        model=str(given.get("model") or ""),
+        max_tokens=given.get("max_tokens"),
+        thinking=str(given.get("thinking") or ""),
+        effort=str(given.get("effort") or ""),
     )
 
 
 def key_of(model: Model) -> str | None:
-    given = model.get("api_key") if isinstance(model, Mapping) else None
-    return str(given) if given else None
+    given = checked_model(model)
+    key = given.get("api_key") if isinstance(given, Mapping) else None
+    return str(key) if key else None
 
 
-def checked(choice: ModelChoice) -> ModelChoice:
+def checked(choice: ModelChoice, argument: str = "model") -> ModelChoice:
     """Return the choice with its provider and model. Raises `SetupError` for an unusable one.
 
     The offline script is never a silent default: it must be chosen.
@@ -64,11 +66,13 @@ def checked(choice: ModelChoice) -> ModelChoice:
     try:
         registry.get_provider(provider, settings_places.settings_of(provider))
     except base.ProviderError as error:
-        message = f"model: {error.message}."
+        message = f"{argument}: {error.message}."
         if error.code == "missing_key":
             message = _NO_KEY.format(
                 provider=provider, key=settings_places.setting_names(provider)[0]
             )
+            if argument != "model":
+                message = f"{argument}: {message}"
         raise SetupError(message) from None
     name = choice.model or agents.default_model(provider)
     return ModelChoice(provider, name, choice.max_tokens, choice.thinking, choice.effort)

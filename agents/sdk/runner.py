@@ -20,7 +20,7 @@ from agents.sdk.config import DeepAgentConfig, DefaultDirectory, SubagentConfig
 from agents.sdk.environment.process import engine
 from agents.sdk.environment.project import prepare
 from agents.sdk.environment.threads import begin_in_thread
-from agents.sdk.errors import RunCancelled, RunFailed
+from agents.sdk.errors import RunCancelled, RunFailed, UnknownName
 from agents.sdk.models import choice_of, key_of
 from agents.sdk.streaming.agent_file import AgentFile
 from agents.sdk.streaming.continued import answer_of
@@ -136,13 +136,15 @@ class Runner:
     # Running ----------------------------------------------------------------------------------
 
     def session(self, given: str | None) -> str:
+        _check_session(given)
         self.last_session_id = given if given is not None else uuid.uuid4().hex
         return self.last_session_id
 
     def known_session(self, given: str | None) -> str:
+        _check_session(given)
         known = given or self.last_session_id
         if known is None:
-            raise ValueError("Which session? This agent has begun none: give its session_id.")
+            raise UnknownName("Which session? This agent has begun none: give its session_id.")
         return known
 
     async def begin(
@@ -158,8 +160,6 @@ class Runner:
         """
         if not isinstance(message, str):
             raise arguments.wrong("message", "a text", message)
-        if not isinstance(session_id, str):
-            raise arguments.wrong("session_id", "a text or None", session_id)
         if context is not None:
             arguments.named("context", context, '{"customer": "Acme"}')
         if not isinstance(queue, bool):
@@ -317,6 +317,11 @@ class Runner:
         """Wait for the end of the run. Raises the errors of `DeepAgent.run`."""
         async with aclosing(self.told(place, session_id, StreamMode.EVENTS)) as events:
             return await answer_of(events, session_id)
+
+
+def _check_session(given: Any) -> None:
+    if not (given is None or isinstance(given, str)):
+        raise arguments.wrong("session_id", "a text or None", given)
 
 
 _ENDS = frozenset({"end", "error", "cancelled"})

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from agents.agent_files.reading import BadFile, read_document
 from agents.sdk import arguments
 from agents.sdk.agent_registry import AgentConfig, AgentRegistry, as_subagent, checked_types
 from agents.sdk.config import DeepAgentConfig, DefaultDirectory
@@ -37,7 +38,7 @@ class HarnessConfig:
 
     model: Any = field(default=None, repr=False)
     skill_dirs: list[str] | None = None
-    custom_agents: dict[str, AgentConfig] = field(default_factory=dict)
+    custom_agents: Mapping[str, AgentConfig | Mapping[str, Any]] = field(default_factory=dict)
     """Dictionaries with the fields of `AgentConfig` are accepted, too."""
     system_prompt: str | None = None
     max_turns: int = 100
@@ -50,6 +51,11 @@ class HarnessConfig:
     guardrails: list[Any] = field(default_factory=list)
     hooks: list[Any] = field(default_factory=list)
     tool_retries: list[Mapping[str, Any]] = field(default_factory=list)
+    tools: list[Any] = field(default_factory=list)
+    middleware: list[Any] = field(default_factory=list)
+    interrupt_on: Mapping[str, Any] = field(default_factory=dict)
+    persistence_path: str | Path | None = None
+    name: str = "vel-harness"
     options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -64,28 +70,45 @@ class HarnessConfig:
                 "working_directory has no effect without a sandbox: leave it out, or leave out "
                 "sandbox=False."
             )
-        self.options = arguments.named("options", self.options, '{"name": "desk"}')
+        options = arguments.named("options", self.options, '{"read_only": True}')
+        self.options = arguments.in_snake_case(DeepAgentConfig, options, "options")
         arguments.known_fields(DeepAgentConfig, self.options, "options")
         usual = HarnessConfig() if self.options else self
         for name in (one.name for one in fields(self) if one.name != "options"):
             argument = _OF_AGENT.get(name, name)
             if argument in self.options and getattr(self, name) != getattr(usual, name):
                 raise SetupError(f"options: {argument} contradicts {name}: leave one out.")
+        self.agent_config()  # it checks the other arguments
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> HarnessConfig:
-        """Read a configuration file's data. Raises `SetupError` for an unknown name."""
+        """Return a config for a dictionary. Its names can be in camelCase.
+
+        Raises `SetupError` for an unknown name.
+        """
+        named = arguments.named("config", given, '{"max_turns": 20}')
+        values = arguments.in_snake_case(cls, named, "config")
         known = {one.name for one in fields(cls)}
-        if unknown := sorted(set(given) - known):
+        if unknown := sorted(values.keys() - known):
             raise SetupError(f"There is no setting {unknown[0]!r}; {', '.join(sorted(known))} are.")
-        return cls(**given)
+        return cls(**values)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> HarnessConfig:
+        """Return the config in a YAML or JSON file. Names can be in camelCase.
+
+        Relative paths in it start at the current directory. Raises `SetupError` with the line of a
+        problem.
+        """
+        return cls.from_dict(_data_of(path))
 
     def agent_config(self) -> DeepAgentConfig:
+        """Return the config of its agent."""
         if self.database and not self.databases:
             raise SetupError("database=True: say which, as databases={name: url}.")
         return DeepAgentConfig(
             **{
-                "name": "vel-harness",
+                "name": self.name,
                 "model": self.model,
                 "skill_dirs": self.skill_dirs,
                 "system_prompt": self.system_prompt or "",
@@ -98,6 +121,10 @@ class HarnessConfig:
                 "guardrails": self.guardrails,
                 "hooks": self.hooks,
                 "tool_retries": self.tool_retries,
+                "tools": self.tools,
+                "middleware": self.middleware,
+                "interrupt_on": self.interrupt_on,
+                "persistence_path": self.persistence_path,
                 **self.options,
             }
         )
@@ -116,13 +143,31 @@ _OF_AGENT = {
 """Fields with another name in `DeepAgentConfig`."""
 
 
+def _data_of(path: str | Path) -> dict[str, Any]:
+    """Return the data of a YAML or JSON file. Raises `SetupError`."""
+    if not isinstance(path, str | Path) or not str(path):
+        raise arguments.wrong("path", "the path of a YAML or JSON file", path)
+    try:
+        return read_document(Path(path).expanduser().read_text("utf-8")).data
+    except OSError as error:
+        raise SetupError(f"path: {path}: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise SetupError(f"path: {path} is not UTF-8.") from None
+    except BadFile as error:
+        raise SetupError(f"{path}: {error}") from None
+
+
 class VelHarness:
     """An agent with the AI SDK's stream. `agent` is its `DeepAgent`."""
 
-    def __init__(self, config: HarnessConfig | Mapping[str, Any] | None = None) -> None:
-        """`config` can be a dictionary of its fields. Raises `SetupError` for a wrong option."""
-        given = {} if config is None else config
-        self.config = arguments.instance_of(HarnessConfig, given, "config")
+    def __init__(
+        self, config: HarnessConfig | Mapping[str, Any] | None = None, **given: Any
+    ) -> None:
+        """`given` are fields of `HarnessConfig`, and replace those of `config`.
+
+        `config` can be a dictionary of fields. Raises `SetupError` for a wrong option.
+        """
+        self.config = _merged(config, given)
         self.agents = AgentRegistry(self.config.custom_agents)
         self.agent = DeepAgent(self.config.agent_config())
         for agent_id, one in self.config.custom_agents.items():
@@ -214,19 +259,28 @@ def create_harness(
     config: HarnessConfig | Mapping[str, Any] | None = None, **given: Any
 ) -> VelHarness:
     """Return a harness for a config, with the fields in `given` replaced."""
-    base = _checked_base(config)
-    values = {one.name: getattr(base, one.name) for one in fields(HarnessConfig)} if base else {}
-    values |= dict(config) if isinstance(config, Mapping) else {}
-    return VelHarness(HarnessConfig.from_dict({**values, **given}))
+    return VelHarness(config, **given)
 
 
-def _checked_base(config: Any) -> HarnessConfig | None:
-    """Return a config that is an instance, and None for a dictionary."""
-    if isinstance(config, HarnessConfig):
+def _merged(
+    config: HarnessConfig | Mapping[str, Any] | None, given: Mapping[str, Any]
+) -> HarnessConfig:
+    """Return a config with the fields in `given` replaced. Names can be in camelCase."""
+    if isinstance(config, HarnessConfig) and not given:
         return config
+    if isinstance(config, HarnessConfig):
+        base = {one.name: getattr(config, one.name) for one in fields(HarnessConfig)}
+    else:
+        base = arguments.in_snake_case(HarnessConfig, _checked_base(config), "config")
+    return HarnessConfig.from_dict(
+        {**base, **arguments.in_snake_case(HarnessConfig, given, "config")}
+    )
+
+
+def _checked_base(config: Any) -> Mapping[str, Any]:
     if config is not None and not isinstance(config, Mapping):
         raise arguments.wrong("config", "a HarnessConfig or a dictionary of its fields", config)
-    return None
+    return config or {}
 
 
 def create_coding_harness(
@@ -253,9 +307,8 @@ def _over(
     preset: Mapping[str, Any], config: HarnessConfig | Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Return `preset` with the fields of a config that are not defaults."""
-    _checked_base(config)
     if isinstance(config, HarnessConfig):
         usual = HarnessConfig()
         given = {one.name: getattr(config, one.name) for one in fields(config)}
-        config = {name: value for name, value in given.items() if value != getattr(usual, name)}
-    return {**preset, **(config or {})}
+        return {**preset, **{k: v for k, v in given.items() if v != getattr(usual, k)}}
+    return {**preset, **arguments.in_snake_case(HarnessConfig, _checked_base(config), "config")}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from sandbox.errors import AgentError
 
-class ServiceError(Exception):
+
+class ServiceError(AgentError):
     """Base class. `message` can be shown to users; `code` is a stable word for programs.
 
     `http_status` is the status of an HTTP response with this error.

@@ -31,9 +31,7 @@ class SandboxFilesystemBackend(TreeBackend):
         timeout: float = 30,
         rules: FileRules | None = None,
     ) -> None:
-        self.sandbox = create_sandbox(
-            str(working_dir), network=network, timeout=timeout, rules=rules
-        )
+        self.sandbox = create_sandbox(working_dir, network=network, timeout=timeout, rules=rules)
         super().__init__(working_dir, guard=self.sandbox.guard)
         self.working_dir = self.root
 

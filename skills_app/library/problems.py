@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from sandbox.errors import AgentError
+
 
 class Severity(StrEnum):
     """`error`: the package is refused. `warning`: it is accepted, and repaired on export."""
@@ -40,7 +42,7 @@ def warning(code: str, message: str, path: str = "") -> Problem:
     return Problem(Severity.WARNING, code, message, path)
 
 
-class SkillRefused(Exception):
+class SkillRefused(AgentError):
     """The base class. Users may see the message; `code` is a stable word for programs."""
 
     code = "refused"

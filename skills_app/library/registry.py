@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict
 
+from sandbox.errors import SetupError
 from skills_app.library.normalise import normalise_name
 from skills_app.library.pinned import UnmetRequirement, in_order
 from skills_app.library.problems import InvalidSkill, Problem, error
@@ -47,6 +48,12 @@ class SkillRegistry:
     def __init__(
         self, skill_dirs: Iterable[str | Path] | None = None, include_builtin: bool = True
     ) -> None:
+        if skill_dirs is not None:
+            if isinstance(skill_dirs, str | Path) or not isinstance(skill_dirs, Iterable):
+                raise SetupError(f"skill_dirs must be a list of directories, got {skill_dirs!r}.")
+            skill_dirs = [_directory("skill_dirs", one) for one in skill_dirs]
+        if not isinstance(include_builtin, bool):
+            raise SetupError(f"include_builtin must be True or False, got {include_builtin!r}.")
         self.problems: list[Problem] = []
         self._skills: dict[str, Skill] = {}
         self._active: list[str] = []
@@ -57,7 +64,7 @@ class SkillRegistry:
 
     def load_from_directory(self, path: str | Path) -> Skills:
         """Load and return the skills of `path`; `problems` has the reasons for omitted ones."""
-        skills, problems = load_skills(Path(path))
+        skills, problems = load_skills(_directory("path", path))
         self.problems += problems
         taken = []
         for skill in skills:
@@ -68,8 +75,15 @@ class SkillRegistry:
                 taken.append(skill)
         return taken
 
+    @property
+    def skills(self) -> dict[str, Skill]:
+        """The skills by name."""
+        return dict(self._skills)
+
     def register(self, skill: Skill) -> None:
         """Add a skill. Raises `InvalidSkill` for an invalid or taken name."""
+        if not isinstance(skill, Skill):
+            raise InvalidSkill(f"skill must be a Skill, got {skill!r:.80}.")
         name = normalise_name(skill.name)
         if not name:
             raise InvalidSkill(f"{skill.name!r} is no name for a skill: write letters and digits.")
@@ -178,7 +192,13 @@ def load_skills_from_directory(path: str | Path) -> Skills:
 
     `SkillRegistry` has the reasons.
     """
-    return load_skills(Path(path))[0]
+    return load_skills(_directory("path", path))[0]
+
+
+def _directory(argument: str, given: object) -> Path:
+    if not isinstance(given, str | Path) or not str(given):
+        raise SetupError(f"{argument}: {given!r:.80} is not the path of a directory.")
+    return Path(given)
 
 
 def _has(skill: Skill, text: str) -> bool:

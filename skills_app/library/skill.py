@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from skills_app.library.package import SKILL_FILE, Head, Package
 from skills_app.library.paths import shown_path
-from skills_app.library.problems import Problem
+from skills_app.library.problems import InvalidSkill, Problem
 from skills_app.library.search.document import SkillDocument, analyse, package_document
 from skills_app.library.search.query import read_query
 from skills_app.library.search.ranking import score
@@ -39,6 +40,17 @@ class Skill:
     enabled: bool = True
     documents: tuple[tuple[str, str], ...] = ()
     files: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the fields. Lists become tuples. Raises `InvalidSkill` that names the field."""
+        for name in ("name", "description", "content", "version", "author", "title"):
+            _check(self, name, str, "a text")
+        _check(self, "path", Path | None, "a Path or None")
+        for name in ("tools_required", "tags", "triggers", "requires", "files", "documents"):
+            _check(self, name, list | tuple, "a list")
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        _check(self, "priority", int, "a whole number")
+        _check(self, "enabled", bool, "True or False")
 
     @property
     def source_path(self) -> Path | None:
@@ -122,9 +134,14 @@ class _Located:
 
 def load_skill(path: str | Path) -> Skill:
     """Return the skill of a directory or a SKILL.md. Raises `InvalidSkill` with all problems."""
+    if not isinstance(path, str | Path) or not str(path):
+        raise InvalidSkill(f"path must be that of a directory or a SKILL.md, got {path!r:.80}.")
     given = Path(path)
     folder = given.parent if given.name.lower() == SKILL_FILE.lower() else given
     return Skill.of(read_folder(folder), folder / SKILL_FILE)
+
+
+parse_skill_file = load_skill
 
 
 def load_skills(directory: Path) -> tuple[list[Skill], list[Problem]]:
@@ -141,6 +158,12 @@ def load_skills(directory: Path) -> tuple[list[Skill], list[Problem]]:
         for problem in found
     ]
     return [Skill.of(one.package, directory / one.place / SKILL_FILE) for one in located], told
+
+
+def _check(skill: Skill, name: str, kind: Any, expected: str) -> None:
+    value = getattr(skill, name)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise InvalidSkill(f"{name} must be {expected}, got {value!r:.80}.")
 
 
 def _documents(package: Package) -> Iterator[tuple[str, str]]:

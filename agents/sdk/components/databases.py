@@ -267,3 +267,10 @@ class DatabaseMiddleware(BuiltInMiddleware):
     async def close(self) -> None:
         """Close the backend."""
         await self.backend.close()
+
+
+def create_database_tools(backend: DatabaseBackend) -> list[ToolSpec]:
+    """Return the tools execute_sql, get_schema, list_tables and describe_table of a backend."""
+    if not isinstance(backend, DatabaseBackend):
+        raise arguments.wrong("backend", "a DatabaseBackend", backend)
+    return list(DatabaseMiddleware(backend).get_tools())

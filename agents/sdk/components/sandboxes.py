@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 
 from sandbox.base import BaseSandbox
@@ -13,7 +14,7 @@ from sandbox.macos import seatbelt
 
 __all__ = ["BaseSandbox", "BubblewrapSandbox", "SeatbeltSandbox", "create_sandbox"]
 
-Paths = list[str] | None
+Paths = Sequence[str | Path] | None
 
 
 class BubblewrapSandbox(bubblewrap.BubblewrapSandbox):
@@ -29,7 +30,7 @@ class BubblewrapSandbox(bubblewrap.BubblewrapSandbox):
         network: bool = False,
         timeout: float = 30,
     ) -> None:
-        super().__init__(directory_policy(str(working_dir), allowed_paths, network, timeout))
+        super().__init__(directory_policy(working_dir, allowed_paths, network, timeout))
 
 
 class SeatbeltSandbox(seatbelt.SeatbeltSandbox):
@@ -45,7 +46,7 @@ class SeatbeltSandbox(seatbelt.SeatbeltSandbox):
         network: bool = False,
         timeout: float = 30,
     ) -> None:
-        super().__init__(directory_policy(str(working_dir), allowed_paths, network, timeout))
+        super().__init__(directory_policy(working_dir, allowed_paths, network, timeout))
 
 
 def create_sandbox(
@@ -59,4 +60,4 @@ def create_sandbox(
         return BubblewrapSandbox(working_dir, allowed_paths, network, timeout)
     if platform.system() == "Darwin":
         return SeatbeltSandbox(working_dir, allowed_paths, network, timeout)
-    return create_any(str(working_dir), allowed_paths, network, timeout)
+    return create_any(working_dir, allowed_paths, network, timeout)

@@ -14,7 +14,7 @@ from agents.sdk import arguments
 from agents.sdk.agent_registry import AgentConfig, AgentRegistry
 from agents.sdk.config import DeepAgentConfig, function_names, functions
 from agents.sdk.deep_agent import DeepAgent
-from agents.sdk.errors import AgentError, RunCancelled
+from agents.sdk.errors import AgentError, RunCancelled, UnknownName
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class SubagentSpawner:
     async def spawn(self, task: str, agent_type: str = "default") -> SubagentResult:
         """Carry out a task and return its result. If the caller is cancelled, so is the task.
 
-        Raises `ValueError` for an unknown type.
+        Raises `UnknownName` for an unknown type.
         """
         id = self.start(task, agent_type)
         try:
@@ -88,7 +88,7 @@ class SubagentSpawner:
         config = self.registry.get(agent_type)
         if config is None:
             known = ", ".join(self.registry.list())
-            raise ValueError(f"Unknown agent type: {agent_type}. There are: {known}.")
+            raise UnknownName(f"Unknown agent type: {agent_type}. There are: {known}.")
         result = SubagentResult(uuid.uuid4().hex, task, agent_type)
         self.results[result.id] = result
         work = asyncio.create_task(self._work(result, config))
@@ -108,7 +108,7 @@ class SubagentSpawner:
     ) -> SubagentResult:
         """Wait for a task's end, `timeout` seconds at most (`TimeoutError`)."""
         if id not in self.results:
-            raise ValueError(f"There is no subagent {id!r}.")
+            raise UnknownName(f"There is no subagent {id!r}.")
         if (work := self._tasks.get(id)) is not None:
             async with asyncio.timeout(timeout):
                 await asyncio.wait([work])

@@ -16,11 +16,11 @@ from agents.sdk.config import (
     CONCURRENT,
     DeepAgentConfig,
     SubagentConfig,
-    check_model_argument,
     checked_subagents,
     checked_tools,
 )
 from agents.sdk.errors import SetupError
+from agents.sdk.model_config import checked_model
 
 
 class SubagentMiddleware(BuiltInMiddleware):
@@ -38,10 +38,9 @@ class SubagentMiddleware(BuiltInMiddleware):
         max_concurrent: int = CONCURRENT,
         **options: Any,
     ) -> None:
-        check_model_argument(default_model)
         arguments.check_number("max_concurrent", max_concurrent, 1)
         arguments.known_fields(DeepAgentConfig, options, "SubagentMiddleware")
-        self.default_model = default_model
+        self.default_model = checked_model(default_model, "default_model")
         self.default_tools = checked_tools("default_tools", default_tools or ())
         self.max_concurrent = max_concurrent
         self.subagents = {item.name: item for item in checked_subagents(subagents or ())}

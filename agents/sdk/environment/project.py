@@ -177,10 +177,16 @@ def _check_path(persistence_path: str | Path | None) -> None:
             f"persistence_path={str(wanted)!r}: inside a Django project its own database is used; "
             "leave persistence_path out."
         )
-    used = "a throw-away database" if _is_throw_away else str(_own)
+    if _is_throw_away:
+        raise SetupError(
+            f"persistence_path={str(wanted)!r}: agents of this process already use a throw-away "
+            "database, and a process has one database. Give the path to the agent that is used "
+            "first."
+        )
     raise SetupError(
-        f"persistence_path={str(wanted)!r}: agents of this process already use {used}, and a "
-        "process has one database. Give the path to the agent that is used first."
+        f"persistence_path={str(wanted)!r}: agents of this process already use {_own}, and a "
+        "process has one database. Leave the path out and give the agents different names, since "
+        "each name has its own sessions; or run this agent in a process of its own."
     )
 
 

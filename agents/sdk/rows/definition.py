@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from django.utils.text import slugify
 from pydantic import ValidationError
@@ -26,13 +27,13 @@ from agents.middleware.registry import (
     build_toolset,
     built_in_tools,
     known_tool_names,
+    tool_aliases,
     toolset_for,
 )
 from agents.models import Agent
 from agents.sdk.answer_form import form_of
 from agents.sdk.config import (
     COMMAND_SECONDS,
-    SUBAGENT_MODEL_KEYS,
     DeepAgentConfig,
     SubagentConfig,
     function_names,
@@ -68,6 +69,7 @@ class Definition:
         cls, config: DeepAgentConfig, toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]
     ) -> Definition:
         """Check a config. Raises `SetupError` if a run could not use it."""
+        config, subagents = _without_aliases(config), tuple(map(_without_aliases, subagents))
         check_names(toolkit, subagents)
         known = known_tool_names() | {tool.name for tool in toolkit.all_tools}
         if unknown := sorted(set(config.interrupt_on) - known):
@@ -84,7 +86,8 @@ class Definition:
             raise SetupError(f"only_tools: there is no tool {wrong[0]!r}.")
         of_features = stored_options(config)
         for item in subagents:
-            _check_model(item)
+            if (choice := choice_of(item.model)).provider:
+                checked(choice, f"The subagent {item.name}: model")
             if wrong := sorted(set(function_names(item.tools)) - known):
                 raise SetupError(f"The subagent {item.name}: there is no tool {wrong[0]!r}.")
         found = cls(
@@ -275,6 +278,27 @@ class Definition:
         }
 
 
+Config = TypeVar("Config", DeepAgentConfig, SubagentConfig)
+
+
+def _without_aliases(config: Config) -> Config:
+    """Return a copy with the names of tools for their aliases."""
+    names = tool_aliases()
+    found = copy(config)
+    if isinstance(found, SubagentConfig):
+        found.tools = [
+            names.get(item, item) if isinstance(item, str) else item for item in found.tools
+        ]
+        return found
+    if found.only_tools is not None:
+        found.only_tools = [names.get(item, item) for item in found.only_tools]
+    found.interrupt_on = {names.get(tool, tool): rule for tool, rule in found.interrupt_on.items()}
+    if len(found.interrupt_on) < len(config.interrupt_on):
+        twice = sorted(names.keys() & config.interrupt_on.keys())
+        raise SetupError(f"interrupt_on: {twice[0]} is another name of {names[twice[0]]}.")
+    return found
+
+
 def _joined(fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return {name: value for each in fields.values() for name, value in each.items()}
 
@@ -282,15 +306,16 @@ def _joined(fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 def check_names(toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]) -> None:
     """Check that names of tools are unique, and are not those of Vel's tools."""
     seen: set[str] = set()
+    taken = known_tool_names() | tool_aliases().keys()
     for tool in toolkit.main_tools:
-        if tool.name in known_tool_names():
+        if tool.name in taken:
             raise SetupError(f"The tool {tool.name!r} has the name of one of Vel's: rename it.")
         if tool.name in seen:
             raise SetupError(f"Two tools are called {tool.name!r}: rename one.")
         seen.add(tool.name)
     for item in subagents:
         for tool in toolkit.of_subagents.get(item.name, ()):
-            if tool.name in known_tool_names():
+            if tool.name in taken:
                 raise SetupError(f"The tool {tool.name!r} has the name of one of Vel's: rename it.")
     names = [member.name for member in toolkit.members]
     for name in names:
@@ -301,23 +326,6 @@ def check_names(toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]) -> None
             )
         if names.count(name) > 1:
             raise SetupError(f"Two middleware are called {name!r}: rename one.")
-
-
-def _check_model(item: SubagentConfig) -> None:
-    """Raise `SetupError` for options that a subagent's model cannot override."""
-    given = item.model
-    if given is None or isinstance(given, str):
-        return
-    if not isinstance(given, Mapping):
-        raise SetupError(
-            f'The subagent {item.name}: model must be {{"provider": …, "model": …}}, a name or '
-            f"None, got {given!r}."
-        )
-    if wrong := sorted(set(given) - SUBAGENT_MODEL_KEYS):
-        raise SetupError(
-            f"The subagent {item.name}: model has {', '.join(wrong)}. A subagent can have only a "
-            "provider and a model of its own: give the rest to the agent."
-        )
 
 
 _ARGUMENTS = {

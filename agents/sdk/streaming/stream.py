@@ -29,6 +29,7 @@ from agents.events.catalogue.tool_calls import (
     ToolRejected,
 )
 from agents.kernel.features import collect
+from agents.sdk.errors import SetupError
 
 LogEvent = dict[str, Any]
 """`run_id, seq, type, ts, data`: a row of the log (docs/api.md)."""
@@ -49,6 +50,10 @@ class StreamMode(StrEnum):
     """The parts of the Vercel AI SDK's UI message stream, version 5."""
     DEBUG = "debug"
     """The rows of the event log, with those of subagents."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> None:
+        raise SetupError(f"mode must be {' or '.join(cls)}, got {value!r:.80}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, ValidationError
 
-from agents.custom.signature import describe, read_signature
+from agents.custom.signature import InvalidTool, describe, read_signature
 from agents.custom.tool_spec import ToolSpec, tool
 from agents.middleware.wire_schema import wire_schema
 from agents.providers.google.conversation import parameters
@@ -208,18 +208,18 @@ def silent(value: int) -> None: ...
 
 @pytest.mark.parametrize("function", [many, loose, hidden, shadowed, impossible])
 def test_what_no_model_could_fill_is_refused_with_the_tools_name(function: Any) -> None:
-    with pytest.raises(TypeError, match=function.__name__):
+    with pytest.raises(InvalidTool, match=function.__name__):
         ToolSpec.from_function(function)
 
 
 def test_a_tool_needs_a_description_a_name_and_known_options() -> None:
-    with pytest.raises(ValueError, match="silent has no description"):
+    with pytest.raises(InvalidTool, match="silent has no description"):
         ToolSpec.from_function(silent)
-    with pytest.raises(ValueError, match="no name of a tool"):
+    with pytest.raises(InvalidTool, match="no name of a tool"):
         ToolSpec.from_function(numpy_style, name="two words")
-    with pytest.raises(ValueError, match="effect"):
+    with pytest.raises(InvalidTool, match="effect"):
         ToolSpec.from_function(numpy_style, effect="all")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="timeout"):
+    with pytest.raises(InvalidTool, match="timeout"):
         ToolSpec.from_function(numpy_style, timeout=0)
 
 
@@ -252,9 +252,9 @@ def test_a_tool_may_bring_json_schema_instead() -> None:
     for wrong in ({"city": "B"}, {}, {"city": "Bonn", "more": 1}, {"city": 3}):
         with pytest.raises(ValidationError):
             spec.signature.model.model_validate(wrong)
-    with pytest.raises(ValueError, match=r"\$ref"):
+    with pytest.raises(InvalidTool, match=r"\$ref"):
         ToolSpec("w", "w", print, {"properties": {"a": {"$ref": "#/$defs/a"}}})
-    with pytest.raises(ValueError, match="input_schema of w"):
+    with pytest.raises(InvalidTool, match="input_schema of w"):
         ToolSpec("w", "w", print, {"type": "array"})
 
 

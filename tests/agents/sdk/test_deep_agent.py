@@ -101,7 +101,7 @@ def test_every_mode_tells_the_run_in_its_form(make_agent: MakeAgent) -> None:
     assert [text for text, _ in messages] == ["Let me see.", "It is 8."]
     rows = asyncio.run(stream("debug"))
     assert [row["seq"] for row in rows] == list(range(1, len(rows) + 1))
-    with pytest.raises(ValueError, match="nonsense"):
+    with pytest.raises(SetupError, match=r"^mode must be .*nonsense"):
         asyncio.run(stream("nonsense"))
 
 

@@ -30,6 +30,7 @@ from vel import (
     SubagentConfig,
     SubagentMiddleware,
     SubagentSpawner,
+    ToolSpec,
     VelHarness,
     create_coding_harness,
     create_deep_agent,
@@ -196,6 +197,15 @@ AT_FIRST_USE: list[tuple[str, dict[str, Any]]] = [
     ("^max_tokens: ", {"max_tokens": 10**30}),
     ("^max_cost: ", {"max_cost": 1e9}),
     ("^system_prompt: there is no variable", {"system_prompt": "{{user.nmae}}"}),
+    (
+        "^interrupt_on: activate_skill is another name of load_skill",
+        {"interrupt_on": {"activate_skill": True, "load_skill": False}},
+    ),
+    ("tool 'activate_skill' has the name", {"tools": [ToolSpec("activate_skill", "d", double)]}),
+    (
+        "The subagent x: model: ",
+        {"subagents": [SubagentConfig("x", "d", model={"provider": "nothing"})]},
+    ),
     ("^options: max_turns: give the argument max_steps", {"options": {"max_turns": 3}}),
     ("^options: subagent_depth: ", {"options": {"subagent_depth": 99}}),
     ("^options must contain", {"options": {"subagent_depth": object()}}),
@@ -214,6 +224,21 @@ def test_an_option_that_needs_the_project_is_refused_before_anything_is_stored(
     assert not Agent.objects.exists()
     assert not Thread.objects.exists()
     assert not Run.objects.exists()
+
+
+def test_another_name_of_a_tool_is_that_of_the_tool(make_agent: MakeAgent) -> None:
+    name = "activate_skill"
+    agent = make_agent(
+        ["ok"],
+        only_tools=[name, "ls"],
+        interrupt_on={name: True},
+        subagents=[SubagentConfig("x", "d", tools=[name])],
+    )
+    asyncio.run(agent.run("Go"))
+    stored = Agent.objects.get()
+    assert stored.tools == ["load_skill", "ls"]
+    assert stored.interrupt_on == {"load_skill": True}
+    assert stored.subagents.get().tools == ["load_skill"]
 
 
 @pytest.mark.bubblewrap

@@ -155,7 +155,8 @@ def test_names_in_camel_case_and_of_other_harnesses_are_taken():
     assert (agent.system_prompt, agent.max_turns) == ("Be kind.", 5)
     assert (agent.provider, agent.model) == ("scripted", "demo")
     ann = agent.subagents.get()
-    assert (ann.name, ann.max_turns, ann.tools, ann.system_prompt) == ("ann", 9, ["ls"], "Look.")
+    assert (ann.name, ann.max_turns, ann.tools) == ("ann", 9, ["ls"])
+    assert ann.system_prompt == "Be kind.\n\nLook."
 
 
 @pytest.mark.parametrize(
