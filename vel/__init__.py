@@ -1,6 +1,7 @@
 """Vel for Python programs: `from vel import create_deep_agent` (docs/python.md).
 
-A name is loaded when it is first used, so that a program loads only what it needs.
+A name is loaded when it is first used, so that a program loads only what it needs. Type checkers
+read `__init__.pyi`.
 """
 
 from importlib import import_module

@@ -27,7 +27,7 @@ class AgentConfig:
     With `read_only` it cannot change files, neither with tools nor with commands.
     """
 
-    tools: list[str] = field(default_factory=list)
+    tools: list[Any] = field(default_factory=list)
     max_turns: int = 50
     description: str = ""
     system_prompt_addition: str | None = None

@@ -123,14 +123,14 @@ class DeepAgentConfig:
 
     model: Model = field(default=None, repr=False)
     tools: list[Any] = field(default_factory=list)
-    skill_dirs: list[str] | None = None
+    skill_dirs: Sequence[str | Path] | None = None
     include_builtin_skills: bool = True
     auto_load_skills: bool = True
     sandbox_enabled: bool = True
-    sandbox_working_dir: str | None = DEFAULT_WORKSPACE
+    sandbox_working_dir: str | Path | None = DEFAULT_WORKSPACE
     sandbox_network: bool = False
     sandbox_timeout: int = COMMAND_SECONDS
-    databases: dict[str, str] = field(default_factory=dict, repr=False)
+    databases: Mapping[str, str] = field(default_factory=dict, repr=False)
     database_read_only: bool = True
     subagents: list[SubagentConfig] = field(default_factory=list)
     """Dictionaries with the fields of `SubagentConfig` are accepted, too."""

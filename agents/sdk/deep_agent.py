@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from agents.kernel.lazy_modules import lazy_modules
@@ -21,6 +22,7 @@ from agents.sdk.config import (
 from agents.sdk.environment.process import engine
 from agents.sdk.environment.threads import in_thread
 from agents.sdk.errors import SetupError
+from agents.sdk.model_config import Model
 from agents.sdk.runner import Runner
 from agents.sdk.streaming.agent_file import AgentFile
 from agents.sdk.streaming.continued import Continued, answer_of
@@ -252,15 +254,15 @@ class DeepAgent:
 
 
 def create_deep_agent(
-    model: Any = None,
+    model: Model = None,
     tools: Sequence[Any] | None = None,
-    skill_dirs: Sequence[str] | None = None,
+    skill_dirs: Sequence[str | Path] | None = None,
     sandbox: bool = True,
-    sandbox_working_dir: str | None = DEFAULT_WORKSPACE,
+    sandbox_working_dir: str | Path | None = DEFAULT_WORKSPACE,
     databases: Mapping[str, str] | None = None,
     subagents: Sequence[SubagentConfig | Mapping[str, Any]] | None = None,
     interrupt_on: Mapping[str, Any] | None = None,
-    persistence_path: str | None = None,
+    persistence_path: str | Path | None = None,
     **options: Any,
 ) -> DeepAgent:
     """Return an agent with all features of Vel. `options` are other fields of `DeepAgentConfig`.
@@ -269,7 +271,7 @@ def create_deep_agent(
     """
     if not isinstance(sandbox, bool):
         raise arguments.wrong("sandbox", "True or False", sandbox)
-    given = {
+    given: dict[str, Any] = {
         "model": model,
         "tools": () if tools is None else tools,
         "skill_dirs": skill_dirs,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -14,6 +14,7 @@ from agents.sdk.agent_registry import AgentConfig, AgentRegistry, as_subagent, c
 from agents.sdk.config import DeepAgentConfig, DefaultDirectory
 from agents.sdk.deep_agent import DeepAgent
 from agents.sdk.errors import SetupError
+from agents.sdk.model_config import Model
 from agents.sdk.streaming.agent_file import AgentFile
 from agents.sdk.streaming.continued import Continued
 from agents.sdk.streaming.stream import StreamMode
@@ -36,8 +37,8 @@ class HarnessConfig:
     `sandbox` False there is no directory.
     """
 
-    model: Any = field(default=None, repr=False)
-    skill_dirs: list[str] | None = None
+    model: Model = field(default=None, repr=False)
+    skill_dirs: Sequence[str | Path] | None = None
     custom_agents: Mapping[str, AgentConfig | Mapping[str, Any]] = field(default_factory=dict)
     """Dictionaries with the fields of `AgentConfig` are accepted, too."""
     system_prompt: str | None = None
@@ -47,7 +48,7 @@ class HarnessConfig:
     database: bool = False
     planning: bool = True
     memory: bool = False
-    databases: dict[str, str] = field(default_factory=dict, repr=False)
+    databases: Mapping[str, str] = field(default_factory=dict, repr=False)
     guardrails: list[Any] = field(default_factory=list)
     hooks: list[Any] = field(default_factory=list)
     tool_retries: list[Mapping[str, Any]] = field(default_factory=list)
@@ -56,7 +57,7 @@ class HarnessConfig:
     interrupt_on: Mapping[str, Any] = field(default_factory=dict)
     persistence_path: str | Path | None = None
     name: str = "vel-harness"
-    options: dict[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check the arguments. Raises `SetupError` that names the argument."""
@@ -170,7 +171,7 @@ class VelHarness:
         self.config = _merged(config, given)
         self.agents = AgentRegistry(self.config.custom_agents)
         self.agent = DeepAgent(self.config.agent_config())
-        for agent_id, one in self.config.custom_agents.items():
+        for agent_id, one in checked_types(self.config.custom_agents).items():
             self._offer(agent_id, one)
 
     async def run(

@@ -84,7 +84,9 @@ class SandboxMiddleware(BuiltInMiddleware):
         )
 
 
-def working_directory(config: DeepAgentConfig, own: str | Path | None, name: str) -> str | None:
+def working_directory(
+    config: DeepAgentConfig, own: str | Path | None, name: str
+) -> str | Path | None:
     """Return the agent's directory: that of a middleware, or the agent's own."""
     given = config.sandbox_working_dir
     if own is None:
