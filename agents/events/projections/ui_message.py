@@ -137,6 +137,8 @@ class UiMessage:
 
     def add(self, chunk: Chunk) -> None:
         kind: str = chunk["type"]
+        if chunk.get("transient"):
+            return  # for the moment only: clients do not add it to the message
         self.metadata |= chunk.get("messageMetadata", {})
         if kind == "start-step":
             self.parts.append({"type": "step-start"})

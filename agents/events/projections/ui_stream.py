@@ -38,6 +38,7 @@ from agents.events.catalogue.tool_calls import (
     ToolFailed,
     ToolInputDelta,
     ToolInputStarted,
+    ToolProgress,
     ToolRejected,
 )
 from agents.events.projections.ui_message import (
@@ -154,6 +155,10 @@ class UiStream:
         self._typed.pop(data["call_id"], None)
         self.open_calls[data["call_id"]] = data["tool"]
         return [_input(data["call_id"], data["tool"], data["input"])]
+
+    def _progress(self, data: dict[str, Any]) -> list[Chunk]:
+        told = {"toolCallId": data["call_id"], "text": data["text"]}
+        return [{"type": "data-tool-progress", "data": told, "transient": True}]
 
     def _rejected(self, data: dict[str, Any]) -> list[Chunk]:
         self._typed.pop(data["call_id"], None)
@@ -297,6 +302,7 @@ _TRANSLATIONS: dict[str, Callable[[UiStream, dict[str, Any]], list[Chunk]]] = {
     ToolInputStarted.type: UiStream._input_started,
     ToolInputDelta.type: UiStream._input_delta,
     ToolCalled.type: UiStream._called,
+    ToolProgress.type: UiStream._progress,
     ToolRejected.type: UiStream._rejected,
     ToolCompleted.type: UiStream._completed,
     ToolFailed.type: UiStream._failed,

@@ -102,6 +102,19 @@ def test_what_a_broken_model_call_left_is_closed_and_forgotten_in_the_history() 
     ]
 
 
+def test_the_progress_of_a_tool_is_transient() -> None:
+    piece = ("tool.progress", {"call_id": "c1", "text": "half"})
+    done = ("tool.completed", {"call_id": "c1", "output": "all"})
+    for version in DIALECTS:
+        assert told(version, CALLED, piece, done)[2] == {
+            "type": "data-tool-progress",
+            "data": {"toolCallId": "c1", "text": "half"},
+            "transient": True,
+        }
+        (part,) = ui_message(RUN, log(CALLED, piece, done), version).parts
+        assert part["type"] == "tool-execute"
+
+
 def test_another_model_that_goes_on_is_a_part_of_its_own() -> None:
     fallback = {
         "step": 1, "from_provider": "anthropic", "from_model": "a", "provider": "google",
@@ -250,6 +263,7 @@ _DRAFTS = st.one_of(
     st.builds(lambda c: ("tool.input.started", {"call_id": c, "tool": "t"}), _CALL),
     st.builds(lambda c, t: ("tool.input.delta", {"call_id": c, "text": t}), _CALL, _TEXT),
     st.builds(lambda c: ("tool.called", {"call_id": c, "tool": "t", "input": {}}), _CALL),
+    st.builds(lambda c: ("tool.progress", {"call_id": c, "text": "p"}), _CALL),
     st.builds(lambda c: ("tool.completed", {"call_id": c, "output": "o"}), _CALL),
     st.builds(lambda c: ("tool.failed", {"call_id": c, "message": "m"}), _CALL),
     st.sampled_from(
