@@ -44,6 +44,9 @@ class BaseSandbox(ABC):
     `timeout` is the default wall time of a command in seconds. `guard` protects files in a user's
     own directory that programs outside the sandbox run. With None, the sandbox creates a guard if
     the policy has such a directory.
+
+    >>> isinstance(create_sandbox("./work"), BaseSandbox)
+    True
     """
 
     def __init__(self, policy: SandboxPolicy, guard: DirectoryGuard | None = None) -> None:

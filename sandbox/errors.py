@@ -10,6 +10,12 @@ class AgentError(Exception):
     """The base class of the errors that Vel raises in a program.
 
     The message explains what to do.
+
+    >>> try:
+    ...     create_deep_agent(max_step=3)
+    ... except AgentError as error:
+    ...     print(error)
+    create_deep_agent has no option 'max_step'; did you mean max_steps?
     """
 
 
@@ -17,6 +23,12 @@ class SetupError(AgentError):
     """An option or an argument is wrong, or Vel cannot work in this process as requested.
 
     Nothing was stored. The message names the option.
+
+    >>> try:
+    ...     create_deep_agent(sandbox="no")
+    ... except SetupError as error:
+    ...     print(error)
+    sandbox must be True or False, got 'no'.
     """
 
 
@@ -25,7 +37,13 @@ class SandboxError(AgentError):
 
 
 class SandboxUnavailable(SandboxError, SetupError):
-    """This host cannot run a sandbox. No command was run; there is no fallback without one."""
+    """This host cannot run a sandbox. No command was run; there is no fallback without one.
+
+    >>> try:
+    ...     files = SandboxFilesystemBackend("./work")
+    ... except SandboxNotAvailableError:
+    ...     files = StateFilesystemBackend()
+    """
 
 
 SandboxNotAvailableError = SandboxUnavailable
@@ -33,7 +51,14 @@ SandboxNotAvailableError = SandboxUnavailable
 
 
 class SandboxSetupError(SandboxError, SetupError):
-    """The sandbox could not be set up for this command; the command did not start."""
+    """The sandbox could not be set up for this command; the command did not start.
+
+    >>> try:
+    ...     create_sandbox("/etc")
+    ... except SandboxSetupError as error:
+    ...     print(error)
+    /etc cannot be the working directory: ...
+    """
 
 
 class FileError(SandboxError):

@@ -43,6 +43,10 @@ class ExecutionResult:
     137 with `cancelled` if the caller killed it; 137 with a note at the end of `stderr` if it
     exceeded its limits of memory, disk or output. `duration` is wall time in seconds.
     `connections` are the connections that the network's proxy allowed and refused.
+
+    >>> result = create_sandbox("./work").execute("exit 3")
+    >>> result.success, result.exit_code
+    (False, 3)
     """
 
     stdout: str

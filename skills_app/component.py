@@ -15,14 +15,24 @@ from skills_app.library.registry import SkillRegistry
 
 
 class SkillInjectionMode(StrEnum):
-    """The place of the instructions of a loaded skill."""
+    """The place of the instructions of a loaded skill.
+
+    >>> SkillsMiddleware(injection_mode=SkillInjectionMode.SYSTEM_PROMPT).injection_mode
+    <SkillInjectionMode.SYSTEM_PROMPT: 'system_prompt'>
+    """
 
     TOOL_RESULT = "tool_result"
     SYSTEM_PROMPT = "system_prompt"
 
 
 class SkillsMiddleware(BuiltInMiddleware):
-    """Tools to find and load skills: those of directories and those of Vel."""
+    """Tools to find and load skills: those of directories and those of Vel.
+
+    >>> skills = SkillsMiddleware(injection_mode="system_prompt")
+    >>> "reporting" in [skill["name"] for skill in skills.list_skills()]
+    True
+    >>> agent = create_deep_agent(middleware=[skills])
+    """
 
     name = "skills"
     leave_out = "include_builtin_skills=False, skill_dirs=[]"

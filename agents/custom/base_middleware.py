@@ -14,7 +14,11 @@ State = dict[str, Any]
 
 @runtime_checkable
 class Middleware(Protocol):
-    """The interface of a middleware, also of one that is no `BaseMiddleware`."""
+    """The interface of a middleware, also of one that is no `BaseMiddleware`.
+
+    >>> isinstance(PlanningMiddleware(), Middleware)
+    True
+    """
 
     def get_tools(self) -> Sequence[ToolSpec | Callable[..., Any]]: ...
 
@@ -32,6 +36,11 @@ class BaseMiddleware(Hooks):
     the session's state. After the call, the result of `get_state` is stored in the same transaction
     as the call's result. If it has a state, calls of its tools wait for each other. A middleware
     without a state need not override these two methods.
+
+    >>> class Rules(BaseMiddleware):
+    ...     def get_system_prompt_segment(self):
+    ...         return "## Rules\\nAnswer in one sentence."
+    >>> agent = create_deep_agent(middleware=[Rules()])
     """
 
     name: str = ""

@@ -12,6 +12,11 @@ class EndRun(Exception):
     """Raise it in a hook to end the run as failed. People read `message`; `code` is for programs.
 
     `code` has 1 to 50 lower case letters, digits and `_`.
+
+    >>> class Office(BaseMiddleware):
+    ...     async def before_agent(self, run):
+    ...         raise EndRun("closed", "The office is closed.")
+    >>> agent = create_deep_agent(middleware=[Office()])
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -34,7 +39,15 @@ class RunInfo:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """A reply of the model: content blocks of the Messages API, as JSON data."""
+    """A reply of the model: content blocks of the Messages API, as JSON data.
+
+    >>> class Cache(BaseMiddleware):
+    ...     async def wrap_model_call(self, request, handler):
+    ...         return ModelAnswer([{"type": "text", "text": "From the cache."}])
+    >>> agent = create_deep_agent(scripted_model(["Hello."]), middleware=[Cache()], sandbox=False)
+    >>> asyncio.run(agent.run("Hi"))
+    'From the cache.'
+    """
 
     blocks: Sequence[Mapping[str, Any]]
     stop_reason: str = "end_turn"
@@ -74,7 +87,13 @@ class ToolCallInfo:
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """The result of a tool call as text. Change it with `dataclasses.replace`."""
+    """The result of a tool call as text. Change it with `dataclasses.replace`.
+
+    >>> class Closed(BaseMiddleware):
+    ...     async def wrap_tool_call(self, call, handler):
+    ...         return ToolAnswer("The shop is closed.")
+    >>> agent = create_deep_agent(middleware=[Closed()])
+    """
 
     text: str
     is_error: bool = False

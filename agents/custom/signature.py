@@ -129,6 +129,16 @@ class ToolContext:
     should check this person's permissions. `session_id` is the caller's name of the thread, or
     None; `agent` is a slug. `progress` shows more output of a running call to watchers, from any
     thread.
+
+    >>> @tool
+    ... def who(context: ToolContext) -> str:
+    ...     "Tell the session."
+    ...     return context.session_id
+    >>> agent = create_deep_agent(
+    ...     scripted_model([{"tool_calls": [("who", {})]}, "Done."]), tools=[who], sandbox=False
+    ... )
+    >>> asyncio.run(agent.run("Who?"))
+    'Done.'
     """
 
     user: Any

@@ -40,6 +40,9 @@ class ToolSpec:
     agent's person has it at that moment. `atomic` applies to tools of the settings that change
     data: a call's changes in the project's database are committed together, or rolled back if it
     raises or takes too long. Set it to False for a function that waits for other processes.
+
+    >>> ToolSpec("double", "Double a number.", lambda number: number * 2, {"type": "object"}).effect
+    'external'
     """
 
     name: str
@@ -146,7 +149,16 @@ def tool(
 
 
 def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Make a function a tool: `@tool`, or `@tool(effect="read", timeout=10)`."""
+    """Make a function a tool: `@tool`, or `@tool(effect="read", timeout=10)`.
+
+    >>> @tool(effect="read")
+    ... def double(number: int) -> int:
+    ...     "Double a number."
+    ...     return number * 2
+    >>> double(21), double.name
+    (42, 'double')
+    >>> agent = create_deep_agent(tools=[double])
+    """
     if function is not None:
         return ToolSpec.from_function(function, **options)
     return lambda found: ToolSpec.from_function(found, **options)

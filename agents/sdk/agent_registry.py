@@ -25,6 +25,9 @@ class AgentConfig:
     """A type of agent. `tools` are names of tools, or functions; empty: those of the main agent.
 
     With `read_only` it cannot change files, neither with tools nor with commands.
+
+    >>> AgentConfig(["read_file", "grep"], max_turns=10, read_only=True).max_turns
+    10
     """
 
     tools: list[Any] = field(default_factory=list)
@@ -86,7 +89,12 @@ DEFAULT_AGENTS: Mapping[str, AgentConfig] = MappingProxyType(_defaults())
 
 
 class AgentRegistry:
-    """The types default, explore and plan, and those that a program adds."""
+    """The types default, explore and plan, and those that a program adds.
+
+    >>> registry = AgentRegistry({"audit": AgentConfig(["grep"], description="Audits code.")})
+    >>> registry.list()
+    ['default', 'explore', 'plan', 'audit']
+    """
 
     def __init__(
         self, custom_agents: Mapping[str, AgentConfig | Mapping[str, Any]] | None = None

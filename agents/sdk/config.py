@@ -49,6 +49,9 @@ class SubagentConfig:
     agent's: a name or `{"provider", "model"}`, without the other options of a model. `skills` are
     loaded at the start, and no others are available. With `read_only` it sees the agent's files and
     cannot change them, neither with tools nor with commands.
+
+    >>> market = SubagentConfig("market", "Looks for prices.", tools=["read_file", "grep"])
+    >>> agent = create_deep_agent(subagents=[market])
     """
 
     name: str
@@ -119,6 +122,10 @@ class DeepAgentConfig:
 
     `checkpoint_interval` and `auto_load_skills` are accepted and have no effect: every step is
     stored, and the model gets the names of skills that match a message.
+
+    >>> config = DeepAgentConfig(max_steps=10, interrupt_on={"execute": True}, read_only=True)
+    >>> DeepAgent(config).config.max_steps
+    10
     """
 
     model: Model = field(default=None, repr=False)

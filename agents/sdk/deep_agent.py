@@ -40,6 +40,13 @@ class DeepAgent:
     Sessions of one agent may run in parallel, as may agents of one process, from any event loop.
     Nothing is stored before the first use. `close` an agent that you no longer need; the end of the
     process closes it automatically.
+
+    >>> agent = DeepAgent({"model": scripted_model(["Hello."]), "sandbox_enabled": False})
+    >>> asyncio.run(agent.run("Hello", session_id="ann"))
+    'Hello.'
+    >>> agent.get_state("ann")["session_id"]
+    'ann'
+    >>> agent.close()
     """
 
     def __init__(self, config: DeepAgentConfig | Mapping[str, Any] | None = None) -> None:
@@ -268,6 +275,10 @@ def create_deep_agent(
     """Return an agent with all features of Vel. `options` are other fields of `DeepAgentConfig`.
 
     Raises `SetupError` for an option that is unknown, wrong, or contradicts another one.
+
+    >>> agent = create_deep_agent(scripted_model(["It is 8."]), sandbox=False)
+    >>> asyncio.run(agent.run("What is 2 to the power of 3?"))
+    'It is 8.'
     """
     if not isinstance(sandbox, bool):
         raise arguments.wrong("sandbox", "True or False", sandbox)

@@ -22,7 +22,16 @@ class UnknownName(SetupError, ValueError):
 
 
 class RunFailed(AgentError):
-    """The run ended without an answer. `code` is that of docs/api.md, such as `limit_turns`."""
+    """The run ended without an answer. `code` is that of docs/api.md, such as `limit_turns`.
+
+    >>> look = {"tool_calls": [("ls", {})]}
+    >>> agent = create_deep_agent(scripted_model([look, look]), sandbox=False, max_steps=1)
+    >>> try:
+    ...     asyncio.run(agent.run("Look around"))
+    ... except RunFailed as error:
+    ...     print(error.code)
+    limit_turns
+    """
 
     def __init__(self, message: str, *, code: str, session_id: str) -> None:
         super().__init__(f"{message} [{code}]")
@@ -31,7 +40,16 @@ class RunFailed(AgentError):
 
 
 class RunCancelled(AgentError):
-    """A person or a program has cancelled the run."""
+    """A person or a program has cancelled the run.
+
+    >>> async def answer(agent, message):
+    ...     try:
+    ...         return await agent.run(message)
+    ...     except RunCancelled as error:
+    ...         return f"The session {error.session_id} was cancelled."
+    >>> asyncio.run(answer(create_deep_agent(scripted_model(["Hello."]), sandbox=False), "Hi"))
+    'Hello.'
+    """
 
     def __init__(self, message: str, *, session_id: str) -> None:
         super().__init__(message)
@@ -43,6 +61,20 @@ class RunInterrupted(AgentError):
 
     Continue with `agent.resume(session_id)` or `agent.reject(session_id)`, here or in another
     process.
+
+    >>> look = {"tool_calls": [("ls", {})]}
+    >>> agent = create_deep_agent(
+    ...     scripted_model([look, "Done."]), sandbox=False, interrupt_on={"ls": True}
+    ... )
+    >>> async def approve():
+    ...     try:
+    ...         return await agent.run("Look around")
+    ...     except RunInterrupted as waiting:
+    ...         print(waiting.interrupts[0].metadata["tool_name"])
+    ...         return await agent.resume(waiting.session_id, True)
+    >>> asyncio.run(approve())
+    ls
+    'Done.'
     """
 
     def __init__(self, session_id: str, interrupts: Sequence[Any]) -> None:

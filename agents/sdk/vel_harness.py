@@ -35,6 +35,10 @@ class HarnessConfig:
     A session keeps its directory: if you name another `working_directory`, its next run is refused.
     None: a session continues in its own directory, and a new session gets the current one. With
     `sandbox` False there is no directory.
+
+    >>> config = HarnessConfig(max_turns=20, custom_agents={"audit": {"tools": ["grep"]}})
+    >>> HarnessConfig.from_dict({"maxTurns": 20}).max_turns
+    20
     """
 
     model: Model = field(default=None, repr=False)
@@ -90,8 +94,11 @@ class HarnessConfig:
         named = arguments.named("config", given, '{"max_turns": 20}')
         values = arguments.in_snake_case(cls, named, "config")
         known = {one.name for one in fields(cls)}
-        if unknown := sorted(values.keys() - known):
-            raise SetupError(f"There is no setting {unknown[0]!r}; {', '.join(sorted(known))} are.")
+        for name in sorted(values.keys() - known):
+            (plain,) = arguments.in_snake_case(DeepAgentConfig, {name: None}, "config")
+            if plain in {one.name for one in fields(DeepAgentConfig)}:
+                raise SetupError(f"There is no setting {plain!r}: give it in options.")
+            raise SetupError(f"There is no setting {name!r}; {', '.join(sorted(known))} are.")
         return cls(**values)
 
     @classmethod
@@ -159,7 +166,14 @@ def _data_of(path: str | Path) -> dict[str, Any]:
 
 
 class VelHarness:
-    """An agent with the AI SDK's stream. `agent` is its `DeepAgent`."""
+    """An agent with the AI SDK's stream. `agent` is its `DeepAgent`.
+
+    >>> harness = VelHarness(model=scripted_model(["Hello."]), sandbox=False)
+    >>> asyncio.run(harness.run("Hi"))
+    'Hello.'
+    >>> harness.list_agent_types()
+    ['default', 'explore', 'plan']
+    """
 
     def __init__(
         self, config: HarnessConfig | Mapping[str, Any] | None = None, **given: Any
@@ -259,7 +273,11 @@ class VelHarness:
 def create_harness(
     config: HarnessConfig | Mapping[str, Any] | None = None, **given: Any
 ) -> VelHarness:
-    """Return a harness for a config, with the fields in `given` replaced."""
+    """Return a harness for a config, with the fields in `given` replaced.
+
+    >>> create_harness({"name": "desk"}, max_turns=20).config.name
+    'desk'
+    """
     return VelHarness(config, **given)
 
 
@@ -289,7 +307,11 @@ def create_coding_harness(
     config: HarnessConfig | Mapping[str, Any] | None = None,
     **given: Any,
 ) -> VelHarness:
-    """Return a harness for code in a directory: a sandbox over it, and a plan."""
+    """Return a harness for code in a directory: a sandbox over it, and a plan.
+
+    >>> create_coding_harness("./work", max_turns=20).config.planning
+    True
+    """
     preset = {"sandbox": True, "planning": True, "system_prompt": CODING_PROMPT}
     if working_directory is not None:
         given["working_directory"] = working_directory
@@ -299,7 +321,11 @@ def create_coding_harness(
 def create_research_harness(
     config: HarnessConfig | Mapping[str, Any] | None = None, **given: Any
 ) -> VelHarness:
-    """Return a harness for research: a prompt for it, a sandbox, and a plan."""
+    """Return a harness for research: a prompt for it, a sandbox, and a plan.
+
+    >>> create_research_harness(max_turns=20).config.max_turns
+    20
+    """
     preset = {"sandbox": True, "planning": True, "system_prompt": RESEARCH_PROMPT}
     return create_harness(_over(preset, config), **given)
 

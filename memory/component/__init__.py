@@ -16,6 +16,10 @@ class MemoryMiddleware(BuiltInMiddleware):
 
     `saving` is ask or save, and `requests` is wait or continue: the options `memory_saving` and
     `memory_requests` of an agent. None: the agent's own.
+
+    >>> agent = create_deep_agent(middleware=[MemoryMiddleware(requests="continue")])
+    >>> agent.config.memory
+    True
     """
 
     name = "memory"

@@ -31,6 +31,10 @@ class CompositeBackend(FileTools):
     way to a mount exist automatically. Files of `default` under a mount are hidden.
 
     Commands, if `default` supports them, see only the files of `default`.
+
+    >>> files = CompositeBackend(StateFilesystemBackend(), {"/shared": StateFilesystemBackend()})
+    >>> files.write_file("/shared/notes.md", "All is well.")["path"]
+    '/shared/notes.md'
     """
 
     def __init__(self, default: FileBackend, routes: Mapping[str, FileBackend]) -> None:

@@ -20,6 +20,12 @@ class SandboxFilesystemBackend(TreeBackend):
 
     Raises SandboxUnavailable if this host cannot sandbox (commands never run without a sandbox) and
     SandboxSetupError for a directory that commands must not get.
+
+    >>> files = SandboxFilesystemBackend("./work")
+    >>> files.write_file("/notes.md", "All is well.")["path"]
+    '/notes.md'
+    >>> files.execute("cat notes.md")["stdout"]
+    'All is well.'
     """
 
     supports_execute = True

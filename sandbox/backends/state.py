@@ -30,7 +30,11 @@ class StoredFile:
 
 @dataclass
 class FileData:
-    """The lines of a text file, its times in UTC as ISO 8601, and its size."""
+    """The lines of a text file, its times in UTC as ISO 8601, and its size.
+
+    >>> FileData.from_content("All is well.").size_bytes
+    12
+    """
 
     content: list[str]
     created_at: str
@@ -121,6 +125,12 @@ class StateFilesystemBackend(FileTools):
     """The files of a run's state in a FileStore, with `/`-rooted paths.
 
     A directory exists as long as there are files below it. No file of the host is used.
+
+    >>> files = StateFilesystemBackend()
+    >>> files.write_file("/notes.md", "All is well.")["size_bytes"]
+    12
+    >>> [entry["name"] for entry in files.ls("/")["entries"]]
+    ['notes.md']
     """
 
     def __init__(self, store: FileStore | None = None) -> None:

@@ -49,7 +49,14 @@ class SkillRefused(AgentError):
 
 
 class InvalidSkill(SkillRefused):
-    """It is not a valid skill. `problems` are all its problems."""
+    """It is not a valid skill. `problems` are all its problems.
+
+    >>> try:
+    ...     load_skill("./nothing")
+    ... except InvalidSkill as error:
+    ...     print(error.code)
+    invalid
+    """
 
     code = "invalid"
 

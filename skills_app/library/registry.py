@@ -43,6 +43,12 @@ class SkillRegistry:
 
     `problems` are the reasons why skills were not loaded. A skill with `enabled: false` is listed,
     but is not found, suggested or activated.
+
+    >>> registry = SkillRegistry()
+    >>> registry.get("Reporting").name
+    'reporting'
+    >>> registry.activate("reporting"), [skill.name for skill in registry.get_active()]
+    (True, ['reporting'])
     """
 
     def __init__(
@@ -191,6 +197,10 @@ def load_skills_from_directory(path: str | Path) -> Skills:
     """Return the skills of `path`, without those that cannot be loaded.
 
     `SkillRegistry` has the reasons.
+
+    >>> os.makedirs("no-skills", exist_ok=True)
+    >>> load_skills_from_directory("no-skills")
+    []
     """
     return load_skills(_directory("path", path))[0]
 

@@ -23,6 +23,10 @@ from skills_app.settings import SkillSettings
 class Skill:
     """`content` is the body of its SKILL.md at `path`. `documents` are its other Markdown files:
     (path in the package, text); `files` the paths of all others.
+
+    >>> skill = Skill("stock", "How to count the stock.", "Count each shelf twice.", tags=["stock"])
+    >>> skill.matches_query("count the stock") > 0.2
+    True
     """
 
     name: str
@@ -133,7 +137,15 @@ class _Located:
 
 
 def load_skill(path: str | Path) -> Skill:
-    """Return the skill of a directory or a SKILL.md. Raises `InvalidSkill` with all problems."""
+    """Return the skill of a directory or a SKILL.md. Raises `InvalidSkill` with all problems.
+
+    >>> os.makedirs("skills/stock", exist_ok=True)
+    >>> text = "---\\nname: stock\\ndescription: How to count.\\n---\\nCount twice."
+    >>> open("skills/stock/SKILL.md", "w").write(text) > 0
+    True
+    >>> load_skill("skills/stock").description
+    'How to count.'
+    """
     if not isinstance(path, str | Path) or not str(path):
         raise InvalidSkill(f"path must be that of a directory or a SKILL.md, got {path!r:.80}.")
     given = Path(path)

@@ -31,7 +31,13 @@ T = TypeVar("T")
 
 @dataclass
 class QueryResult:
-    """The result of a statement; `error` is None on success."""
+    """The result of a statement; `error` is None on success.
+
+    >>> print(QueryResult(["name"], [{"name": "Ann"}], 1).to_markdown_table())
+    | name |
+    ...
+    | Ann |
+    """
 
     columns: list[str] = field(default_factory=list)
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -64,6 +70,12 @@ class DatabaseBackend:
     With `read_only=False` a SELECT, INSERT, UPDATE or DELETE is one transaction on SQLite and
     PostgreSQL; other databases can only be read. Statements that write at the same time wait for
     each other, for at most `query_timeout` seconds.
+
+    >>> open("shop.sqlite3", "a").close()
+    >>> backend = DatabaseBackend({"shop": f"sqlite:///{os.path.abspath('shop.sqlite3')}"})
+    >>> asyncio.run(backend.execute("select 1 + :more as total", params={"more": 2})).rows
+    [{'total': 3}]
+    >>> asyncio.run(backend.close())
     """
 
     def __init__(
@@ -185,7 +197,12 @@ _OF_CONNECTION = {"query_timeout": 30, "row_limit": 10_000}
 
 
 class DatabaseMiddleware(BuiltInMiddleware):
-    """The tools of SQL databases: those of a `DatabaseBackend`, or of names with URLs."""
+    """The tools of SQL databases: those of a `DatabaseBackend`, or of names with URLs.
+
+    >>> agent = create_deep_agent(middleware=[DatabaseMiddleware({"shop": "sqlite:///shop.sqlite3"})])
+    >>> agent.config.databases
+    {'shop': 'sqlite:///shop.sqlite3'}
+    """
 
     name = "database"
     leave_out = "no databases"
@@ -270,7 +287,12 @@ class DatabaseMiddleware(BuiltInMiddleware):
 
 
 def create_database_tools(backend: DatabaseBackend) -> list[ToolSpec]:
-    """Return the tools execute_sql, get_schema, list_tables and describe_table of a backend."""
+    """Return the tools execute_sql, get_schema, list_tables and describe_table of a backend.
+
+    >>> backend = DatabaseBackend({"shop": "sqlite:////srv/shop.sqlite3"})
+    >>> [tool.name for tool in create_database_tools(backend)]
+    ['execute_sql', 'get_schema', 'list_tables', 'describe_table']
+    """
     if not isinstance(backend, DatabaseBackend):
         raise arguments.wrong("backend", "a DatabaseBackend", backend)
     return list(DatabaseMiddleware(backend).get_tools())

@@ -20,7 +20,13 @@ _NAME = "SandboxMiddleware"
 
 
 class SandboxMiddleware(BuiltInMiddleware):
-    """execute and execute_python in a sandbox over `working_dir`, by default ./workspace."""
+    """execute and execute_python in a sandbox over `working_dir`, by default ./workspace.
+
+    >>> sandbox = SandboxMiddleware("./work", timeout=60)
+    >>> sandbox.execute("echo hello")["stdout"]
+    'hello\\n'
+    >>> agent = create_deep_agent(middleware=[sandbox])
+    """
 
     name = "sandbox"
     leave_out = "sandbox=False"

@@ -20,7 +20,12 @@ _TOOLS = ("ls", "read_file", "write_file", "edit_file", "glob", "grep")
 
 
 class FilesystemMiddleware(BuiltInMiddleware):
-    """ls, read_file, write_file, edit_file, glob and grep; in memory unless a backend is given."""
+    """ls, read_file, write_file, edit_file, glob and grep; in memory unless a backend is given.
+
+    >>> files = FilesystemMiddleware(StateFilesystemBackend())
+    >>> files.write_file("/notes.md", "All is well.")["size_bytes"]
+    12
+    """
 
     name = "filesystem"
     leave_out = "name the other tools as only_tools"

@@ -12,7 +12,13 @@ from agents.sdk.errors import SetupError
 
 
 class HumanInTheLoopMiddleware(BuiltInMiddleware):
-    """Approval for the tools in `interrupt_on`: True, False (never), or a rule (docs/policy.md)."""
+    """Approval for the tools in `interrupt_on`: True, False (never), or a rule (docs/policy.md).
+
+    >>> approvals = HumanInTheLoopMiddleware({"execute": True})
+    >>> approvals.should_interrupt("execute"), approvals.should_interrupt("ls")
+    (True, False)
+    >>> agent = create_deep_agent(middleware=[approvals])
+    """
 
     name = "human_in_the_loop"
     leave_out = "no interrupt_on"

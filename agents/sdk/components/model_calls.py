@@ -21,6 +21,10 @@ class ContextManagementMiddleware(BuiltInMiddleware):
     `evict_bytes` is the size from which a result goes to a file; `compact_at` is the part of the
     room, from 0.1 to 1, at which a conversation is shortened. None: as the settings say. With
     `enabled` False the agent does neither.
+
+    >>> agent = create_deep_agent(middleware=[ContextManagementMiddleware(compact_at=0.5)])
+    >>> agent.config.options["compact_at"]
+    0.5
     """
 
     name = "context_management"
@@ -58,7 +62,12 @@ class ContextManagementMiddleware(BuiltInMiddleware):
 
 
 class CachingMiddleware(BuiltInMiddleware):
-    """The provider's cache of prompts; with `enabled` False, the agent asks for no cache."""
+    """The provider's cache of prompts; with `enabled` False, the agent asks for no cache.
+
+    >>> agent = create_deep_agent(middleware=[CachingMiddleware(enabled=False)])
+    >>> agent.config.options["prompt_caching"]
+    False
+    """
 
     name = "caching"
     leave_out = "CachingMiddleware(enabled=False)"
@@ -76,6 +85,11 @@ class RetryMiddleware(BuiltInMiddleware):
 
     `model_attempts` is from 1 (no retries) to 20, and includes the first call. None: as the
     settings say. `tool_retries` is the argument of `create_deep_agent`.
+
+    >>> retries = RetryMiddleware(3, [{"tool": "grep", "attempts": 2}])
+    >>> agent = create_deep_agent(middleware=[retries])
+    >>> agent.config.options["model_attempts"]
+    3
     """
 
     name = "retry"

@@ -22,7 +22,11 @@ def _now() -> str:
 
 @dataclass
 class TodoItem:
-    """`status` is pending, in_progress, done or blocked. Times are ISO 8601 in UTC."""
+    """`status` is pending, in_progress, done or blocked. Times are ISO 8601 in UTC.
+
+    >>> TodoItem("todo_0", "Read the report").to_dict()["status"]
+    'pending'
+    """
 
     id: str
     task: str
@@ -37,7 +41,15 @@ class TodoItem:
 
 @dataclass
 class TodoList:
-    """The tasks, in their order."""
+    """The tasks, in their order.
+
+    >>> todos = TodoList()
+    >>> first = todos.add("Read the report")
+    >>> todos.complete(first.id)
+    True
+    >>> len(todos.get_completed())
+    1
+    """
 
     items: list[TodoItem] = field(default_factory=list)
     current_task: str = ""
@@ -84,7 +96,13 @@ class TodoList:
 
 
 class PlanningMiddleware(BuiltInMiddleware):
-    """A list with the tools to write and read it."""
+    """A list with the tools to write and read it.
+
+    >>> planning = PlanningMiddleware()
+    >>> planning.write_todos(todos=[{"content": "Read", "status": "pending"}])["pending_count"]
+    1
+    >>> agent = create_deep_agent(middleware=[PlanningMiddleware()])
+    """
 
     name = "planning"
     leave_out = "planning=False"

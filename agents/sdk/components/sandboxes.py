@@ -21,6 +21,9 @@ class BubblewrapSandbox(bubblewrap.BubblewrapSandbox):
     """A sandbox for Linux: commands start in `working_dir`, which is writable.
 
     See `create_sandbox`.
+
+    >>> BubblewrapSandbox("./work").execute_python("print(2 ** 10)").stdout
+    '1024\\n'
     """
 
     def __init__(
@@ -37,6 +40,12 @@ class SeatbeltSandbox(seatbelt.SeatbeltSandbox):
     """A sandbox for macOS: commands start in `working_dir`, which is writable.
 
     See `create_sandbox`.
+
+    >>> try:
+    ...     SeatbeltSandbox("./work")
+    ... except SandboxNotAvailableError as error:
+    ...     print(error)
+    Seatbelt is not available (Linux): ...
     """
 
     def __init__(
@@ -55,7 +64,11 @@ def create_sandbox(
     network: bool = False,
     timeout: float = 30,
 ) -> BaseSandbox:
-    """Return this system's sandbox. Its behaviour and errors: `sandbox.create.create_sandbox`."""
+    """Return this system's sandbox. Its behaviour and errors: `sandbox.create.create_sandbox`.
+
+    >>> create_sandbox("./work", timeout=10).execute("echo hello").stdout
+    'hello\\n'
+    """
     if platform.system() == "Linux":
         return BubblewrapSandbox(working_dir, allowed_paths, network, timeout)
     if platform.system() == "Darwin":

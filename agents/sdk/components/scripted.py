@@ -21,6 +21,10 @@ def scripted_model(turns: Sequence[Turn] | TurnFunction, name: str = "program") 
     one message, and start again with each message. Instead, give a function that returns a turn for
     the messages so far (`{"role", "content": [blocks]}`). Subagents use the same script. The name
     is unique in the process: a second script with it replaces the first one.
+
+    >>> model = scripted_model([{"tool_calls": [("ls", {})]}, "There are no files."])
+    >>> asyncio.run(create_deep_agent(model, sandbox=False).run("What is there?"))
+    'There are no files.'
     """
     if not isinstance(name, str) or not name:
         raise arguments.wrong("name", "a text", name)

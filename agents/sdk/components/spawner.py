@@ -22,6 +22,12 @@ WAIT_SECONDS = 300.0
 
 
 class SubagentStatus(StrEnum):
+    """The status of a spawned task.
+
+    >>> SubagentStatus("completed") is SubagentStatus.COMPLETED
+    True
+    """
+
     PENDING = "pending"
     RUNNING = "running"
     COMPLETED = "completed"
@@ -31,7 +37,11 @@ class SubagentStatus(StrEnum):
 
 @dataclass
 class SubagentResult:
-    """The result of one task. `messages` are its conversation, times are in UTC."""
+    """The result of one task. `messages` are its conversation, times are in UTC.
+
+    >>> SubagentResult("1", "Look around", "explore").status
+    <SubagentStatus.PENDING: 'pending'>
+    """
 
     id: str
     task: str
@@ -49,6 +59,14 @@ class SubagentSpawner:
 
     `options` are common fields of `DeepAgentConfig`, such as `sandbox_working_dir`. A type's own
     prompt follows `system_prompt`, and a read-only type is read-only with any options.
+
+    >>> async def look():
+    ...     spawner = SubagentSpawner(model=scripted_model(["Two files."]), sandbox_enabled=False)
+    ...     result = await spawner.spawn("Look around")
+    ...     await spawner.close()
+    ...     return result.result
+    >>> asyncio.run(look())
+    'Two files.'
     """
 
     def __init__(

@@ -24,7 +24,15 @@ from agents.sdk.model_config import checked_model
 
 
 class SubagentMiddleware(BuiltInMiddleware):
-    """The general subagent and `subagents`; `options` as for `SubagentSpawner`."""
+    """The general subagent and `subagents`; `options` as for `SubagentSpawner`.
+
+    >>> writer = SubagentConfig("writer", "Writes texts.")
+    >>> delegation = SubagentMiddleware(
+    ...     scripted_model(["A poem."]), subagents=[writer], sandbox_enabled=False
+    ... )
+    >>> asyncio.run(delegation.task("writer", "Write a poem"))["result"]
+    'A poem.'
+    """
 
     name = "subagents"
     leave_out = 'options={"general_subagent": False}'

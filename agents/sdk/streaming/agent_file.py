@@ -14,6 +14,13 @@ class AgentFile:
 
     `host_path` is where the file is on this machine. None: there is no such copy, and `problem` has
     the reason.
+
+    >>> write = ("write_file", {"path": "/report.md", "content": "All is well."})
+    >>> agent = create_deep_agent(scripted_model([{"tool_calls": [write]}, "Done."]), sandbox=False)
+    >>> asyncio.run(agent.run("Write a report"))
+    'Done.'
+    >>> [file.name for file in asyncio.run(agent.files())]
+    ['report.md']
     """
 
     path: str

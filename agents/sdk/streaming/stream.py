@@ -36,7 +36,13 @@ LogEvent = dict[str, Any]
 
 
 class StreamMode(StrEnum):
-    """The form of the items that `run_stream` yields."""
+    """The form of the items that `run_stream` yields.
+
+    >>> async def texts(agent, message):
+    ...     return [text async for text, _ in agent.run_stream(message, mode=StreamMode.MESSAGES)]
+    >>> asyncio.run(texts(create_deep_agent(scripted_model(["Hello."]), sandbox=False), "Hi"))
+    ['Hello.']
+    """
 
     EVENTS = "events"
     """`StreamEvent`s: text as it arrives, calls and their results, requests, the end."""
@@ -66,6 +72,11 @@ class StreamEvent:
     has, by type, tool_name, tool_call_id, input, is_error; approval_id, session_id, kind,
     allowed_decisions, digest; changes, count, incomplete (docs/own-directory.md); usage, cost,
     structured_output; code.
+
+    >>> async def types(agent, message):
+    ...     return [event.type async for event in agent.run_stream(message)]
+    >>> asyncio.run(types(create_deep_agent(scripted_model(["Hello."]), sandbox=False), "Hi"))
+    ['start', 'token', 'step', 'end']
     """
 
     type: str

@@ -72,6 +72,7 @@ WRONG_FILES = {
     "must be a mapping": b"- 1",
     "line 2: ": b"name: a\nname: b",
     "no setting 'modle'": b"modle: 3",
+    "no setting 'read_only': give it in options": b"readOnly: true",
     "^config: max_turns is given twice": b"maxTurns: 3\nmax_turns: 4",
     "^custom_agents: audit has no option 'tols'": b"customAgents: {audit: {tols: []}}",
     "^tools must be a list": b"tools: ls",
