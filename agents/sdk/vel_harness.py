@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from agents.sdk import arguments
-from agents.sdk.agent_registry import AgentConfig, AgentRegistry, as_subagent, checked_types
+from agents.sdk.agent_registry import AgentConfig, AgentRegistry, checked_types
 from agents.sdk.config import DeepAgentConfig, DefaultDirectory
 from agents.sdk.deep_agent import DeepAgent
 from agents.sdk.errors import SetupError
 from agents.sdk.streaming.agent_file import AgentFile
 from agents.sdk.streaming.continued import Continued
 from agents.sdk.streaming.stream import StreamMode
+from agents.spec import SANDBOX_ONLY
 
 RESEARCH_PROMPT = """\
 You research a question until you can answer it: say first what has to be found out, look for it \
@@ -98,6 +99,8 @@ class HarnessConfig:
                 "guardrails": self.guardrails,
                 "hooks": self.hooks,
                 "tool_retries": self.tool_retries,
+                "agent_types": AgentRegistry(self.custom_agents) if self.custom_agents else None,
+                "background_subagents": self.options.get("profile") != SANDBOX_ONLY,
                 **self.options,
             }
         )
@@ -109,6 +112,7 @@ class HarnessConfig:
 
 
 _OF_AGENT = {
+    "custom_agents": "agent_types",
     "max_turns": "max_steps",
     "sandbox": "sandbox_enabled",
     "working_directory": "sandbox_working_dir",
@@ -117,16 +121,14 @@ _OF_AGENT = {
 
 
 class VelHarness:
-    """An agent with the AI SDK's stream. `agent` is its `DeepAgent`."""
+    """An agent with the AI SDK's stream. `agent` is its `DeepAgent`, `agents` its agent types."""
 
     def __init__(self, config: HarnessConfig | Mapping[str, Any] | None = None) -> None:
         """`config` can be a dictionary of its fields. Raises `SetupError` for a wrong option."""
         given = {} if config is None else config
         self.config = arguments.instance_of(HarnessConfig, given, "config")
-        self.agents = AgentRegistry(self.config.custom_agents)
         self.agent = DeepAgent(self.config.agent_config())
-        for agent_id, one in self.config.custom_agents.items():
-            self._offer(agent_id, one)
+        self.agents = self.agent.agent_types
 
     async def run(
         self,
@@ -176,10 +178,11 @@ class VelHarness:
         return await self.agent.files(session_id)
 
     def register_agent(self, agent_id: str, config: AgentConfig | Mapping[str, Any]) -> None:
-        """Add a type for delegation, from the next message on."""
-        kind = checked_types({agent_id: config})[agent_id]
-        self._offer(agent_id, kind)
-        self.agents.register(agent_id, kind)
+        """Add or replace a type for delegation, from the next message on.
+
+        Raises `SetupError` for a wrong type, and changes nothing then.
+        """
+        self.agents.register(agent_id, config)
 
     def list_agent_types(self) -> list[str]:
         return self.agents.list()
@@ -204,10 +207,6 @@ class VelHarness:
 
     async def __aexit__(self, *error: object) -> None:
         await self.aclose()
-
-    def _offer(self, agent_id: str, config: AgentConfig) -> None:
-        prompt = self.config.system_prompt or ""
-        self.agent.register_subagent(as_subagent(agent_id, config, prompt))
 
 
 def create_harness(

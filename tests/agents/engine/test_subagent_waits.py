@@ -153,6 +153,7 @@ def test_a_subagent_is_cancelled_by_its_parent() -> None:
     with served(story):
         run = drive_to_end(a_parent())
     assert run.status == "completed", run.error_message
+    assert result_of(run, 2)["status"] == "cancelled"
     late = result_of(run, 3)
     assert late["status"] == "cancelled"
     assert "its parent" in late["error"]
