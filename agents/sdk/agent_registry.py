@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -84,7 +84,7 @@ DEFAULT_AGENTS: Mapping[str, AgentConfig] = MappingProxyType(_defaults())
 """The types of a registry that gets no others. Replace one with `AgentRegistry({"default": …})`."""
 
 
-Check = Callable[[list[SubagentConfig]], None]
+Check = Callable[[Sequence[SubagentConfig]], None]
 
 
 class AgentRegistry:
@@ -125,7 +125,7 @@ class AgentRegistry:
         """Return one line for each type."""
         return "\n".join(f"- {name}: {one.description}" for name, one in self._agents.items())
 
-    def subagents(self, prompt: str = "") -> list[SubagentConfig]:
+    def subagents(self, prompt: str = "") -> Sequence[SubagentConfig]:
         """Return the types as subagents of an agent with the prompt `prompt`.
 
         Without the types that each agent of Vel has.

@@ -91,10 +91,10 @@ class SubagentConfig:
 class AgentTypes(Protocol):
     """`AgentRegistry`, which depends on this module."""
 
-    def subagents(self, prompt: str = "") -> list[SubagentConfig]:
+    def subagents(self, prompt: str = "") -> Sequence[SubagentConfig]:
         """Return the types as subagents of an agent with the prompt `prompt`."""
 
-    def checked_by(self, check: Callable[[list[SubagentConfig]], None]) -> None:
+    def checked_by(self, check: Callable[[Sequence[SubagentConfig]], None]) -> None:
         """Call a method with all subagents before a type is added."""
 
 

@@ -46,6 +46,8 @@ class DeepAgent:
         """`config` can be a dictionary of its fields. Raises `SetupError` for a wrong option."""
         self.config = settled(config_of(config))
         types = self.config.agent_types
+        if types is not None and not isinstance(types, AgentRegistry):
+            raise arguments.wrong("agent_types", "an AgentRegistry or None", types)
         self.agent_types = AgentRegistry() if types is None else types
         self._runner = Runner(self.config, self.agent_types)
 

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import uuid
 import weakref
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import aclosing
 from dataclasses import replace
@@ -76,10 +76,10 @@ class Runner:
         self._check_subagents({**self.extra, subagent.name: subagent}, self._types())
         self.extra[subagent.name] = subagent
 
-    def _types(self) -> list[SubagentConfig]:
+    def _types(self) -> Sequence[SubagentConfig]:
         return self._registry.subagents(self.config.system_prompt)
 
-    def _check_types(self, types: list[SubagentConfig]) -> None:
+    def _check_types(self, types: Sequence[SubagentConfig]) -> None:
         self._check_subagents(self.extra, types)
 
     def _check_subagents(

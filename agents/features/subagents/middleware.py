@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -175,13 +175,18 @@ async def cancel_subagent(context: ToolContext, given: CancelInput) -> ToolResul
     return ToolResult({"subagent": report.subagent, "id": report.run_id, "status": "cancelled"})
 
 
-TASK = Tool(*FORMS["task"], task, Effect.READ, outlives_driver=True)
-PARALLEL_TASKS = Tool(*FORMS["parallel_tasks"], parallel_tasks, Effect.READ, outlives_driver=True)
+def _tool(name: str, run: Callable[..., Any], **options: Any) -> Tool[Any]:
+    form = FORMS[name]
+    return Tool(form.name, form.description, form.input_model, run, Effect.READ, **options)
+
+
+TASK = _tool("task", task, outlives_driver=True)
+PARALLEL_TASKS = _tool("parallel_tasks", parallel_tasks, outlives_driver=True)
 BACKGROUND = (
-    Tool(*FORMS["spawn_subagent"], spawn_subagent, Effect.READ),
-    Tool(*FORMS["spawn_parallel"], spawn_parallel, Effect.READ),
-    Tool(*FORMS["wait_subagent"], wait_subagent, Effect.READ, outlives_driver=True),
-    Tool(*FORMS["cancel_subagent"], cancel_subagent, Effect.READ, runs_alone=True),
+    _tool("spawn_subagent", spawn_subagent),
+    _tool("spawn_parallel", spawn_parallel),
+    _tool("wait_subagent", wait_subagent, outlives_driver=True),
+    _tool("cancel_subagent", cancel_subagent, runs_alone=True),
 )
 
 _SEEN = "They see the same files as you and cannot change any either."

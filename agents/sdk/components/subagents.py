@@ -84,8 +84,8 @@ class SubagentMiddleware(BuiltInMiddleware):
     def subagents(self) -> dict[str, SubagentConfig]:
         """All subagents by name."""
         options = self._spawner.options
-        types = () if self.registry is None else self.registry.subagents()
-        own = {**{item.name: item for item in types}, **self._own}
+        types = [] if self.registry is None else self.registry.subagents()
+        own = {item.name: item for item in types} | self._own
         built_in = {item.name: _as_config(item, options) for item in BUILT_IN}
         return {name: self._with_defaults(item) for name, item in {**built_in, **own}.items()}
 
@@ -125,9 +125,8 @@ class SubagentMiddleware(BuiltInMiddleware):
         if self.default_model is None and not self.default_tools:
             return {}
         there = {item.name for item in config.subagents}
-        if config.agent_types is not None or self.registry is not None:
-            types = (config.agent_types or self.registry).subagents()  # type: ignore[union-attr]
-            there |= {item.name for item in types}
+        for types in (config.agent_types, self.registry):
+            there |= set() if types is None else {item.name for item in types.subagents()}
         if not config.options.get("general_subagent", True):
             there.add(GENERAL)
         wanted = [item for item in BUILT_IN if item.name not in there]

@@ -112,7 +112,7 @@ def test_an_agent_and_a_program_get_the_same(make_agent: MakeAgent, make_alone: 
     assert SkillUse.objects.count() == loaded
     calls = ToolCall.objects.filter(run__parent=None).order_by("turn")
     for (name, given), call, result in zip(CALLS, calls, results, strict=True):
-        text = call.result_content
+        text = str(call.result_content)
         known = json.loads(text) if text.startswith(("{", "[")) else {"error": text}
         assert without_ids(result) == without_ids(known), (name, given)
 
