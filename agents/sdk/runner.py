@@ -57,6 +57,8 @@ class Runner:
         self.shown: dict[str, set[str]] = {}
         self._definition: definitions.Definition | None = None
         self._toolkit: Any = None
+        self._toolkits: list[Any] = []
+        """All that it has had: sessions of earlier ones can wait for a person."""
         self._owner: Any = None
         self._workspace = ""
         self._rules: rules.FileRules | None = None
@@ -121,6 +123,7 @@ class Runner:
             toolkit = toolkits.toolkit_of(config, subagents, self._toolkit)
             self._definition = definitions.Definition.of(config, toolkit, subagents)
             self._toolkit = toolkit
+            self._toolkits.append(toolkit)
         engine.join(self._token)
         if self._owner is None:
             if config.sandbox_enabled:
@@ -132,7 +135,7 @@ class Runner:
                     self._workspace = str(workplace.workspace_directory(config.sandbox_working_dir))
                     self._rules = workplace.file_rules(config)
             self._owner = engine.ask(owners.owner_of, config.user).result()
-            self._forget = weakref.finalize(self, toolkits.forget, self._toolkit, self._token)
+            self._forget = weakref.finalize(self, toolkits.forget, self._toolkits, self._token)
         return self._definition, self._owner
 
     @property

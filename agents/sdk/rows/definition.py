@@ -122,12 +122,12 @@ class Definition:
         stored = {**options, **_joined(rows), "output_schema": ""}
         databases = tuple(self.databases)
         spec = AgentSpec(**{**stored, "name": "", "slug": "", "databases": databases})
+        self._check_tools(spec)
         try:
             for check in entries("definition_checks", "DEFINITION_CHECKS"):
                 check(spec)
         except InvalidRequest as error:
             raise self._refused(error.message) from None
-        self._check_tools(spec)
 
     def _check_tools(self, spec: AgentSpec) -> None:
         """Refuse named tools that the other arguments leave out."""

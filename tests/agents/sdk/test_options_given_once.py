@@ -221,8 +221,14 @@ def test_the_defaults_of_the_middleware_are_those_of_its_subagents(make_agent: M
         definition.save(owner)
     finally:
         agent.close()
-    (one,) = stored("middleware")["subagents"]
-    assert (one["model"], one["tools"]) == ("another", ["ls"])
+    found = stored("middleware")["subagents"]
+    assert {one["name"]: one["tools"] for one in found} == {
+        "market": ["ls"],
+        "general": ["ls"],
+        "explore": ["read_file", "ls", "glob", "grep"],
+        "plan": ["read_file", "ls", "glob", "grep", "write_todos"],
+    }
+    assert {one["model"] for one in found} == {"another"}
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ SUBAGENTS = [
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("task", {"subagent": "writer", "task": "Add", "context": "Numbers"}),
     ("task", {"subagent_type": "default", "description": "Add"}),
+    ("task", {"subagent": "explore", "task": "Add"}),
     ("task", {"subagent": "nobody", "task": "Add"}),
     ("task", {"subagent": "writer"}),
     ("parallel_tasks", {"tasks": [{"agent": "other", "prompt": "Go"}, {"task": "Add"}]}),
