@@ -29,6 +29,7 @@ from agents.engine.storage.lease import MAX_LOST_DRIVERS, Claim, last_fault
 from agents.engine.turns import report, run_turns, wall_seconds_left
 from agents.ids import run_marker
 from agents.kernel.park import End
+from agents.middleware.context import SubagentError
 from agents.middleware.registry import ToolkitMissing
 from agents.models import Run
 from agents.providers.base import ProviderError
@@ -186,6 +187,8 @@ async def _drive_loaded(
         await worker.database.run(
             _fail, writer, "toolkit_missing", str(missing), session, spent(), False
         )
+    except SubagentError as problem:
+        await worker.database.run(_fail, writer, "subagents", str(problem), session, spent(), False)
     except FilesNotRestored as error:
         told = ("files_not_restored", str(error))
         await worker.database.run(_fail, writer, *told, session, spent(), True)

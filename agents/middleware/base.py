@@ -94,6 +94,11 @@ class Tool(Generic[Input]):
         return None if self.proposes is None else self.proposes(given)
 
 
+WRITING_TOOLS = frozenset(
+    {"write_file", "edit_file", "execute", "execute_python", "execute_in_sandbox"}
+)
+
+
 @dataclass(frozen=True, slots=True)
 class PromptContext:
     """The data for a prompt segment. It does not change within an epoch."""
@@ -105,6 +110,11 @@ class PromptContext:
     """The content of features' parts, by their labels: see `RunPart.prompt_content`."""
     in_own_directory: bool = False
     """Whether /sandbox/workspace is a directory of the caller, which subagents share."""
+
+    @property
+    def changes_files(self) -> bool:
+        """Return whether one of the tools can change files."""
+        return not self.spec.read_only and not WRITING_TOOLS.isdisjoint(self.tool_names)
 
 
 _ALMOST_EVERYTHING = tuple(

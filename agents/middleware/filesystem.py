@@ -209,11 +209,11 @@ class FilesystemMiddleware(Middleware):
     def prompt(self, context: PromptContext) -> str:
         if not {"read_file", "write_file", "ls"} & context.tool_names:
             return ""
-        reads = context.spec.read_only
+        reads = not context.changes_files
         if context.spec.sandbox:
             where = (
                 "Files lie in this tree, which commands see under the same paths:\n\n"
-                f"```\n{layout(context.spec)}\n```\n\n"
+                f"```\n{READ_ONLY_LAYOUT if reads else LAYOUT}\n```\n\n"
             )
             where += "" if reads else "Put what the user should get into /sandbox/outputs. "
         else:

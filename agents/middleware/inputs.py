@@ -26,13 +26,18 @@ def checked_input(toolset: Toolset, name: str, raw_input: Any) -> tuple[Tool[Any
     try:
         given = tool.input_model.model_validate(raw_input)
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(str(part) for part in item['loc']) or 'input'}: {item['msg']}"
-            for item in error.errors(include_url=False)[:5]
-        )
-        return f"The input of {name} does not fit: {problems}."
+        return input_problem(name, error)
     meant = tool.variant(given) if tool.variant is not None else None
     return meant or tool, given
+
+
+def input_problem(name: str, error: ValidationError) -> str:
+    """Return the message about an input that a tool does not accept."""
+    problems = "; ".join(
+        f"{'.'.join(str(part) for part in item['loc']) or 'input'}: {item['msg']}"
+        for item in error.errors(include_url=False)[:5]
+    )
+    return f"The input of {name} does not fit: {problems}."
 
 
 def edited_input_problem(

@@ -121,7 +121,7 @@ class Toolset:
         results = RESULTS_OF_SUBAGENT if spec.subagent else RESULTS_IN_FILES
         segments.append(
             GUIDELINES.format(
-                results=RESULTS_IN_ANSWER if spec.read_only else results,
+                results=results if context.changes_files else RESULTS_IN_ANSWER,
                 end=ASKS_NOBODY if spec.subagent else ASKS,
             )
         )

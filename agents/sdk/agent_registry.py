@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
+from weakref import WeakMethod
 
-from agents.features.subagents.types import (
-    ALIASES,
-    BUILT_IN_NAMES,
-    EXPLORE_TYPE,
-    GENERAL,
-    PLAN_TYPE,
-)
+from agents.features.subagents.types import ALIASES, EXPLORE_TYPE, PLAN_TYPE
 from agents.sdk import arguments
 from agents.sdk.config import SubagentConfig, checked_tools
 from agents.sdk.errors import SetupError
 from agents.spec import SubagentSpec
+
+MAX_TYPES = 50
+"""The limit of an agent: each type is a line of its prompt."""
 
 
 @dataclass
@@ -88,8 +87,14 @@ DEFAULT_AGENTS: Mapping[str, AgentConfig] = MappingProxyType(_defaults())
 """The types of a registry that gets no others. Replace one with `AgentRegistry({"default": …})`."""
 
 
+Check = Callable[[Sequence[SubagentConfig]], None]
+
+
 class AgentRegistry:
     """The types default, explore and plan, and those that a program adds.
+
+    Any of them can be replaced, also default, explore and plan. Agents and spawners that use the
+    registry have a new type from their next run on.
 
     >>> registry = AgentRegistry({"audit": AgentConfig(["grep"], description="Audits code.")})
     >>> registry.list()
@@ -99,13 +104,26 @@ class AgentRegistry:
     def __init__(
         self, custom_agents: Mapping[str, AgentConfig | Mapping[str, Any]] | None = None
     ) -> None:
-        self._agents = {**_defaults(), **checked_types(custom_agents or {})}
+        """Raises `SetupError` for a wrong type."""
+        self._agents = _defaults()
+        self._checks: list[WeakMethod[Check]] = []
+        self._lock = threading.Lock()
+        self._agents = self._with(checked_types(custom_agents or {}))
 
     def get(self, agent_id: str) -> AgentConfig | None:
         return self._agents.get(agent_id)
 
     def register(self, agent_id: str, config: AgentConfig | Mapping[str, Any]) -> None:
-        self._agents |= checked_types({agent_id: config})
+        """Add or replace a type. Raises `SetupError` for a wrong type, which changes nothing.
+
+        A type is also wrong if an agent that uses the registry could not use it.
+        """
+        with self._lock:
+            found = self._with(checked_types({agent_id: config}))
+            for check in self._checks:
+                if (method := check()) is not None:
+                    method(_own(found, ""))
+            self._agents = found
 
     def list(self) -> list[str]:
         return [*self._agents]
@@ -114,19 +132,57 @@ class AgentRegistry:
         """Return one line for each type."""
         return "\n".join(f"- {name}: {one.description}" for name, one in self._agents.items())
 
+    def subagents(self, prompt: str = "") -> Sequence[SubagentConfig]:
+        """Return the types as subagents of an agent with the prompt `prompt`.
+
+        Without the types that each agent of Vel has.
+        """
+        return _own(self._agents, prompt)
+
+    def checked_by(self, check: Check) -> None:
+        """Call a method with all subagents before a type is added. It may raise `SetupError`.
+
+        The registry does not keep the object of the method alive.
+        """
+        self._checks = [one for one in self._checks if one() is not None]
+        self._checks.append(WeakMethod(check))
+
+    def _with(self, added: Mapping[str, AgentConfig]) -> dict[str, AgentConfig]:
+        """Return all types with the added ones. Raises `SetupError`."""
+        found = {**self._agents, **added}
+        own = [one.name for one in _own(found, "")]
+        if twice := next((name for name in own if own.count(name) > 1), None):
+            ids = " and ".join(name for name in found if ALIASES.get(name, name) == twice)
+            raise SetupError(f"custom_agents: {ids} are names of one type: use one of them.")
+        if len(own) > MAX_TYPES:
+            raise SetupError(f"custom_agents: {MAX_TYPES} types at most, and these are {len(own)}.")
+        return found
+
+
+def _own(agents: Mapping[str, AgentConfig], prompt: str) -> list[SubagentConfig]:
+    """Return the types that differ from those of each agent."""
+    return [
+        as_subagent(name, config, prompt)
+        for name, config in agents.items()
+        if config != DEFAULT_AGENTS.get(name)
+    ]
+
+
+def possible_tools(names: Iterable[Any], options: Mapping[str, Any]) -> list[Any]:
+    """Return tools without those that options of the agent leave out."""
+    without = {"sandbox_enabled": "execute", "planning": "write_todos"}
+    left_out = {tool for name, tool in without.items() if options.get(name) is False}
+    return [name for name in names if name not in left_out]
+
 
 def as_subagent(agent_id: str, config: AgentConfig, prompt: str) -> SubagentConfig:
     """Return the type as a subagent of an agent with the prompt `prompt`. Raises `SetupError`.
 
-    A type called default replaces the general subagent. explore and plan, which cannot change
-    files, stay as they are.
+    A type called default is the general subagent.
     """
-    name = ALIASES.get(agent_id, agent_id)
-    if name in BUILT_IN_NAMES and name != GENERAL:
-        raise SetupError(f"{agent_id!r} is a type of Vel's own: give yours another name.")
     told = [part for part in (prompt, config.system_prompt_addition) if part]
     return SubagentConfig(
-        name=name,
+        name=ALIASES.get(agent_id, agent_id),
         description=config.description or f"The agent type {agent_id}",
         system_prompt="\n\n".join(told) if config.system_prompt_addition else None,
         tools=[*config.tools],

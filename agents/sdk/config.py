@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Protocol, get_args, runtime_checkable
 
 from agents.custom.base_middleware import Middleware
 from agents.custom.hooks import HOOKS, overrides
@@ -86,6 +86,17 @@ class SubagentConfig:
         return {"name": self.name, "description": self.description, "skills": list(self.skills)}
 
 
+@runtime_checkable
+class AgentTypes(Protocol):
+    """`AgentRegistry`, which depends on this module."""
+
+    def subagents(self, prompt: str = "") -> Sequence[SubagentConfig]:
+        """Return the types as subagents of an agent with the prompt `prompt`."""
+
+    def checked_by(self, check: Callable[[Sequence[SubagentConfig]], None]) -> None:
+        """Call a method with all subagents before a type is added."""
+
+
 _FLAGS = (
     "include_builtin_skills",
     "auto_load_skills",
@@ -141,6 +152,8 @@ class DeepAgentConfig:
     database_read_only: bool = True
     subagents: list[SubagentConfig] = field(default_factory=list)
     """Dictionaries with the fields of `SubagentConfig` are accepted, too."""
+    agent_types: AgentTypes | None = None
+    """An `AgentRegistry`: its types are subagents, too, also those that are registered later."""
     max_concurrent_subagents: int = CONCURRENT
     interrupt_on: Mapping[str, Any] = field(default_factory=dict)
     persistence_path: str | Path | None = None
@@ -242,6 +255,8 @@ class DeepAgentConfig:
             if isinstance(item, type) or not isinstance(item, Middleware):
                 raise arguments.wrong("middleware", "instances of BaseMiddleware", item)
         self.subagents = checked_subagents(self.subagents)
+        if self.agent_types is not None:
+            self._check_types(self.agent_types)
         if self.skill_dirs is not None:
             self.skill_dirs = arguments.listed("skill_dirs", self.skill_dirs, "directories")
             for item in self.skill_dirs:
@@ -258,6 +273,13 @@ class DeepAgentConfig:
                 raise SetupError(f"databases: {name}: the URL must be a text.")
         self.interrupt_on = checked_rules(self.interrupt_on)
         self.options = arguments.named("options", self.options, '{"general_subagent": False}')
+
+    def _check_types(self, types: AgentTypes) -> None:
+        if isinstance(types, type) or not isinstance(types, AgentTypes):
+            raise arguments.wrong("agent_types", "an AgentRegistry or None", types)
+        names = {item.name for item in types.subagents()}
+        if twice := next((item.name for item in self.subagents if item.name in names), None):
+            raise SetupError(f"subagents: {twice!r} is also a type of agent_types: rename one.")
 
     def _check_numbers(self) -> None:
         if self.sandbox_timeout is not None:

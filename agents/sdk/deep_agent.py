@@ -11,6 +11,7 @@ from typing import Any
 
 from agents.kernel.lazy_modules import lazy_modules
 from agents.sdk import arguments
+from agents.sdk.agent_registry import AgentRegistry
 from agents.sdk.built_in import settled
 from agents.sdk.config import (
     DEFAULT_WORKSPACE,
@@ -38,8 +39,9 @@ class DeepAgent:
     """An agent that plans, uses files, code, databases and subagents, and requests approvals.
 
     Sessions of one agent may run in parallel, as may agents of one process, from any event loop.
-    Nothing is stored before the first use. `close` an agent that you no longer need; the end of the
-    process closes it automatically.
+    Nothing is stored before the first use. `agent_types` is its `AgentRegistry`: types that are
+    registered there are subagents from the next message on. `close` an agent that you no longer
+    need; the end of the process closes it automatically.
 
     >>> agent = DeepAgent({"model": scripted_model(["Hello."]), "sandbox_enabled": False})
     >>> asyncio.run(agent.run("Hello", session_id="ann"))
@@ -52,7 +54,11 @@ class DeepAgent:
     def __init__(self, config: DeepAgentConfig | Mapping[str, Any] | None = None) -> None:
         """`config` can be a dictionary of its fields. Raises `SetupError` for a wrong option."""
         self.config = settled(config_of(config))
-        self._runner = Runner(self.config)
+        types = self.config.agent_types
+        if types is not None and not isinstance(types, AgentRegistry):
+            raise arguments.wrong("agent_types", "an AgentRegistry or None", types)
+        self.agent_types = AgentRegistry() if types is None else types
+        self._runner = Runner(self.config, self.agent_types)
 
     async def run(
         self,
@@ -97,6 +103,16 @@ class DeepAgent:
         session_id = self._runner.session(session_id)
         place = await self._runner.begin(message, session_id, context, queue)
         async with aclosing(self._runner.told(place, session_id, mode)) as items:
+            async for item in items:
+                yield item
+
+    async def stream_subagent(
+        self, subagent: str, task: str, session_id: str
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """Let a subagent of this agent work alone; yield its state after each step."""
+        place = await self._runner.begin(task, session_id, None, subagent=subagent)
+        told = self._runner.told(place, session_id, StreamMode.VALUES)
+        async with aclosing(told) as items:
             async for item in items:
                 yield item
 
@@ -240,10 +256,13 @@ class DeepAgent:
             self._runner.to_load = given
 
     def register_subagent(self, config: SubagentConfig | Mapping[str, Any]) -> None:
-        """Add a subagent from the next message on; it replaces one with its name."""
+        """Add a subagent from the next message on; it replaces one with its name.
+
+        Raises `SetupError` for one that could not work, and changes nothing then. Blocks for a
+        moment.
+        """
         (subagent,) = checked_subagents([config])
-        self._runner.extra[subagent.name] = subagent
-        self._runner.changed()
+        self._runner.add_subagent(subagent)
 
     def close(self) -> None:
         """Release the engine, which stops with its last agent. Blocks until then."""

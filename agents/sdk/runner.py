@@ -6,7 +6,7 @@ import asyncio
 import threading
 import uuid
 import weakref
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import aclosing
 from dataclasses import replace
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from agents.kernel.lazy_modules import lazy_modules
 from agents.sdk import arguments
 from agents.sdk.answer_form import AnswerRefused, form_of
-from agents.sdk.config import DeepAgentConfig, DefaultDirectory, SubagentConfig
+from agents.sdk.config import AgentTypes, DeepAgentConfig, DefaultDirectory, SubagentConfig
 from agents.sdk.environment.process import engine
 from agents.sdk.environment.project import prepare
 from agents.sdk.environment.threads import begin_in_thread
@@ -47,8 +47,9 @@ LEFT = "its caller went away"
 class Runner:
     """One agent's runs. The first of them imports Django."""
 
-    def __init__(self, config: DeepAgentConfig) -> None:
+    def __init__(self, config: DeepAgentConfig, types: AgentTypes) -> None:
         self.config = config
+        self._registry = types
         self._form = form_of(config.output_schema)
         self.extra: dict[str, SubagentConfig] = {}
         self.to_load: dict[str, Any] = {}
@@ -56,6 +57,8 @@ class Runner:
         self.shown: dict[str, set[str]] = {}
         self._definition: definitions.Definition | None = None
         self._toolkit: Any = None
+        self._toolkits: list[Any] = []
+        """All that it has had: sessions of earlier ones can wait for a person."""
         self._owner: Any = None
         self._workspace = ""
         self._rules: rules.FileRules | None = None
@@ -66,12 +69,32 @@ class Runner:
         self._forget: weakref.finalize[Any, Any] | None = None
         self._unfinished: set[Future[Any]] = set()
         """Work that continues after its caller was cancelled. `close` waits for it."""
+        types.checked_by(self._check_types)
 
     # Set-up ------------------------------------------------------------------------------------
 
-    def changed(self) -> None:
-        """Make the next run start with a new definition."""
-        self._definition = None
+    def add_subagent(self, subagent: SubagentConfig) -> None:
+        """Add a subagent from the next run on. Raises `SetupError` for one that could not work."""
+        self._check_subagents({**self.extra, subagent.name: subagent}, self._types())
+        self.extra[subagent.name] = subagent
+
+    def _types(self) -> Sequence[SubagentConfig]:
+        return self._registry.subagents(self.config.system_prompt)
+
+    def _check_types(self, types: Sequence[SubagentConfig]) -> None:
+        self._check_subagents(self.extra, types)
+
+    def _check_subagents(
+        self, extra: Mapping[str, SubagentConfig], types: Collection[SubagentConfig]
+    ) -> None:
+        """Check subagents before they are added. Blocks. Raises `SetupError`."""
+        wanted = _joined(self.config.subagents, types, extra.values())
+        begin_in_thread(self._check_definition, wanted).result()
+
+    def _check_definition(self, subagents: tuple[SubagentConfig, ...]) -> None:
+        prepare(self.config.persistence_path, database=False)
+        toolkit = toolkits.toolkit_of(self.config, subagents, self._toolkit)
+        definitions.Definition.of(self.config, toolkit, subagents, needs_model=False)
 
     async def ready(self) -> tuple[definitions.Definition, Any]:
         """Return the checked definition, and the owner of its runs. Raises `SetupError`."""
@@ -95,13 +118,12 @@ class Runner:
 
     def _prepared(self) -> tuple[definitions.Definition, Any]:
         config = self.config
-        if self._definition is None:
-            subagents = tuple(
-                {**{one.name: one for one in config.subagents}, **self.extra}.values()
-            )
+        subagents = _joined(config.subagents, self._types(), self.extra.values())
+        if self._definition is None or self._definition.subagents != subagents:
             toolkit = toolkits.toolkit_of(config, subagents, self._toolkit)
             self._definition = definitions.Definition.of(config, toolkit, subagents)
             self._toolkit = toolkit
+            self._toolkits.append(toolkit)
         engine.join(self._token)
         if self._owner is None:
             if config.sandbox_enabled:
@@ -113,7 +135,7 @@ class Runner:
                     self._workspace = str(workplace.workspace_directory(config.sandbox_working_dir))
                     self._rules = workplace.file_rules(config)
             self._owner = engine.ask(owners.owner_of, config.user).result()
-            self._forget = weakref.finalize(self, toolkits.forget, self._toolkit, self._token)
+            self._forget = weakref.finalize(self, toolkits.forget, self._toolkits, self._token)
         return self._definition, self._owner
 
     @property
@@ -153,8 +175,11 @@ class Runner:
         session_id: str,
         context: Mapping[str, Any] | None,
         queue: bool = False,
+        subagent: str = "",
     ) -> sessions.Place:
         """Store the message and start a run, or with `queue` let it wait for a busy session.
+
+        With the name of a `subagent`, it is a run of this subagent without a parent.
 
         Raises `NoSpace` on a full disk, and `Conflict` for a busy session.
         """
@@ -166,7 +191,7 @@ class Runner:
             raise arguments.wrong("queue", "True or False", queue)
         with disk_reserve.disk_full_refused():
             try:
-                return await self._begin(message, session_id, context, queue)
+                return await self._begin(message, session_id, context, queue, subagent)
             except errors.Conflict as error:
                 if error.code != "thread_busy" or queue:
                     raise
@@ -177,7 +202,12 @@ class Runner:
                 ) from error
 
     async def _begin(
-        self, message: str, session_id: str, context: Mapping[str, Any] | None, queue: bool
+        self,
+        message: str,
+        session_id: str,
+        context: Mapping[str, Any] | None,
+        queue: bool,
+        subagent: str,
     ) -> sessions.Place:
         definition, owner = await self.ready()
         request = {
@@ -192,7 +222,7 @@ class Runner:
         }
         loaded, self.to_load = self.to_load, {}
         executor = engine.worker.executor
-        begun = engine.ask(sessions.begin, definition, owner, request, executor, loaded)
+        begun = engine.ask(sessions.begin, definition, owner, request, executor, loaded, subagent)
         try:
             return await asyncio.shield(asyncio.wrap_future(begun))
         except asyncio.CancelledError:
@@ -322,6 +352,11 @@ class Runner:
 def _check_session(given: Any) -> None:
     if not (given is None or isinstance(given, str)):
         raise arguments.wrong("session_id", "a text or None", given)
+
+
+def _joined(*subagents: Collection[SubagentConfig]) -> tuple[SubagentConfig, ...]:
+    """Return subagents, of which later ones replace earlier ones with their names."""
+    return tuple({one.name: one for each in subagents for one in each}.values())
 
 
 _ENDS = frozenset({"end", "error", "cancelled"})

@@ -44,7 +44,8 @@ def _named(argument: str, make: Callable[[Any], T], given: Any) -> T:
         raise SetupError(f"{argument}: {error}") from error
 
 
-def forget(toolkit: Toolkit, token: object) -> None:
-    """Release the toolkit of an agent that was closed or collected."""
-    toolkits.unbind(toolkit)
+def forget(made: Sequence[Toolkit], token: object) -> None:
+    """Release the toolkits of an agent that was closed or collected."""
+    for toolkit in made:
+        toolkits.unbind(toolkit)
     engine.discard(token)

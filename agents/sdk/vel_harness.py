@@ -10,7 +10,7 @@ from typing import Any
 
 from agents.agent_files.reading import BadFile, read_document
 from agents.sdk import arguments
-from agents.sdk.agent_registry import AgentConfig, AgentRegistry, as_subagent, checked_types
+from agents.sdk.agent_registry import AgentConfig, AgentRegistry, checked_types
 from agents.sdk.config import DeepAgentConfig, DefaultDirectory
 from agents.sdk.deep_agent import DeepAgent
 from agents.sdk.errors import SetupError
@@ -18,6 +18,7 @@ from agents.sdk.model_config import Model
 from agents.sdk.streaming.agent_file import AgentFile
 from agents.sdk.streaming.continued import Continued
 from agents.sdk.streaming.stream import StreamMode
+from agents.spec import SANDBOX_ONLY
 
 RESEARCH_PROMPT = """\
 You research a question until you can answer it: say first what has to be found out, look for it \
@@ -133,6 +134,8 @@ class HarnessConfig:
                 "middleware": self.middleware,
                 "interrupt_on": self.interrupt_on,
                 "persistence_path": self.persistence_path,
+                "agent_types": AgentRegistry(self.custom_agents) if self.custom_agents else None,
+                "background_subagents": self.options.get("profile") != SANDBOX_ONLY,
                 **self.options,
             }
         )
@@ -144,6 +147,7 @@ class HarnessConfig:
 
 
 _OF_AGENT = {
+    "custom_agents": "agent_types",
     "max_turns": "max_steps",
     "sandbox": "sandbox_enabled",
     "working_directory": "sandbox_working_dir",
@@ -166,7 +170,7 @@ def _data_of(path: str | Path) -> dict[str, Any]:
 
 
 class VelHarness:
-    """An agent with the AI SDK's stream. `agent` is its `DeepAgent`.
+    """An agent with the AI SDK's stream. `agent` is its `DeepAgent`, `agents` its agent types.
 
     >>> harness = VelHarness(model=scripted_model(["Hello."]), sandbox=False)
     >>> asyncio.run(harness.run("Hi"))
@@ -183,10 +187,8 @@ class VelHarness:
         `config` can be a dictionary of fields. Raises `SetupError` for a wrong option.
         """
         self.config = _merged(config, given)
-        self.agents = AgentRegistry(self.config.custom_agents)
         self.agent = DeepAgent(self.config.agent_config())
-        for agent_id, one in checked_types(self.config.custom_agents).items():
-            self._offer(agent_id, one)
+        self.agents = self.agent.agent_types
 
     async def run(
         self,
@@ -236,10 +238,11 @@ class VelHarness:
         return await self.agent.files(session_id)
 
     def register_agent(self, agent_id: str, config: AgentConfig | Mapping[str, Any]) -> None:
-        """Add a type for delegation, from the next message on."""
-        kind = checked_types({agent_id: config})[agent_id]
-        self._offer(agent_id, kind)
-        self.agents.register(agent_id, kind)
+        """Add or replace a type for delegation, from the next message on.
+
+        Raises `SetupError` for a wrong type, and changes nothing then.
+        """
+        self.agents.register(agent_id, config)
 
     def list_agent_types(self) -> list[str]:
         return self.agents.list()
@@ -264,10 +267,6 @@ class VelHarness:
 
     async def __aexit__(self, *error: object) -> None:
         await self.aclose()
-
-    def _offer(self, agent_id: str, config: AgentConfig) -> None:
-        prompt = self.config.system_prompt or ""
-        self.agent.register_subagent(as_subagent(agent_id, config, prompt))
 
 
 def create_harness(

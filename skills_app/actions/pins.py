@@ -70,14 +70,17 @@ def pin_skills(run: Run, spec: AgentSpec, reads: Sequence[SourceRead]) -> Beginn
 def pin_for_child(
     set_id: str | None, loaded: Sequence[PinnedSkill], child: Run, call_id: str
 ) -> None:
-    """Bind the run of a subagent to the set of its parent, or to `loaded` skills alone."""
+    """Bind the run of a subagent to the set of its parent, or to `loaded` skills alone.
+
+    A subagent without a parent had the set of its agent before.
+    """
     if loaded:
         ids = [skill.version_id for skill in loaded]
         rows = SkillVersion.objects.select_related("skill").in_bulk(ids)
         set_id = store_set([rows[pk] for pk in ids]).pk
         note_loaded(child.pk, child.thread_id, call_id, loaded)
     if set_id is not None:
-        RunSkillSet.objects.create(run=child, skill_set_id=set_id)
+        RunSkillSet.objects.update_or_create(run=child, defaults={"skill_set_id": set_id})
 
 
 def _set_before(run: Run) -> str | None:

@@ -2,54 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from pydantic import AliasChoices, BaseModel, Field
-
+from agents.features.subagents.inputs import (
+    FORMS,
+    WAIT_SECONDS,
+    CancelInput,
+    ParallelTasksInput,
+    SpawnInput,
+    SpawnParallelInput,
+    TaskInput,
+    WaitInput,
+    segment,
+)
 from agents.features.subagents.options import SubagentOptions
-from agents.features.subagents.types import GENERAL, child_spec, find_subagent, subagents_of
+from agents.features.subagents.types import child_spec, find_subagent, subagents_of
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, WaitForRuns, error
 from agents.middleware.context import SubagentError, SubagentReport, TaskOrder, ToolContext
 from agents.models import Effect
 from agents.spec import AgentSpec
-
-MAX_TASKS = 100
-"""Tasks of one call."""
-WAIT_SECONDS = 300.0
-_WHO = AliasChoices("subagent", "subagent_type", "agent")
-_WHAT = AliasChoices("task", "description", "prompt")
-
-
-class TaskInput(BaseModel):
-    subagent: str = Field(default=GENERAL, validation_alias=_WHO)
-    task: str = Field(validation_alias=_WHAT, min_length=1)
-    context: str | None = None
-
-
-class ParallelTasksInput(BaseModel):
-    tasks: list[TaskInput] = Field(min_length=1, max_length=MAX_TASKS)
-
-
-class SpawnInput(BaseModel):
-    task: str = Field(validation_alias=_WHAT, min_length=1)
-    agent: str = Field(
-        default=GENERAL, validation_alias=AliasChoices("agent", "subagent", "subagent_type")
-    )
-
-
-class SpawnParallelInput(BaseModel):
-    tasks: list[SpawnInput] = Field(min_length=1, max_length=MAX_TASKS)
-
-
-class WaitInput(BaseModel):
-    id: str
-    timeout: float | None = Field(default=None, gt=0, le=86_400)
-
-
-class CancelInput(BaseModel):
-    id: str
 
 
 def _message(task: str, context: str | None) -> str:
@@ -193,58 +166,29 @@ async def wait_subagent(context: ToolContext, given: WaitInput) -> ToolResult | 
 async def cancel_subagent(context: ToolContext, given: CancelInput) -> ToolResult:
     """Cancel a subagent and all of its descendants."""
     try:
-        return ToolResult(_as_data(await context.subagents.cancel(given.id)))
+        report = await context.subagents.cancel(given.id)
     except SubagentError as problem:
         return error(str(problem), "unknown_subagent")
+    if report.has_ended:
+        return ToolResult(_as_data(report))
+    # Its driver ends it in a moment.
+    return ToolResult({"subagent": report.subagent, "id": report.run_id, "status": "cancelled"})
 
 
-_WAIT_FOR_IT = (
-    "Give a task to a subagent with a context of its own and get its answer. It knows only what "
-    "you write: say what to do, which files to use and what to return."
-)
-_IN_PARALLEL = "Give several tasks to subagents at once and get all answers, in your order."
-_AT_ONCE = "Start a subagent and go on; you get its id."
+def _tool(name: str, run: Callable[..., Any], **options: Any) -> Tool[Any]:
+    form = FORMS[name]
+    return Tool(form.name, form.description, form.input_model, run, Effect.READ, **options)
 
-TASK = Tool("task", _WAIT_FOR_IT, TaskInput, task, Effect.READ, outlives_driver=True)
-PARALLEL_TASKS = Tool(
-    "parallel_tasks",
-    _IN_PARALLEL,
-    ParallelTasksInput,
-    parallel_tasks,
-    Effect.READ,
-    outlives_driver=True,
-)
+
+TASK = _tool("task", task, outlives_driver=True)
+PARALLEL_TASKS = _tool("parallel_tasks", parallel_tasks, outlives_driver=True)
 BACKGROUND = (
-    Tool("spawn_subagent", _AT_ONCE, SpawnInput, spawn_subagent, Effect.READ),
-    Tool(
-        "spawn_parallel",
-        "Start several subagents and go on; you get their ids.",
-        SpawnParallelInput,
-        spawn_parallel,
-        Effect.READ,
-    ),
-    Tool(
-        "wait_subagent",
-        "Wait for a started subagent, at most `timeout` seconds (300), and get its answer.",
-        WaitInput,
-        wait_subagent,
-        Effect.READ,
-        outlives_driver=True,
-    ),
-    Tool(
-        "cancel_subagent",
-        "End a started subagent.",
-        CancelInput,
-        cancel_subagent,
-        Effect.READ,
-        runs_alone=True,
-    ),
+    _tool("spawn_subagent", spawn_subagent),
+    _tool("spawn_parallel", spawn_parallel),
+    _tool("wait_subagent", wait_subagent, outlives_driver=True),
+    _tool("cancel_subagent", cancel_subagent, runs_alone=True),
 )
 
-_PARENT = """\
-## Subagents
-{names}
-{files} Delegate deep or separate work, never a step that you can do at once."""
 _SEEN = "They see the same files as you and cannot change any either."
 _DIFFERENT_FILES = "give tasks that run at the same time different files."
 _SAME_ROWS = f"They have the same files as you: {_DIFFERENT_FILES}"
@@ -252,7 +196,7 @@ _SAME_DIRECTORY = (
     "They work in the same directories as you, also in /sandbox/workspace/: " + _DIFFERENT_FILES
 )
 _OWN_WORKSPACES = """\
-They share /sandbox/shared/ (put files for them there) and /sandbox/outputs/ with you. Each has a \
+They share /sandbox/shared/{puts} and /sandbox/outputs/ with you. Each has a \
 workspace of its own{readers}."""
 
 _CHILD = """\
@@ -280,11 +224,12 @@ def _parents_files(context: PromptContext) -> str:
         return _SAME_DIRECTORY
     reading = [item.name for item in subagents_of(context.spec).values() if item.read_only]
     readers = f", but {', '.join(reading)} see yours" if reading else ""
-    return _OWN_WORKSPACES.format(readers=readers)
+    puts = " (put files for them there)" if context.changes_files else ""
+    return _OWN_WORKSPACES.format(puts=puts, readers=readers)
 
 
 def _childs_files(context: PromptContext) -> str:
-    if context.spec.read_only:
+    if not context.changes_files:
         return _READING
     if not context.spec.sandbox:
         return f"{_RESULTS.format(shared='/shared/')}\n{_NOT_ALONE.format(where='')}"
@@ -313,8 +258,7 @@ class SubagentsMiddleware(Middleware):
         spec = context.spec
         parts = []
         if "task" in context.tool_names or "parallel_tasks" in context.tool_names:
-            names = [f"- {item.name}: {item.description}" for item in subagents_of(spec).values()]
-            parts.append(_PARENT.format(names="\n".join(names), files=_parents_files(context)))
+            parts.append(segment(subagents_of(spec).values(), _parents_files(context)))
         if spec.subagent:
             parts.append(_CHILD.format(how=_childs_files(context)))
         return "\n\n".join(parts)

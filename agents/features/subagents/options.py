@@ -41,4 +41,10 @@ class DefinedSubagents(AgentOptions):
     subagents: tuple[SubagentSpec, ...] = ()
 
 
+class WorksAlone(AgentOptions):
+    """The definition of a subagent whose run a program starts without a parent."""
+
+    works_as: SubagentSpec | None = None
+
+
 OPTIONS = (SubagentOptions,)

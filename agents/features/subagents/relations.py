@@ -10,7 +10,7 @@ from django.forms.models import model_to_dict
 from pydantic import ValidationError
 
 from agents.features.subagents.models import Subagent
-from agents.features.subagents.types import ALIASES, GENERAL, RESERVED_NAMES
+from agents.features.subagents.types import ALIASES
 from agents.kernel.options import json_value
 from agents.kernel.relations import OwnRows
 from agents.models import Agent
@@ -91,10 +91,10 @@ def subagent_specs(rows: Iterable[Subagent]) -> list[SubagentSpec]:
 
 
 def _spec(row: Subagent) -> SubagentSpec:
-    if row.name in RESERVED_NAMES and row.name != GENERAL:
-        known = ALIASES.get(row.name, row.name)
+    if row.name in ALIASES:
         raise InvalidRequest(
-            f"subagents: {row.name} is a name of Vel's own subagent {known}: choose another.",
+            f"subagents: {row.name} is another name of {ALIASES[row.name]}: use that name to "
+            "replace it.",
             code="invalid_agent",
         )
     try:

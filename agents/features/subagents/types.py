@@ -44,14 +44,14 @@ PLAN_TYPE = SubagentSpec(
     read_only=True,
     max_turns=20,
 )
-_BUILT_IN = (GENERAL_TYPE, EXPLORE_TYPE, PLAN_TYPE)
-BUILT_IN_NAMES = frozenset(item.name for item in _BUILT_IN)
-RESERVED_NAMES = BUILT_IN_NAMES | frozenset(ALIASES)
-"""An agent can redefine only `general`, which replaces the built-in one."""
+BUILT_IN = (GENERAL_TYPE, EXPLORE_TYPE, PLAN_TYPE)
 
 
 def subagents_of(spec: AgentSpec) -> dict[str, SubagentSpec]:
-    """Return the subagents by name: the general one first, then the agent's own."""
+    """Return the subagents by name: the general one first, then the agent's own.
+
+    A subagent of the agent replaces a built-in one with its name.
+    """
     options = spec.option(SubagentOptions)
     if options.subagent_depth == 0:
         return {}
@@ -73,7 +73,7 @@ def child_spec(
 
     `left` are the tools that the parent's active skills allow; None means no restriction.
     """
-    built_in = subagent in _BUILT_IN
+    built_in = subagent in BUILT_IN
     tools = parent.tools if subagent.tools is None else subagent.tools
     has_all = parent.tools is None or ALL_TOOLS in parent.tools
     if built_in and subagent.tools is not None and parent.tools is not None and not has_all:

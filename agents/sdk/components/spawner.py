@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
 from agents.sdk import arguments
-from agents.sdk.agent_registry import AgentConfig, AgentRegistry
-from agents.sdk.config import DeepAgentConfig, function_names, functions
+from agents.sdk.agent_registry import (
+    DEFAULT_AGENTS,
+    AgentConfig,
+    AgentRegistry,
+    as_subagent,
+    possible_tools,
+)
+from agents.sdk.config import DeepAgentConfig, SubagentConfig
 from agents.sdk.deep_agent import DeepAgent
 from agents.sdk.errors import AgentError, RunCancelled, UnknownName
 
@@ -57,8 +63,8 @@ class SubagentResult:
 class SubagentSpawner:
     """Runs at most `max_concurrent` tasks in parallel; others wait.
 
-    `options` are common fields of `DeepAgentConfig`, such as `sandbox_working_dir`. A type's own
-    prompt follows `system_prompt`, and a read-only type is read-only with any options.
+    Each works as the subagent of an agent does. `options` are common fields of `DeepAgentConfig`,
+    such as `sandbox_working_dir`. A type's own prompt follows `system_prompt`.
 
     >>> async def look():
     ...     spawner = SubagentSpawner(model=scripted_model(["Two files."]), sandbox_enabled=False)
@@ -80,12 +86,12 @@ class SubagentSpawner:
             raise arguments.wrong("registry", "an AgentRegistry or None", registry)
         self.registry = AgentRegistry() if registry is None else registry
         self._model = model
-        self._options = dict(options)
+        self.options = dict(options)
         arguments.check_number("max_concurrent", max_concurrent, 1)
         arguments.known_fields(DeepAgentConfig, options, "SubagentSpawner")
-        self._config("default", AgentConfig())  # wrong options are refused here
+        self._config(as_subagent("default", AgentConfig(), ""))  # wrong options are refused here
         self._room = asyncio.Semaphore(max_concurrent)
-        self._agents: list[tuple[str, AgentConfig, DeepAgent]] = []
+        self._agents: list[tuple[SubagentConfig, DeepAgent]] = []
         self._tasks: dict[str, asyncio.Task[SubagentResult]] = {}
         self.results: dict[str, SubagentResult] = {}
 
@@ -103,13 +109,13 @@ class SubagentSpawner:
 
     def start(self, task: str, agent_type: str = "default") -> str:
         """Start a task and return its id without waiting, for `wait` and `cancel`."""
-        config = self.registry.get(agent_type)
-        if config is None:
+        subagent = self.find(agent_type)
+        if subagent is None:
             known = ", ".join(self.registry.list())
             raise UnknownName(f"Unknown agent type: {agent_type}. There are: {known}.")
         result = SubagentResult(uuid.uuid4().hex, task, agent_type)
         self.results[result.id] = result
-        work = asyncio.create_task(self._work(result, config))
+        work = asyncio.create_task(self._work(result, subagent))
         self._tasks[result.id] = work
         work.add_done_callback(lambda done: self._ended(result, done))
         return result.id
@@ -144,18 +150,18 @@ class SubagentSpawner:
         for work in works:
             work.cancel()
         await asyncio.gather(*works, return_exceptions=True)
-        for _, _, agent in self._agents:
+        for _, agent in self._agents:
             await agent.aclose()
         self._agents.clear()
 
-    async def _work(self, result: SubagentResult, config: AgentConfig) -> SubagentResult:
+    async def _work(self, result: SubagentResult, subagent: SubagentConfig) -> SubagentResult:
         session = result.id
         try:
             async with self._room:
                 result.status, result.started_at = SubagentStatus.RUNNING, datetime.now(UTC)
-                agent = self._agent(result.agent_type, config)
+                agent = self._agent(subagent)
                 waits_for: list[str] = []
-                async for values in agent.run_stream(result.task, session, mode="values"):
+                async for values in agent.stream_subagent(subagent.name, result.task, session):
                     result.messages = values["messages"]
                     result.result = values["response"]
                     waits_for = [item["tool_name"] for item in values["interrupts"]]
@@ -183,35 +189,30 @@ class SubagentSpawner:
         async for _ in agent.reject(result.id, "No person can decide about a spawned task."):
             pass
 
-    def _agent(self, agent_type: str, config: AgentConfig) -> DeepAgent:
-        """Return the agent of a type with its present configuration."""
-        for name, known, agent in self._agents:
-            if (name, known) == (agent_type, config):
+    def find(self, agent_type: str) -> SubagentConfig | None:
+        """Return the present type as a subagent."""
+        config = self.registry.get(agent_type)
+        if config is None:
+            return None
+        subagent = as_subagent(agent_type, config, self.options.get("system_prompt") or "")
+        if config == DEFAULT_AGENTS.get(agent_type):
+            subagent.tools = possible_tools(subagent.tools, self.options)
+        if "only_tools" in self.options:
+            subagent.tools = []
+        if subagent.tools:
+            subagent.tools += self.options.get("tools") or []
+        subagent.max_turns = self.options.get("max_steps", subagent.max_turns)
+        return subagent
+
+    def _agent(self, subagent: SubagentConfig) -> DeepAgent:
+        """Return the agent whose subagent works alone."""
+        for known, agent in self._agents:
+            if known == subagent:
                 return agent
-        agent = DeepAgent(self._config(agent_type, config))
-        # A copy, since a program may change its own one later.
-        self._agents.append((agent_type, replace(config, tools=[*config.tools]), agent))
+        agent = DeepAgent(self._config(subagent))
+        self._agents.append((subagent, agent))
         return agent
 
-    def _names(self, agent_type: str, config: AgentConfig) -> list[str]:
-        """Return the tools that a type names. Vel's own types have those that the options allow."""
-        names = function_names(config.tools)
-        if config != AgentRegistry().get(agent_type):
-            return names
-        without = {"sandbox_enabled": "execute", "planning": "write_todos"}
-        left_out = {tool for name, tool in without.items() if self._options.get(name) is False}
-        return [name for name in names if name not in left_out]
-
-    def _config(self, agent_type: str, config: AgentConfig) -> DeepAgentConfig:
-        given = {
-            "name": f"subagent-{agent_type}"[:60],
-            "model": self._model,
-            "tools": functions(config.tools),
-            "only_tools": self._names(agent_type, config) or None,
-            "max_steps": config.max_turns,
-            **self._options,
-        }
-        prompts = (self._options.get("system_prompt"), config.system_prompt_addition)
-        given["system_prompt"] = "\n\n".join(prompt for prompt in prompts if prompt)
-        given["read_only"] = config.read_only or self._options.get("read_only", False)
-        return DeepAgentConfig(**given)
+    def _config(self, subagent: SubagentConfig) -> DeepAgentConfig:
+        given = {"name": f"subagent-{subagent.name}"[:60], "model": self._model, **self.options}
+        return DeepAgentConfig(**given, subagents=[subagent])

@@ -1,15 +1,21 @@
-"""Delegation as a component: subagents of an agent, or tools that start subagents."""
+"""Delegation as a component: the subagents of an agent, or their tools without an agent."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from pydantic import ValidationError
+
 from agents.custom.tool_spec import ToolSpec
+from agents.features.subagents.inputs import FORMS, segment
+from agents.features.subagents.types import BUILT_IN, GENERAL, subagents_of
+from agents.kernel.lazy_modules import lazy_modules
 from agents.sdk import arguments
-from agents.sdk.agent_registry import AgentConfig, AgentRegistry
+from agents.sdk.agent_registry import AgentRegistry, possible_tools
 from agents.sdk.built_in import BuiltInMiddleware
 from agents.sdk.components.spawner import SubagentSpawner, SubagentStatus
 from agents.sdk.config import (
@@ -19,12 +25,29 @@ from agents.sdk.config import (
     checked_subagents,
     checked_tools,
 )
+from agents.sdk.environment.project import prepare
+from agents.sdk.environment.threads import in_thread
 from agents.sdk.errors import SetupError
 from agents.sdk.model_config import checked_model
+from agents.spec import SANDBOX_ONLY, AgentSpec, SubagentSpec
+
+with lazy_modules:
+    # They need Django's apps.
+    from agents.features.subagents import middleware as feature
+    from agents.middleware import base, inputs
+    from agents.middleware import context as engine
+
+_WAITING = frozenset({"task", "parallel_tasks"})
+_SECONDS = 600
 
 
 class SubagentMiddleware(BuiltInMiddleware):
-    """The general subagent and `subagents`; `options` as for `SubagentSpawner`.
+    """General, explore and plan, `subagents`, and the types of `registry`.
+
+    Its tools are those of an agent, also without an agent; then `options` are as for
+    `SubagentSpawner`. Subagents without a model or tools of their own have `default_model` (or
+    `model`) and `default_tools`. With a `registry`, or with `background`, there are also
+    spawn_subagent, spawn_parallel, wait_subagent and cancel_subagent.
 
     >>> writer = SubagentConfig("writer", "Writes texts.")
     >>> delegation = SubagentMiddleware(
@@ -44,33 +67,38 @@ class SubagentMiddleware(BuiltInMiddleware):
         default_tools: list[Any] | None = None,
         subagents: Sequence[SubagentConfig | Mapping[str, Any]] | None = None,
         max_concurrent: int = CONCURRENT,
+        *,
+        registry: AgentRegistry | None = None,
+        model: Any = None,
+        background: bool | None = None,
         **options: Any,
     ) -> None:
         arguments.check_number("max_concurrent", max_concurrent, 1)
         arguments.known_fields(DeepAgentConfig, options, "SubagentMiddleware")
-        self.default_model = checked_model(default_model, "default_model")
+        if model is not None and default_model is not None:
+            raise SetupError("model contradicts default_model: leave one out.")
+        name, given = (
+            ("model", model) if default_model is None else ("default_model", default_model)
+        )
+        self.default_model = checked_model(given, name)
+        if registry is not None and not isinstance(registry, AgentRegistry):
+            raise arguments.wrong("registry", "an AgentRegistry or None", registry)
+        self.registry = registry
+        self.background = registry is not None if background is None else background
+        arguments.check_flags(self, ("background",))
         self.default_tools = checked_tools("default_tools", default_tools or ())
         self.max_concurrent = max_concurrent
-        self.subagents = {item.name: item for item in checked_subagents(subagents or ())}
-        self._own = dict(self.subagents)
-        if "general" not in self.subagents:
-            text = "General-purpose subagent with the tools of its agent"
-            self.subagents["general"] = SubagentConfig("general", text)
-        self._options = options
-        self._spawners: dict[str, SubagentSpawner] = {}
+        self._own = {item.name: item for item in checked_subagents(subagents or ())}
+        self._spawner = _Delegates(self, max_concurrent, options)
 
-    def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
-        given = {self.max_concurrent, config.max_concurrent_subagents} - {CONCURRENT}
-        if len(given) > 1:
-            raise SetupError(
-                f"max_concurrent_subagents={config.max_concurrent_subagents} contradicts "
-                f"max_concurrent={self.max_concurrent} of the SubagentMiddleware: leave one out."
-            )
-        return replace(
-            config,
-            subagents=[*config.subagents, *map(self._with_defaults, self._own.values())],
-            max_concurrent_subagents=given.pop() if given else CONCURRENT,
-        )
+    @property
+    def subagents(self) -> dict[str, SubagentConfig]:
+        """All subagents by name."""
+        options = self._spawner.options
+        types = [] if self.registry is None else self.registry.subagents()
+        own = {item.name: item for item in types} | self._own
+        built_in = {item.name: _as_config(item, options) for item in BUILT_IN}
+        return {name: self._with_defaults(item) for name, item in {**built_in, **own}.items()}
 
     def _with_defaults(self, item: SubagentConfig) -> SubagentConfig:
         return replace(
@@ -79,80 +107,216 @@ class SubagentMiddleware(BuiltInMiddleware):
             tools=[*(item.tools or self.default_tools)],
         )
 
-    def get_tools(self) -> Sequence[ToolSpec]:
-        return (
-            ToolSpec.from_function(self.task, timeout=600),
-            ToolSpec.from_function(self.parallel_tasks, timeout=600),
+    def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
+        if self._spawner.options:
+            name = next(iter(self._spawner.options))
+            raise SetupError(f"{name}: give this option to the agent, not to its middleware.")
+        given = {self.max_concurrent, config.max_concurrent_subagents} - {CONCURRENT}
+        if len(given) > 1:
+            raise SetupError(
+                f"max_concurrent_subagents={config.max_concurrent_subagents} contradicts "
+                f"max_concurrent={self.max_concurrent} of the SubagentMiddleware: leave one out."
+            )
+        types = {id(one): one for one in (config.agent_types, self.registry) if one is not None}
+        if len(types) > 1:
+            raise SetupError(
+                "agent_types contradicts registry of the SubagentMiddleware: leave one out."
+            )
+        own = {**self._changed_types(config), **self._own}
+        return replace(
+            config,
+            subagents=[*config.subagents, *map(self._with_defaults, own.values())],
+            agent_types=next(iter(types.values()), None),
+            background_subagents=config.background_subagents or self.background,
+            max_concurrent_subagents=given.pop() if given else CONCURRENT,
         )
 
-    async def task(self, subagent: str, task: str, context: str | None = None) -> dict[str, Any]:
-        """Let a subagent work on a task by itself and return what it found."""
-        config = self.subagents.get(subagent)
-        if config is None:
-            known = ", ".join(self.subagents)
-            return {"error": f"There is no subagent {subagent!r}. There are: {known}."}
-        message = f"{task}\n\nContext:\n{context}" if context else task
-        done = await self._spawner(config).spawn(message, config.name)
-        if done.status != SubagentStatus.COMPLETED:
-            return {"subagent": subagent, "task": task, "error": done.error}
-        return {"subagent": subagent, "task": task, "result": done.result}
+    def _changed_types(self, config: DeepAgentConfig) -> dict[str, SubagentConfig]:
+        """Return the types of each agent that a default changes."""
+        if self.default_model is None and not self.default_tools:
+            return {}
+        there = {item.name for item in config.subagents}
+        for types in (config.agent_types, self.registry):
+            there |= set() if types is None else {item.name for item in types.subagents()}
+        if not config.options.get("general_subagent", True):
+            there.add(GENERAL)
+        wanted = [item for item in BUILT_IN if item.name not in there]
+        if config.profile == SANDBOX_ONLY:
+            wanted = [item for item in wanted if item.name == GENERAL]
+        if self.default_model is None:
+            wanted = [item for item in wanted if item.tools is None]
+        return {item.name: _as_config(item, vars(config)) for item in wanted}
 
-    async def parallel_tasks(self, tasks: list[dict[str, Any]]) -> dict[str, Any]:
-        """Let subagents work on several tasks at once.
+    def get_tools(self) -> Sequence[ToolSpec]:
+        return tuple(
+            ToolSpec(
+                form.name,
+                form.description,
+                partial(self._called, form.name),
+                form.input_model,
+                effect="read",
+                timeout=_SECONDS,
+            )
+            for form in FORMS.values()
+            if self.background or form.name in _WAITING
+        )
 
-        Args:
-            tasks: Each as {"subagent", "task", "context"}
-        """
-        room = asyncio.Semaphore(self.max_concurrent)
+    async def task(
+        self, subagent: str = GENERAL, task: str = "", context: str | None = None, **aliases: Any
+    ) -> Any:
+        """Let a subagent work on a task and return its answer, as the tool does."""
+        given = {"subagent": subagent, "task": task, "context": context}
+        return await self._called("task", **_given(self.task, given), **aliases)
 
-        async def one(given: dict[str, Any]) -> dict[str, Any]:
-            async with room:
-                return await self.task(
-                    given.get("subagent", "general"), given["task"], given.get("context")
-                )
+    async def parallel_tasks(self, tasks: Sequence[Mapping[str, Any]]) -> Any:
+        """Let subagents work on several tasks at once, each {"subagent", "task", "context"}."""
+        return await self._called("parallel_tasks", tasks=tasks)
 
-        results = await asyncio.gather(*(one(given) for given in tasks))
-        errors = [result["error"] for result in results if "error" in result]
-        return {
-            "results": list(results),
-            "errors": errors or None,
-            "task_count": len(tasks),
-            "success_count": len(results) - len(errors),
-        }
+    async def spawn_subagent(self, task: str = "", agent: str = GENERAL, **aliases: Any) -> Any:
+        """Start a subagent and return its id."""
+        given = _given(self.spawn_subagent, {"task": task, "agent": agent})
+        return await self._called("spawn_subagent", **given, **aliases)
+
+    async def spawn_parallel(self, tasks: Sequence[Mapping[str, Any]]) -> Any:
+        """Start several subagents, each {"task", "agent"}, and return their ids."""
+        return await self._called("spawn_parallel", tasks=tasks)
+
+    async def wait_subagent(self, id: str, timeout: float | None = None) -> Any:  # noqa: ASYNC109
+        """Wait for a started subagent, at most `timeout` seconds (300)."""
+        return await self._called("wait_subagent", id=id, timeout=timeout)
+
+    async def cancel_subagent(self, id: str) -> Any:
+        """End a started subagent."""
+        return await self._called("cancel_subagent", id=id)
 
     def get_system_prompt_segment(self) -> str:
-        listed = "\n".join(f"- {name}: {one.description}" for name, one in self.subagents.items())
-        return (
-            f"## Subagents\nDelegate with `task`, several at once with `parallel_tasks`:\n{listed}"
-        )
+        return segment(subagents_of(self._spec()).values())
 
     async def close(self) -> None:
         """Cancel the delegated tasks and close their agents."""
-        for spawner in self._spawners.values():
-            await spawner.close()
-        self._spawners.clear()
+        await self._spawner.close()
 
-    def _spawner(self, config: SubagentConfig) -> SubagentSpawner:
-        if config.name not in self._spawners:
-            if config.skills:
-                raise SetupError(
-                    f"The subagent {config.name}: skills need an agent. Give the middleware to "
-                    "create_deep_agent, or the skills to `options`, as skill_dirs."
-                )
-            kind = AgentConfig(
-                tools=list(config.tools or self.default_tools),
-                max_turns=config.max_turns,
-                description=config.description,
-                system_prompt_addition=config.system_prompt,
-                read_only=config.read_only,
-            )
-            self._spawners[config.name] = SubagentSpawner(
-                AgentRegistry({config.name: kind}),
-                config.model or self.default_model,
-                self.max_concurrent,
-                **self._options,
-            )
-        return self._spawners[config.name]
+    def _spec(self) -> AgentSpec:
+        """Return an agent with these subagents."""
+        own = [
+            SubagentSpec(name=item.name, description=item.description)
+            for _, item in sorted(self.subagents.items())
+        ]
+        return AgentSpec.model_validate(
+            {
+                "name": "",
+                "slug": "",
+                "subagents": [item.model_dump(mode="json") for item in own],
+                "max_concurrent_subagents": self.max_concurrent,
+            }
+        )
+
+    async def _called(self, name: str, **given: Any) -> Any:
+        """Call a tool as an agent does, and return the result for its model."""
+        path = self._spawner.options.get("persistence_path")
+        await in_thread(partial(prepare, path, database=False))
+        try:
+            checked = FORMS[name].input_model.model_validate(given)
+        except ValidationError as problem:
+            return {"error": inputs.input_problem(name, problem)}
+        calls = _Calls(self._spawner, self._spec())
+        done = await getattr(feature, name)(calls, checked)
+        if isinstance(done, base.WaitForRuns):
+            done = done.answer(await calls.ended(done.run_ids, done.seconds))
+        return done.content if isinstance(done.content, dict | list) else {"error": done.content}
 
 
 SubagentsMiddleware = SubagentMiddleware
+
+
+def _as_config(built_in: SubagentSpec, options: Mapping[str, Any]) -> SubagentConfig:
+    """Return a type of each agent with the tools that these options allow."""
+    return SubagentConfig(
+        name=built_in.name,
+        description=built_in.description,
+        system_prompt=built_in.system_prompt or None,
+        tools=possible_tools(built_in.tools or (), options),
+        max_turns=built_in.max_turns,
+        read_only=built_in.read_only,
+    )
+
+
+def _given(method: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that are not the defaults of the method, so that aliases can stand."""
+    usual = method.__kwdefaults__ or {}
+    names = method.__code__.co_varnames[1 : method.__code__.co_argcount]
+    usual = dict(zip(names, method.__defaults__ or (), strict=True)) | usual
+    return {name: value for name, value in given.items() if value != usual[name]}
+
+
+class _Delegates(SubagentSpawner):
+    """The spawner of a middleware, with its subagents."""
+
+    def __init__(
+        self, middleware: SubagentMiddleware, max_concurrent: int, options: dict[str, Any]
+    ) -> None:
+        self._middleware = middleware
+        arguments.known_fields(DeepAgentConfig, options, "SubagentMiddleware")
+        super().__init__(None, middleware.default_model, max_concurrent, **options)
+
+    def find(self, agent_type: str) -> SubagentConfig | None:
+        return self._middleware.subagents.get(agent_type)
+
+
+class _Calls:
+    """A call outside of a run: `agents.middleware.context.ToolContext` and its `Subagents`."""
+
+    def __init__(self, spawner: SubagentSpawner, spec: AgentSpec) -> None:
+        self.spec = spec
+        self.subagents = self
+        self._spawner = spawner
+        self._indexes: dict[str, int] = {}
+
+    def tools_left(self) -> None:
+        """No skill of a parent restricts the tools."""
+
+    async def start(self, orders: Sequence[engine.TaskOrder], at_once: int) -> list[str]:
+        ids = [self._spawner.start(order.message, order.subagent.name) for order in orders]
+        self._indexes |= {id: order.index for id, order in zip(ids, orders, strict=True)}
+        return ids
+
+    async def report(self, run_ids: Sequence[str]) -> list[engine.SubagentReport]:
+        for id in run_ids:
+            if id not in self._spawner.results:
+                raise engine.SubagentError(
+                    f"You have started no subagent with the id {id[:100]!r}."
+                )
+        return [self._report(id) for id in run_ids]
+
+    async def cancel(self, run_id: str) -> engine.SubagentReport:
+        await self.report([run_id])
+        self._spawner.cancel(run_id)
+        return self._report(run_id)
+
+    async def ended(
+        self, run_ids: Sequence[str], seconds: float | None
+    ) -> list[engine.SubagentReport]:
+        """Wait for the ends of runs. Without `seconds`, they end with their caller."""
+        waits = asyncio.gather(*(self._spawner.wait(id, timeout=seconds) for id in run_ids))
+        try:
+            await waits
+        except TimeoutError:
+            pass
+        except asyncio.CancelledError:
+            for id in run_ids if seconds is None else ():
+                self._spawner.cancel(id)
+            raise
+        return await self.report(run_ids)
+
+    def _report(self, id: str) -> engine.SubagentReport:
+        result = self._spawner.results[id]
+        has_ended = result.status not in (SubagentStatus.PENDING, SubagentStatus.RUNNING)
+        return engine.SubagentReport(
+            run_id=id,
+            index=self._indexes.get(id, 0),
+            subagent=result.agent_type,
+            status=str(result.status),
+            has_ended=has_ended,
+            text=result.result or "",
+            error=result.error or "",
+        )

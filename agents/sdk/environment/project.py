@@ -63,8 +63,12 @@ def prepare(
     *,
     api_key: str | None = None,
     provider: str = "",
+    database: bool = True,
 ) -> None:
-    """Set up Django and the database. Blocks: not on an event loop. Raises `SetupError`."""
+    """Set up Django and the database. Blocks: not on an event loop. Raises `SetupError`.
+
+    Without `database`, only the code is ready.
+    """
     global _ready
     with _lock:
         try:
@@ -79,6 +83,8 @@ def prepare(
                 django.setup()
             _check_apps()
             _check_settings()
+            if not database:
+                return
             _prepare_database()
         except (ImproperlyConfigured, CommandError) as error:
             # The environment is invalid, or this version cannot use the database.

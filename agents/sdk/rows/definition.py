@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from django.utils.text import slugify
 from pydantic import ValidationError
 
+from agents.features.subagents.types import child_spec, find_subagent
 from agents.kernel.features import entries
 from agents.kernel.options import (
     checked_options,
@@ -66,9 +67,17 @@ class Definition:
 
     @classmethod
     def of(
-        cls, config: DeepAgentConfig, toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]
+        cls,
+        config: DeepAgentConfig,
+        toolkit: Toolkit,
+        subagents: tuple[SubagentConfig, ...],
+        *,
+        needs_model: bool = True,
     ) -> Definition:
-        """Check a config. Raises `SetupError` if a run could not use it."""
+        """Check a config. Raises `SetupError` if a run could not use it.
+
+        Without `needs_model`, its model and the key of this model are not checked.
+        """
         config, subagents = _without_aliases(config), tuple(map(_without_aliases, subagents))
         check_names(toolkit, subagents)
         known = known_tool_names() | {tool.name for tool in toolkit.all_tools}
@@ -92,7 +101,7 @@ class Definition:
                 raise SetupError(f"The subagent {item.name}: there is no tool {wrong[0]!r}.")
         found = cls(
             config=config,
-            choice=checked(choice_of(config.model)),
+            choice=checked(choice_of(config.model)) if needs_model else choice_of(config.model),
             toolkit=toolkit,
             subagents=subagents,
             interrupt_on={**_own_rules(toolkit), **config.interrupt_on},
@@ -116,7 +125,7 @@ class Definition:
         stored = {**options, **_joined(rows), "output_schema": ""}
         databases = tuple(self.databases)
         spec = AgentSpec(**{**stored, "name": "", "slug": "", "databases": databases})
-        self._check_tools(spec.model_copy(update={"tools": None}))
+        self._check_tools(spec)
         try:
             for check in entries("definition_checks", "DEFINITION_CHECKS"):
                 check(spec)
@@ -125,21 +134,34 @@ class Definition:
 
     def _check_tools(self, spec: AgentSpec) -> None:
         """Refuse named tools that the other arguments leave out."""
-        offered = build_toolset(spec, has_left_out=True).tools.keys() | registered_tools().keys()
-        named = {"only_tools": self.config.only_tools or ()} | {
-            f"The subagent {item.name}: tools": function_names(item.tools)
-            for item in self.subagents
-        }
-        for place, names in named.items():
-            for name in names:
-                if name in built_in_tools() and name not in offered:
-                    raise SetupError(f"{place}: {name} {self._why_missing(name)}.")
+        named = [("only_tools", self.config.only_tools or (), spec)]
+        for item in self.subagents:
+            subagent = find_subagent(spec, item.name)
+            child = spec if subagent is None else child_spec(spec, subagent)
+            place = f"The subagent {item.name}: tools"
+            named.append((place, function_names(item.tools), child))
+        for place, names, having in named:
+            if not (own := [name for name in names if name in built_in_tools()]):
+                continue
+            all_of_it = having.model_copy(update={"tools": None})
+            offered = build_toolset(all_of_it, has_left_out=True).tools.keys()
+            for name in own:
+                if name not in offered:
+                    raise SetupError(f"{place}: {name} {self._why_missing(name, spec, having)}.")
         for name in self.config.only_tools or ():
             if name in self._left_out:
                 option = "planning" if name in _PLANNING else "memory"
                 raise SetupError(f"only_tools: {name} needs {option}=True.")
 
-    def _why_missing(self, name: str) -> str:
+    def _why_missing(self, name: str, spec: AgentSpec, having: AgentSpec) -> str:
+        if (
+            having is not spec
+            and name in build_toolset(spec.model_copy(update={"tools": None})).tools
+        ):
+            return (
+                "is a tool of the agent that its subagents do not have, unless you give "
+                'options={"subagent_depth": 2}: leave it out'
+            )
         if not self.config.sandbox_enabled and name in _EXECUTION:
             return "needs a sandbox: leave it out, or leave out sandbox=False (sandbox_enabled)"
         return "is not a tool that an agent with these options has: leave it out"

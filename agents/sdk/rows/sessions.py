@@ -14,6 +14,7 @@ from typing import Any
 
 from agents import toolkits
 from agents.events.append import dump
+from agents.features.subagents.types import child_spec, find_subagent
 from agents.kernel.proposals import proposal_kind
 from agents.middleware import decisions
 from agents.middleware.inputs import with_changes
@@ -53,19 +54,35 @@ def begin(
     request: dict[str, Any],
     executor: str,
     loaded: Mapping[str, Any],
+    subagent: str = "",
 ) -> Place:
     """Store the present agent and a run of it, bound to the agent's own tools.
 
-    A new session gets the state `loaded`.
+    A new session gets the state `loaded`. With a `subagent`, it is a run of this one.
     """
     agent = definition.save(owner)
     run = create_run(
         RunRequest(agent=agent.slug, executor=executor, source=SOURCE, **request), owner=owner
     ).run
+    if subagent:
+        _work_as(run, subagent)
     _bind(definition, run.thread_id)
     if loaded and run.number == 1:
         give(definition, run.thread, loaded)
     return Place(run.pk, run.thread_id, run.status, {})
+
+
+def _work_as(run: Run, name: str) -> None:
+    """Let a new run work as a subagent of its agent, within the limits of the agent."""
+    parent = AgentSpec.model_validate(run.spec)
+    subagent = find_subagent(parent, name)
+    assert subagent is not None
+    of_agent = ("output_schema", "max_tokens", "max_cost", "needs")
+    spec = child_spec(parent, subagent).model_dump(mode="json")
+    spec |= {option: run.spec[option] for option in of_agent if option in run.spec}
+    spec["works_as"] = subagent.model_dump(mode="json")
+    run.subagent, run.subagent_spec = subagent.name, spec
+    run.save(update_fields=["subagent", "subagent_spec"])
 
 
 def _bind(definition: Definition, thread_id: str) -> None:

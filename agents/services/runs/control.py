@@ -18,6 +18,7 @@ from agents.models.database_clock import DatabaseNow
 from agents.services.audit import record
 from agents.services.disk_reserve import require_room
 from agents.services.errors import Conflict, NotAllowed
+from agents.services.runs.delegation import report_unfinished_children
 from agents.services.runs.wake import enqueue_run, lock_run, lock_with_parent
 from agents.states import (
     ACTIVE_RUNS,
@@ -48,12 +49,14 @@ def cancel_run(run_id: str, *, by: str, reason: str = "") -> Run:
 
 
 def end_children(run: Run, *, by: str = "its parent", reason: str = "") -> None:
-    """Cancel all descendants of a locked run, the lowest first. This wakes no parent."""
-    _end_all(locked_descendants(run), by, reason)
+    """Cancel all descendants of a locked run that ends, the lowest first. This wakes no parent."""
+    members = locked_descendants(run)
+    driven = _end_all(members, by, reason)
+    report_unfinished_children(run, [child for child in driven if child.parent_id == run.pk])
 
 
-def _end_all(members: list[Run], by: str, reason: str, *, wake: str = "") -> None:
-    """Let drivers of locked runs end them, and end the runs without a driver.
+def _end_all(members: list[Run], by: str, reason: str, *, wake: str = "") -> list[Run]:
+    """End the locked runs without a driver, and return the others, whose drivers will end them.
 
     `wake`: the run whose parent continues, if it waited for that run.
     """
@@ -64,10 +67,14 @@ def _end_all(members: list[Run], by: str, reason: str, *, wake: str = "") -> Non
     # clocks.
     clocks = RunClock.objects.filter(run__in=driven)
     clocks.update(cancel_requested=True, cancel_reason=reason)
+    left = [member for member in going if member.pk in driven]
     for member in reversed(going):
         if member.pk not in driven:
+            below = [child for child in left if child.parent_id == member.pk]
+            report_unfinished_children(member, below)
             RunClock.objects.filter(run=member).update(cancel_reason=reason)
             end_cancelled(member, by=by, reason=reason, wake=member.pk == wake)
+    return left
 
 
 OPERATE = "agents.change_run"

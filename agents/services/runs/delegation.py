@@ -152,7 +152,8 @@ def child_ended(child: Run, *, wake: bool = True) -> None:
     parent = Run.objects.get(pk=child.parent_id)
     if parent.has_ended:
         return
-    append_events(parent.id, [_finished(child)])
+    if not _is_reported(parent, child):
+        append_events(parent.id, [_finished(child)])
     if not wake:
         return
     _start_next(parent)
@@ -161,11 +162,27 @@ def child_ended(child: Run, *, wake: bool = True) -> None:
         wake_run(parent, "its subagents have ended")
 
 
-def _finished(child: Run) -> EventDraft:
+def _is_reported(parent: Run, child: Run) -> bool:
+    """Return whether the parent had ended before this child, and was resumed."""
+    if child.status != RunStatus.CANCELLED:
+        return False
+    events = parent.events.filter(type=SubagentFinished.type, data__contains=child.pk)
+    return events.exists()
+
+
+def _finished(child: Run, *, status: str = "") -> EventDraft:
     call_id = child.parent_call.call_id if child.parent_call else ""
     return SubagentFinished(
-        child_run_id=child.id, name=child.subagent, call_id=call_id, status=child.status
+        child_run_id=child.id, name=child.subagent, call_id=call_id, status=status or child.status
     )
+
+
+def report_unfinished_children(parent: Run, children: Sequence[Run]) -> None:
+    """Write the events about children that a driver still has to end, before their parent ends.
+
+    The caller has requested their cancellation, and holds the lock of the parent's row.
+    """
+    append_events(parent.id, [_finished(child, status=RunStatus.CANCELLED) for child in children])
 
 
 def report_ended_children(parent: Run) -> None:

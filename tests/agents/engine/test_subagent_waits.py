@@ -153,6 +153,7 @@ def test_a_subagent_is_cancelled_by_its_parent() -> None:
     with served(story):
         run = drive_to_end(a_parent())
     assert run.status == "completed", run.error_message
+    assert result_of(run, 2)["status"] == "cancelled"
     late = result_of(run, 3)
     assert late["status"] == "cancelled"
     assert "its parent" in late["error"]
@@ -304,15 +305,21 @@ def test_a_failed_parent_that_is_resumed_delegates_anew() -> None:
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_a_resumed_parent_learns_which_subagents_ended_after_its_failure() -> None:
+@pytest.mark.parametrize("ends_first", [True, False])
+def test_a_parent_tells_the_end_of_a_driven_subagent_once(ends_first: bool) -> None:
     family = driven_family()
     committed(fail_run, family.writers[family.parent.pk], "code", "message", 1)
     child = family.children[0]
-    committed(cancel_driven_run, family.writers[child.pk], 1)
-    resume_run(family.parent.pk)
-    finished = [row["child_run_id"] for row in events(family.parent, "subagent.finished")]
-    assert finished[-1] == child.pk
-    assert len(finished) == len(set(finished)) == 3
+    told = events(family.parent, "subagent.finished")
+    assert [row["child_run_id"] for row in told][-1] == child.pk
+    if ends_first:
+        committed(cancel_driven_run, family.writers[child.pk], 1)
+        resume_run(family.parent.pk)
+    else:
+        resume_run(family.parent.pk)
+        committed(cancel_driven_run, family.writers[child.pk], 1)
+    assert events(family.parent, "subagent.finished") == told
+    assert len(told) == len({row["child_run_id"] for row in told}) == 3
     check_everything()
     check_everything()
 

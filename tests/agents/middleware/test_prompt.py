@@ -91,13 +91,22 @@ def test_an_agent_may_have_fewer_tools_and_the_prompt_speaks_of_no_others() -> N
     assert "## Execution" not in prompt
 
 
-@pytest.mark.parametrize("sandbox", [True, False])
-@pytest.mark.parametrize("profile", ["full", "sandbox_only"])
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"read_only": True, "profile": "sandbox_only"},
+        *[
+            {"sandbox": sandbox, **limit}
+            for sandbox in (True, False)
+            for limit in ({"read_only": True}, {"tools": ("ls", "read_file", "task")})
+        ],
+    ],
+)
 @pytest.mark.parametrize("subagent", ["", "explore"])
-def test_a_read_only_agent_is_promised_no_file_of_its_own(
-    profile: str, sandbox: bool, subagent: str
+def test_an_agent_that_changes_no_file_is_promised_none_of_its_own(
+    limits: dict[str, Any], subagent: str
 ) -> None:
-    agent = spec(profile=profile, sandbox=sandbox, subagent=subagent, read_only=True)
+    agent = spec(subagent=subagent, **limits)
     prompt = toolset_for(agent).system_prompt(agent, NOON, WITH_BEANS)
     for promise in (
         "read-write",
@@ -109,7 +118,7 @@ def test_a_read_only_agent_is_promised_no_file_of_its_own(
     ):
         assert promise not in prompt
     assert "into your answer" in prompt
-    usual = agent.model_copy(update={"read_only": False})
+    usual = agent.model_copy(update={"read_only": False, "tools": None})
     assert "into your answer" not in toolset_for(usual).system_prompt(usual, NOON, WITH_BEANS)
 
 

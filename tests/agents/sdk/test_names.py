@@ -317,7 +317,7 @@ def test_subagents_from_a_program() -> None:
             [{"subagent": "market", "task": "a"}, {"subagent": "nobody", "task": "b"}]
         )
         assert (found["task_count"], found["success_count"]) == (2, 1)
-        assert (await middleware.task("general", "a", context="b"))["result"] == "Found it."
+        assert (await middleware.task("general", "a", "b"))["result"] == "Found it."
         await middleware.close()
 
     asyncio.run(use())
@@ -343,8 +343,6 @@ def test_harnesses(tmp_path: Path) -> None:
             state = harness.get_state()
             harness.load_state(state)
             assert harness.get_state() == state
-            with pytest.raises(SetupError, match="type of Vel's own"):
-                harness.register_agent("explore", AgentConfig())
 
     asyncio.run(use())
     coding = create_coding_harness(str(tmp_path), config=HarnessConfig(model=model))

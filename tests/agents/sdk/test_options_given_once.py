@@ -23,6 +23,8 @@ from agents.sdk.model_config import MODEL_KEYS
 from agents.services.agent_definitions.actions import build_spec
 from tests.agents.sdk.conftest import MakeAgent
 from vel import (
+    AgentConfig,
+    AgentRegistry,
     DeepAgentConfig,
     SetupError,
     SubagentConfig,
@@ -56,6 +58,7 @@ GIVEN: dict[str, Any] = {
     "include_builtin_skills": True,
     "databases": {"shop": "sqlite:///{directory}/shop.sqlite3"},
     "subagents": [SubagentConfig("market", "Markets", tools=["ls"], max_turns=3)],
+    "agent_types": AgentRegistry({"audit": AgentConfig(["ls"])}),
     "max_concurrent_subagents": 2,
     "interrupt_on": {"write_file": True},
     "max_steps": 7,
@@ -218,11 +221,14 @@ def test_the_defaults_of_the_middleware_are_those_of_its_subagents(make_agent: M
         definition.save(owner)
     finally:
         agent.close()
-    (one,) = stored("middleware")["subagents"]
-    assert (one["model"], one["tools"]) == ("another", ["ls"])
-    alone = SubagentMiddleware(MODEL, subagents=[replace(own[0], skills=["reporting"])])
-    with pytest.raises(SetupError, match="skills need an agent"):
-        asyncio.run(alone.task("market", "Look"))
+    found = stored("middleware")["subagents"]
+    assert {one["name"]: one["tools"] for one in found} == {
+        "market": ["ls"],
+        "general": ["ls"],
+        "explore": ["read_file", "ls", "glob", "grep"],
+        "plan": ["read_file", "ls", "glob", "grep", "write_todos"],
+    }
+    assert {one["model"] for one in found} == {"another"}
 
 
 @pytest.mark.parametrize(

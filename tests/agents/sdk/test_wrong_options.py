@@ -210,7 +210,7 @@ AT_FIRST_USE: list[tuple[str, dict[str, Any]]] = [
     ("^options: subagent_depth: ", {"options": {"subagent_depth": 99}}),
     ("^options must contain", {"options": {"subagent_depth": object()}}),
     ("^user: there is no user nobody", {"user": "nobody"}),
-    ("^subagents: explore is a name", {"subagents": [SubagentConfig("explore", "d")]}),
+    ("^subagents: default is another name", {"subagents": [SubagentConfig("default", "d")]}),
 ]
 
 

@@ -1,0 +1,97 @@
+"""The tools that delegate, as a model sees them. They need no Django."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pydantic import AliasChoices, BaseModel, Field
+
+from agents.features.subagents.types import GENERAL
+from agents.spec import SubagentSpec
+
+MAX_TASKS = 100
+"""Tasks of one call."""
+WAIT_SECONDS = 300.0
+_WHO = AliasChoices("subagent", "subagent_type", "agent")
+_WHAT = AliasChoices("task", "description", "prompt")
+
+
+class TaskInput(BaseModel):
+    subagent: str = Field(default=GENERAL, validation_alias=_WHO)
+    task: str = Field(validation_alias=_WHAT, min_length=1)
+    context: str | None = None
+
+
+class ParallelTasksInput(BaseModel):
+    tasks: list[TaskInput] = Field(min_length=1, max_length=MAX_TASKS)
+
+
+class SpawnInput(BaseModel):
+    task: str = Field(validation_alias=_WHAT, min_length=1)
+    agent: str = Field(
+        default=GENERAL, validation_alias=AliasChoices("agent", "subagent", "subagent_type")
+    )
+
+
+class SpawnParallelInput(BaseModel):
+    tasks: list[SpawnInput] = Field(min_length=1, max_length=MAX_TASKS)
+
+
+class WaitInput(BaseModel):
+    id: str
+    timeout: float | None = Field(default=None, gt=0, le=86_400)
+
+
+class CancelInput(BaseModel):
+    id: str
+
+
+class Form(NamedTuple):
+    """A tool without its implementation."""
+
+    name: str
+    description: str
+    input_model: type[BaseModel]
+
+
+FORMS = {
+    form.name: form
+    for form in (
+        Form(
+            "task",
+            "Give a task to a subagent with a context of its own and get its answer. It knows only "
+            "what you write: say what to do, which files to use and what to return.",
+            TaskInput,
+        ),
+        Form(
+            "parallel_tasks",
+            "Give several tasks to subagents at once and get all answers, in your order.",
+            ParallelTasksInput,
+        ),
+        Form("spawn_subagent", "Start a subagent and go on; you get its id.", SpawnInput),
+        Form(
+            "spawn_parallel",
+            "Start several subagents and go on; you get their ids.",
+            SpawnParallelInput,
+        ),
+        Form(
+            "wait_subagent",
+            "Wait for a started subagent, at most `timeout` seconds (300), and get its answer.",
+            WaitInput,
+        ),
+        Form("cancel_subagent", "End a started subagent.", CancelInput),
+    )
+}
+"""In the order in which a model sees them."""
+
+_SEGMENT = """\
+## Subagents
+{names}
+{files}Delegate deep or separate work, never a step that you can do at once."""
+
+
+def segment(subagents: Iterable[SubagentSpec], files: str = "") -> str:
+    """Return the segment of the prompt of an agent. `files` is about those that they share."""
+    names = "\n".join(f"- {item.name}: {item.description}" for item in subagents)
+    return _SEGMENT.format(names=names, files=f"{files} " if files else "")
