@@ -20,7 +20,7 @@ from agents.middleware.inputs import with_changes
 from agents.models import ApprovalRequest, Run, Thread, ToolCall
 from agents.sdk.errors import SetupError
 from agents.sdk.rows.definition import Definition
-from agents.sdk.rows.state import Family, give
+from agents.sdk.rows.state import Family, give, thread_of
 from agents.selectors.visible import approvals_for
 from agents.services.approvals.decisions import DecisionRequest
 from agents.services.errors import Conflict, InvalidRequest, NotFound
@@ -45,6 +45,8 @@ class Place:
     seen: Mapping[str, int]
     tools: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """The names of earlier open calls, by run and call."""
+    is_new: bool = False
+    """Whether its session begins with it."""
 
 
 def begin(
@@ -53,19 +55,28 @@ def begin(
     request: dict[str, Any],
     executor: str,
     loaded: Mapping[str, Any],
+    *,
+    must_be_new: bool = False,
 ) -> Place:
     """Store the present agent and a run of it, bound to the agent's own tools.
 
-    A new session gets the state `loaded`.
+    A new session gets the parts `loaded` of a checked state. Raises `Conflict` if it `must_be_new`
+    and another process has begun it.
     """
+    session_id = request["key"]
+    if must_be_new and thread_of(definition, owner, session_id) is not None:
+        raise Conflict(
+            f"The session {session_id!r} has begun since its state was loaded: load it again.",
+            code="stale",
+        )
     agent = definition.save(owner)
     run = create_run(
         RunRequest(agent=agent.slug, executor=executor, source=SOURCE, **request), owner=owner
     ).run
     _bind(definition, run.thread_id)
-    if loaded and run.number == 1:
+    if run.number == 1:
         give(definition, run.thread, loaded)
-    return Place(run.pk, run.thread_id, run.status, {})
+    return Place(run.pk, run.thread_id, run.status, {}, is_new=run.number == 1)
 
 
 def _bind(definition: Definition, thread_id: str) -> None:
