@@ -259,22 +259,22 @@ def test_a_middleware_whose_tool_runs_is_not_disturbed(
         async def show(self) -> str:  # type: ignore[override]
             """Show the state."""
             with pytest.raises(SetupError, match="at work in a session"):
-                agent.load_state({**GOOD, "session_id": "other"})
+                slow.load_state({**GOOD, "session_id": "other"})
             return json.dumps(self.state)
 
         name = "basket"
 
     turns = [{"tool_calls": [("show", {})]}, "ok"]
-    agent = desk(make_agent, tmp_path, turns, middleware=[Slow()])
-    asyncio.run(agent.run("Go", "s"))
-    assert seen(agent, "s")["middleware"] == {"basket": {"items": []}}
+    slow = desk(make_agent, tmp_path, turns, middleware=[Slow()])
+    asyncio.run(slow.run("Go", "s"))
+    assert seen(slow, "s")["middleware"] == {"basket": {"items": []}}
 
 
 @pytest.mark.bubblewrap
-def test_files_are_not_given_to_an_agent_with_a_sandbox(make_agent: MakeAgent, place: Path) -> None:
-    place.chmod(0o755)
-    (place / "work").mkdir()
-    agent = desk(make_agent, place, sandbox=True, sandbox_working_dir=str(place / "work"))
+def test_files_are_not_given_to_an_agent_with_a_sandbox(
+    make_agent: MakeAgent, tmp_path: Path
+) -> None:
+    agent = desk(make_agent, tmp_path, sandbox=True, sandbox_working_dir=None)
     with pytest.raises(SetupError, match="filesystem"):
         agent.load_state({**GOOD, "session_id": "s"})
     state = {name: part for name, part in GOOD.items() if name != "filesystem"}
