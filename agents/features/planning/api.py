@@ -14,7 +14,7 @@ from agents.doors.rest.base import ApiView, person
 from agents.doors.rest.operations import operation
 from agents.doors.rest.serializers import StrictSerializer, read_query
 from agents.features.planning.models import TodoStatus
-from agents.features.planning.queries import list_after
+from agents.features.planning.todos import list_after
 from agents.models import TokenScope
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from agents.features.planning.queries import list_after
-from agents.features.planning.session_state import give
 from agents.features.planning.todo_list import Plan, TodoItem
+from agents.features.planning.todos import give, list_after
 from agents.kernel.row_hooks import RowHooks
 from agents.models import Run, Thread
 

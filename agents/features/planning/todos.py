@@ -1,11 +1,17 @@
-"""The to-do list of a thread, as rows."""
+"""The to-do list of a thread: its rows, and its events, which pages and forks read."""
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
+from typing import Any
 
+from agents.events.append import append_events
+from agents.features.planning.events import TodosUpdated
 from agents.features.planning.models import Todo, TodoHeading
-from agents.features.planning.todo_list import Plan, TodoItem
+from agents.features.planning.todo_list import WRITE, Plan, TodoItem
+from agents.models import Run, RunEvent, ToolCall
+from agents.states import ToolCallStatus
 
 
 def read_plan(thread_id: str) -> Plan:
@@ -36,6 +42,51 @@ def store_plan(thread_id: str, plan: Plan) -> None:
     TodoHeading.objects.filter(thread_id=thread_id).delete()
     if plan.current_task:
         TodoHeading.objects.create(thread_id=thread_id, current_task=plan.current_task)
+
+
+def give(thread_id: str, plan: Plan) -> None:
+    """Replace the list of a thread outside of its runs, with an event of the last one."""
+    last = Run.objects.filter(thread=thread_id).order_by("-number").values_list("pk", flat=True)
+    append_events(last[0], [TodosUpdated(call_id=None, **plan.data())])
+    store_plan(thread_id, plan)
+
+
+def list_after(run: Run, turn: int | None = None) -> dict[str, Any]:
+    """Return `current_task` and `todos` after a turn, in the form of `Plan.data`.
+
+    If `turn` is None, at the end of the run, or now. The list belongs to the whole thread.
+    """
+    own = RunEvent.objects.filter(run=run.pk, type=TodosUpdated.type).order_by("seq")
+    found = _last(own) if turn is None else _until(own, run, turn)
+    if found is None:
+        before = RunEvent.objects.filter(
+            run__thread=run.thread_id, run__number__lt=run.number, type=TodosUpdated.type
+        )
+        found = _last(before.order_by("run__number", "seq")) or {}
+    return {
+        "current_task": found.get("current_task", ""),
+        "todos": found.get("todos", []),
+    }
+
+
+def _last(events: Any) -> dict[str, Any] | None:
+    event = events.last()
+    return dict(json.loads(event.data)) if event is not None else None
+
+
+def _until(events: Any, run: Run, turn: int) -> dict[str, Any] | None:
+    """Return the data of the last event before the first of a later call."""
+    calls = ToolCall.objects.filter(
+        run=run.pk, turn__lte=turn, tool=WRITE, status=ToolCallStatus.SUCCEEDED
+    )
+    ids = set(calls.values_list("call_id", flat=True))
+    found = None
+    for text in events.values_list("data", flat=True):
+        data = json.loads(text)
+        if data["call_id"] is not None and data["call_id"] not in ids:
+            break
+        found = data
+    return found
 
 
 def _item(row: Todo) -> TodoItem:

@@ -13,9 +13,8 @@ from django.test import Client
 
 from agents.features.compaction.opening import opening_text
 from agents.features.compaction.plan import Room
-from agents.features.planning.queries import list_after
 from agents.features.planning.todo_list import Plan
-from agents.features.planning.todos import read_plan, store_plan
+from agents.features.planning.todos import list_after, read_plan, store_plan
 from agents.kernel.reminders import reminder_sections
 from agents.kernel.session_state import session_states
 from agents.models import Epoch, Run
