@@ -209,7 +209,9 @@ def require_sandbox() -> None:
 
 
 APPROVE, REJECT = "approve", "reject"
-_ALMOST = frozenset({"accept", "accepted", "allow", "approved", "ok", "true", "y", "yes"})
+_ALMOST = frozenset(
+    {"accept", "accepted", "allow", "approve", "approved", "ok", "true", "y", "yes"}
+)
 _ID = re.compile("[0-9a-hjkmnp-tv-z]{26}")
 _FORMS = (
     "True or 'approve' approves, False or 'reject' rejects, any other text rejects and is the "

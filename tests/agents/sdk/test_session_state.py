@@ -107,6 +107,7 @@ def seen(agent: DeepAgent, session: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
+@pytest.mark.both_databases
 def test_a_session_has_exactly_the_state_that_was_loaded(agent: DeepAgent) -> None:
     asyncio.run(agent.run("Go", "old"))
     number = 0
