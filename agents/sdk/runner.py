@@ -133,15 +133,17 @@ class Runner:
         """Release all that `ready` has acquired, after unfinished work. Blocks."""
         while self._unfinished:
             wait(list(self._unfinished))
-        if self._owner is not None:
-            for item in self._middleware:
-                item.leave(self)
-        if self._forget is not None:
-            if self._toolkit.wants_ends and engine.is_running:
-                engine.worker.tell_ends()  # its code is not available afterwards
-            self._forget()
-            self._forget, self._owner = None, None
-        engine.leave(self._token)
+        try:
+            if self._owner is not None:
+                for item in self._middleware:
+                    item.leave(self)
+        finally:
+            if self._forget is not None:
+                if self._toolkit.wants_ends and engine.is_running:
+                    engine.worker.tell_ends()  # its code is not available afterwards
+                self._forget()
+                self._forget, self._owner = None, None
+            engine.leave(self._token)
 
     # Running ----------------------------------------------------------------------------------
 
@@ -168,8 +170,7 @@ class Runner:
         """
         if not isinstance(message, str):
             raise arguments.wrong("message", "a text", message)
-        if not isinstance(session_id, str):
-            raise arguments.wrong("session_id", "a text or None", session_id)
+        _check_session(session_id)
         if context is not None:
             arguments.named("context", context, '{"customer": "Acme"}')
         if not isinstance(queue, bool):
@@ -225,6 +226,7 @@ class Runner:
 
     def state(self, session_id: str | None) -> dict[str, Any]:
         """Return the state of a session, also before it begins. Blocks."""
+        _check_session(session_id)
         definition, owner = self.ready_now()
         found = None
         if session_id is not None:
@@ -240,6 +242,7 @@ class Runner:
 
         Raises `SetupError` and `Conflict`, and changes nothing then.
         """
+        _check_session(session_id)
         copy = state.json_of(given)
         session_id = session_id or copy.get("session_id") or self.last_session_id
         definition, owner = self.ready_now()
@@ -402,6 +405,11 @@ class Runner:
         """Wait for the end of the run. Raises the errors of `DeepAgent.run`."""
         async with aclosing(self.told(place, session_id, StreamMode.EVENTS)) as events:
             return await answer_of(events, session_id)
+
+
+def _check_session(session_id: Any) -> None:
+    if session_id is not None and not isinstance(session_id, str):
+        raise arguments.wrong("session_id", "a text or None", session_id)
 
 
 _ENDS = frozenset({"end", "error", "cancelled"})

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from agents.middleware.custom import state as middleware_state
 from agents.services.errors import Conflict
+from skills_app.models import SkillUse
 from tests.agents.sdk.conftest import MakeAgent
 from tests.agents.sdk.scripts import cache, place, run
 from tests.support.skills import write_skill
@@ -181,6 +182,9 @@ def test_a_state_that_cannot_be_restored_is_refused_and_nothing_is_stored(agent:
                 agent.load_state(whole)
             assert seen(agent, "s") == before, message
     assert agent.last_session_id == "s"
+    for call in (agent.get_state, lambda wrong: agent.load_state(GOOD, wrong)):
+        with pytest.raises(SetupError, match="session_id must be"):
+            call(5)
 
 
 def test_a_part_that_the_state_does_not_have_is_emptied(agent: DeepAgent) -> None:
@@ -190,6 +194,8 @@ def test_a_part_that_the_state_does_not_have_is_emptied(agent: DeepAgent) -> Non
     agent.load_state({"session_id": "s"})
     assert seen(agent, "s") == seen(agent, "unknown")
     assert seen(agent, "s")["filesystem"] == {"files": {}}
+    # Forks read the ledger.
+    assert list(SkillUse.objects.values_list("kind", flat=True)) == ["loaded", "deactivated"]
 
 
 def test_only_the_named_session_gets_the_state(make_agent: MakeAgent, tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from agents.features.planning.todos import list_after
 from agents.middleware.registry import toolset_for
 from agents.middleware.wire_schema import wire_schema
+from agents.models import Run
 from agents.spec import AgentSpec
 from tests.agents.sdk.conftest import MakeAgent
 from vel import PlanningMiddleware, SetupError, TodoItem, TodoList
@@ -83,6 +85,9 @@ def test_an_agent_has_the_list_that_was_given_and_the_program_sees_its_changes(
     shown, _ = results(agent, "two")
     assert [item["content"] for item in shown["todos"]] == ["given before"]
     assert len(agent.get_state("one")["planning"]["todos"]) == 2
+    begun = Run.objects.get(thread__key="one")
+    contents = [[todo["content"] for todo in list_after(begun, n)["todos"]] for n in (1, 2)]
+    assert contents == [["given before"], ["given before", "more"]], "the lists of forks"
     last = planning.get_state()
     agent.close()
     assert planning.get_state() == last
