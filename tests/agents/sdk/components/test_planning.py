@@ -12,6 +12,7 @@ from agents.features.planning.todos import list_after
 from agents.middleware.registry import toolset_for
 from agents.middleware.wire_schema import wire_schema
 from agents.models import Run
+from agents.sdk.environment.process import engine
 from agents.spec import AgentSpec
 from tests.agents.sdk.conftest import MakeAgent
 from vel import PlanningMiddleware, SetupError, TodoItem, TodoList
@@ -91,6 +92,7 @@ def test_an_agent_has_the_list_that_was_given_and_the_program_sees_its_changes(
     last = planning.get_state()
     agent.close()
     assert planning.get_state() == last
+    assert not engine.is_running
 
 
 def test_a_state_of_the_agent_is_one_of_the_component(make_agent: MakeAgent) -> None:
