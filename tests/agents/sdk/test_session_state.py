@@ -302,32 +302,37 @@ PROGRAM = """
 import asyncio, json, os, sys
 from vel import create_deep_agent, scripted_model
 
-def asked(messages):
-    return "skill: " + str("Mix flour" in json.dumps(messages))
-
 async def main():
+    database, given, told = sys.argv[1:]
+    with open(given) as file:
+        states = json.load(file)
     async with create_deep_agent(
         model=scripted_model(["ok"]), sandbox=False, include_builtin_skills=False,
-        skill_dirs=["skills"], skill_mode="system_prompt", persistence_path=sys.argv[1],
+        skill_dirs=["skills"], skill_mode="system_prompt", persistence_path=database,
     ) as agent:
-        if os.path.exists("state.json"):
-            state = json.load(open("state.json"))
+        for state in states:
             agent.load_state(state)
-            await agent.run("Go", "s")
-            print(agent.get_state() == state)
-        else:
-            agent.load_state(json.loads(GIVEN))
-            await agent.run("Go", "s")
-            json.dump(agent.get_state(), open("state.json", "w"))
+            await agent.run("Go", state["session_id"])
+        with open(told, "w") as file:
+            json.dump([agent.get_state(state["session_id"]) for state in states], file)
 asyncio.run(main())
 """
 
 
 @pytest.mark.slow
 def test_another_process_with_another_database_restores_the_same(place: Path, cache: Path) -> None:
-    write_skill(place / "skills", "soup")
-    given = {**GOOD, "session_id": "s", "middleware": {"other": {"a": 1}}}
+    for name in SKILLS:
+        write_skill(place / "skills", name)
+    found: list[dict[str, Any]] = []
+
+    @settings(max_examples=8, database=None, derandomize=True)
+    @given(states())
+    def collect_states(state: dict[str, Any]) -> None:
+        found.append({"session_id": f"s{len(found)}", **state})
+
+    collect_states()
+    (place / "0.json").write_text(json.dumps(found))
     for number in (1, 2):
-        program = f"GIVEN = {json.dumps(given)!r}\nimport sys\nsys.argv[1:] = ['{number}.sqlite3']"
-        out = run(program + PROGRAM, place, cache)
-    assert out == "True\n"
+        names = [f"{number}.sqlite3", f"{number - 1}.json", f"{number}.json"]
+        run(f"import sys\nsys.argv[1:] = {names!r}\n{PROGRAM}", place, cache)
+        assert json.loads((place / f"{number}.json").read_text()) == found
