@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PydanticUserError,
+    ValidationError,
+    create_model,
+)
 from pydantic.fields import FieldInfo
 
 from agents.custom.typed_dicts import usable_type
@@ -39,6 +46,15 @@ class Signature:
     parameters: tuple[str, ...]
     positional: tuple[str, ...]
     context: str
+
+
+def misfit(name: str, error: ValidationError) -> str:
+    """Return the text for the model about an input of a tool that does not fit."""
+    problems = "; ".join(
+        f"{'.'.join(str(part) for part in item['loc']) or 'input'}: {item['msg']}"
+        for item in error.errors(include_url=False)[:5]
+    )
+    return f"The input of {name} does not fit: {problems}."
 
 
 def read_signature(function: Callable[..., Any], name: str) -> Signature:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Coroutine
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db import DatabaseError, connection
 
@@ -112,6 +112,10 @@ class Worker(Resources):
         """Run a function of rows in a transaction, after the earlier submissions."""
         job = self.database.run(function, *arguments)
         return asyncio.run_coroutine_threadsafe(job, self._loop)
+
+    def wait_for(self, job: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the loop. Blocks until it has ended."""
+        return asyncio.run_coroutine_threadsafe(job, self._loop).result()
 
     def tell_ends(self) -> None:
         """Notify features of all runs that have ended by now. Blocks until they have returned."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import AliasChoices, BaseModel, ValidationError
 
+from agents.custom.signature import misfit
 from agents.middleware.base import Tool
 from agents.middleware.registry import ToolkitMissing, Toolset, toolset_for, toolset_of
 from agents.models import Run
@@ -26,18 +27,9 @@ def checked_input(toolset: Toolset, name: str, raw_input: Any) -> tuple[Tool[Any
     try:
         given = tool.input_model.model_validate(raw_input)
     except ValidationError as error:
-        return input_problem(name, error)
+        return misfit(name, error)
     meant = tool.variant(given) if tool.variant is not None else None
     return meant or tool, given
-
-
-def input_problem(name: str, error: ValidationError) -> str:
-    """Return the message about an input that a tool does not accept."""
-    problems = "; ".join(
-        f"{'.'.join(str(part) for part in item['loc']) or 'input'}: {item['msg']}"
-        for item in error.errors(include_url=False)[:5]
-    )
-    return f"The input of {name} does not fit: {problems}."
 
 
 def edited_input_problem(

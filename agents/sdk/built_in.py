@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from inspect import getattr_static
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from agents.custom.base_middleware import BaseMiddleware
 from agents.sdk.config import DeepAgentConfig
 from agents.sdk.errors import SetupError
 
 _MAY_OVERRIDE = frozenset({"configure", "check"})
+
+
+class Sessions(Protocol):
+    """The sessions of an agent, for a middleware that shows a part of their state. Blocks."""
+
+    def part(self, session_id: str, name: str) -> Any:
+        """Return a part of a session's state."""
+
+    def replace_part(self, session_id: str, name: str, value: Any) -> None:
+        """Replace a part of a session's state. Raises `SetupError`."""
 
 
 class BuiltInMiddleware(BaseMiddleware):
@@ -29,11 +39,26 @@ class BuiltInMiddleware(BaseMiddleware):
     def check(self, config: DeepAgentConfig) -> None:
         """Raise `SetupError` if the other middleware or arguments contradict this one."""
 
+    def begins_with(self) -> Mapping[str, Any]:
+        """Return the parts of the state with which each new session of an agent begins."""
+        return {}
+
+    def follow(self, sessions: Sessions, session_id: str) -> None:
+        """Handle that an agent with this middleware begins or continues a session."""
+
+    def leave(self, sessions: Sessions) -> None:
+        """Handle that the agent of these sessions is about to close. They can be read."""
+
+
+def built_in(config: DeepAgentConfig) -> list[BuiltInMiddleware]:
+    """Return Vel's own middleware among that of a config."""
+    return [item for item in config.middleware if isinstance(item, BuiltInMiddleware)]
+
 
 def settled(config: DeepAgentConfig) -> DeepAgentConfig:
     """Return the config as configured by Vel's own middleware; the others remain in it."""
     own = [item for item in config.middleware if not isinstance(item, BuiltInMiddleware)]
-    given = [item for item in config.middleware if isinstance(item, BuiltInMiddleware)]
+    given = built_in(config)
     if not given:
         return config
     seen: dict[type[BuiltInMiddleware], str] = {}

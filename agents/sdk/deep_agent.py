@@ -12,7 +12,7 @@ from typing import Any
 from agents.kernel.lazy_modules import lazy_modules
 from agents.sdk import arguments
 from agents.sdk.agent_registry import AgentRegistry
-from agents.sdk.built_in import settled
+from agents.sdk.built_in import built_in, settled
 from agents.sdk.config import (
     DEFAULT_WORKSPACE,
     DeepAgentConfig,
@@ -32,7 +32,6 @@ from agents.sdk.streaming.stream import StreamEvent, StreamMode
 with lazy_modules:
     # They need Django's apps.
     from agents.sdk.rows import sessions
-    from agents.sdk.rows import state as session_state
 
 
 class DeepAgent:
@@ -53,12 +52,13 @@ class DeepAgent:
 
     def __init__(self, config: DeepAgentConfig | Mapping[str, Any] | None = None) -> None:
         """`config` can be a dictionary of its fields. Raises `SetupError` for a wrong option."""
-        self.config = settled(config_of(config))
+        given = config_of(config)
+        self.config = settled(given)
         types = self.config.agent_types
         if types is not None and not isinstance(types, AgentRegistry):
             raise arguments.wrong("agent_types", "an AgentRegistry or None", types)
         self.agent_types = AgentRegistry() if types is None else types
-        self._runner = Runner(self.config, self.agent_types)
+        self._runner = Runner(self.config, self.agent_types, built_in(given))
 
     async def run(
         self,
@@ -231,29 +231,28 @@ class DeepAgent:
         return self._runner.last_session_id
 
     def get_state(self, session_id: str | None = None) -> dict[str, Any]:
-        """Return the session's to-do list, middleware states and, without a sandbox, its files.
+        """Return the state of a session, as JSON; by default of the last one. Blocks for a moment.
 
-        The result is JSON. Blocks for a moment.
+        It has the to-do list, the loaded skills, the states of middleware and, without a sandbox,
+        the files. It has neither the conversation nor the files of a sandbox.
+
+        Raises `Conflict` for a session of another agent.
         """
-        session_id = session_id or self._runner.last_session_id
-        if session_id is None:
-            return {"session_id": None, **self._runner.to_load}
-        definition, owner = self._runner.ready_now()
-        return engine.ask(session_state.read_session, definition, owner, session_id).result()
+        return self._runner.state(session_id or self._runner.last_session_id)
 
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Restore a result of `get_state`; a new session gets it at its start."""
-        definition, owner = self._runner.ready_now()
-        given = session_state.check_state(state)
-        session_id = given.pop("session_id", None) or self._runner.last_session_id
-        self._runner.last_session_id = session_id
-        if (
-            session_id is None
-            or not engine.ask(
-                session_state.write_session, definition, owner, session_id, given
-            ).result()
-        ):
-            self._runner.to_load = given
+    def load_state(self, state: Mapping[str, Any], session_id: str | None = None) -> None:
+        """Make a result of `get_state` the state of a session. Blocks for a moment.
+
+        The session is `session_id`, else that of the state, else the last one. What the state does
+        not have is removed from it. A session that does not exist yet starts with the state;
+        without any session, the next one that this agent starts.
+
+        Raises:
+            SetupError: If the state cannot be restored, or if the session is at work. Nothing is
+                stored then.
+            Conflict: If the session belongs to another agent.
+        """
+        self._runner.load(state, session_id)
 
     def register_subagent(self, config: SubagentConfig | Mapping[str, Any]) -> None:
         """Add a subagent from the next message on; it replaces one with its name.

@@ -10,17 +10,19 @@ from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from agents.kernel.lazy_modules import lazy_modules
 from agents.sdk import arguments
 from agents.sdk.answer_form import AnswerRefused, form_of
+from agents.sdk.built_in import BuiltInMiddleware
 from agents.sdk.config import AgentTypes, DeepAgentConfig, DefaultDirectory, SubagentConfig
 from agents.sdk.environment.process import engine
 from agents.sdk.environment.project import prepare
 from agents.sdk.environment.threads import begin_in_thread
-from agents.sdk.errors import RunCancelled, RunFailed, UnknownName
+from agents.sdk.errors import RunCancelled, RunFailed, SetupError, UnknownName
 from agents.sdk.models import choice_of, key_of
 from agents.sdk.streaming.agent_file import AgentFile
 from agents.sdk.streaming.continued import answer_of
@@ -32,7 +34,7 @@ with lazy_modules:
     from agents.sdk.environment import owner as owners
     from agents.sdk.environment import workplace
     from agents.sdk.rows import definition as definitions
-    from agents.sdk.rows import sessions
+    from agents.sdk.rows import sessions, state
     from agents.sdk.streaming import follow, modes, outputs
     from agents.services import disk_reserve, errors
     from sandbox.own_directory import rules
@@ -47,12 +49,20 @@ LEFT = "its caller went away"
 class Runner:
     """One agent's runs. The first of them imports Django."""
 
-    def __init__(self, config: DeepAgentConfig, types: AgentTypes) -> None:
+    def __init__(
+        self,
+        config: DeepAgentConfig,
+        types: AgentTypes,
+        middleware: Sequence[BuiltInMiddleware] = (),
+    ) -> None:
+        """`middleware` are Vel's own that the program has given. The config is that with them."""
         self.config = config
         self._registry = types
+        self._middleware = middleware
         self._form = form_of(config.output_schema)
         self.extra: dict[str, SubagentConfig] = {}
-        self.to_load: dict[str, Any] = {}
+        self._to_load: dict[str | None, dict[str, Any]] = {}
+        """Loaded states by session, until the session begins. None: the next one that begins."""
         self.last_session_id: str | None = None
         self.shown: dict[str, set[str]] = {}
         self._definition: definitions.Definition | None = None
@@ -148,12 +158,17 @@ class Runner:
         """Release all that `ready` has acquired, after unfinished work. Blocks."""
         while self._unfinished:
             wait(list(self._unfinished))
-        if self._forget is not None:
-            if self._toolkit.wants_ends and engine.is_running:
-                engine.worker.tell_ends()  # its code is not available afterwards
-            self._forget()
-            self._forget, self._owner = None, None
-        engine.leave(self._token)
+        try:
+            if self._owner is not None:
+                for item in self._middleware:
+                    item.leave(self)
+        finally:
+            if self._forget is not None:
+                if self._toolkit.wants_ends and engine.is_running:
+                    engine.worker.tell_ends()  # its code is not available afterwards
+                self._forget()
+                self._forget, self._owner = None, None
+            engine.leave(self._token)
 
     # Running ----------------------------------------------------------------------------------
 
@@ -220,15 +235,90 @@ class Runner:
             "workspace_rules": self._rules,
             "skill_directories": self.config.skill_directories() or None,
         }
-        loaded, self.to_load = self.to_load, {}
+        loaded_for = session_id if session_id in self._to_load else None
+        loaded = self._to_load.get(loaded_for, self._begins_with())
+        begin = partial(sessions.begin, subagent=subagent, must_be_new=loaded_for is not None)
         executor = engine.worker.executor
-        begun = engine.ask(sessions.begin, definition, owner, request, executor, loaded, subagent)
+        begun = engine.ask(begin, definition, owner, request, executor, loaded)
         try:
-            return await asyncio.shield(asyncio.wrap_future(begun))
+            place = await asyncio.shield(asyncio.wrap_future(begun))
         except asyncio.CancelledError:
             # It is stored anyway, a moment later.
             self._finished_before_close(begin_in_thread(self._leave_begun, begun))
             raise
+        if place.is_new:
+            self._to_load.pop(loaded_for, None)
+        return place
+
+    def _begins_with(self) -> dict[str, Any]:
+        """Return the parts of the state that Vel's middleware gives to new sessions."""
+        return {
+            name: part for item in self._middleware for name, part in item.begins_with().items()
+        }
+
+    # The state of sessions --------------------------------------------------------------------
+
+    def state(self, session_id: str | None) -> dict[str, Any]:
+        """Return the state of a session, also before it begins. Blocks."""
+        _check_session(session_id)
+        definition, owner = self.ready_now()
+        found = None
+        if session_id is not None:
+            found = engine.ask(state.read_session, definition, owner, session_id).result()
+        if found is None:
+            key = session_id if session_id in self._to_load else None
+            begins = self._to_load.get(key, self._begins_with())
+            found = {**engine.ask(state.empty_state, definition).result(), **begins}
+        return {"session_id": session_id, **found}
+
+    def load(self, given: Any, session_id: str | None) -> None:
+        """Restore a state in a session, or keep it until the session begins. Blocks.
+
+        Raises `SetupError` and `Conflict`, and changes nothing then.
+        """
+        _check_session(session_id)
+        copy = state.json_of(given)
+        session_id = session_id or copy.get("session_id") or self.last_session_id
+        definition, owner = self.ready_now()
+        checked = engine.ask(state.check_state, definition, owner, copy).result()
+        for keeper in definition.toolkit.keepers():
+            if keeper.name in checked["middleware"]:
+                self._try_state(keeper, checked["middleware"][keeper.name])
+        if (
+            session_id is not None
+            and engine.ask(state.write_session, definition, owner, session_id, checked).result()
+        ):
+            self._to_load.pop(session_id, None)
+        else:
+            self._to_load[session_id] = checked
+        self.last_session_id = session_id
+
+    def _try_state(self, keeper: Any, value: Any) -> None:
+        """Raise `SetupError` if a middleware cannot load a state."""
+        try:
+            turn = engine.worker.wait_for(keeper.reserve())
+        except TimeoutError:
+            raise SetupError(
+                f"load_state: the middleware {keeper.name} is at work in a session: wait for it."
+            ) from None
+        try:
+            keeper.middleware.load_state(value)
+        except Exception as error:
+            raise SetupError(
+                f"load_state: the middleware {keeper.name} cannot load its state: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        finally:
+            turn.end()
+
+    def part(self, session_id: str, name: str) -> Any:
+        return self.state(session_id)[name]
+
+    def replace_part(self, session_id: str, name: str, value: Any) -> None:
+        definition, owner = self.ready_now()
+        engine.ask(state.write_session, definition, owner, session_id, {name: value}).result()
+
+    # Runs in progress -------------------------------------------------------------------------
 
     def _leave_begun(self, begun: Future[sessions.Place]) -> None:
         if begun.exception() is None:
@@ -276,6 +366,8 @@ class Runner:
         With `repeats_interrupts`, all requests that are pending at the end are included, also those
         of earlier streams.
         """
+        for item in self._middleware:
+            item.follow(self, session_id)
         teller = modes.Teller(engine, StreamMode(mode), place, session_id)
         failure: Exception | None = None
         told: set[str] = set()

@@ -251,9 +251,9 @@ class VelHarness:
         """Call `DeepAgent.get_state`."""
         return self.agent.get_state(session_id)
 
-    def load_state(self, state: Mapping[str, Any]) -> None:
+    def load_state(self, state: Mapping[str, Any], session_id: str | None = None) -> None:
         """Call `DeepAgent.load_state`."""
-        self.agent.load_state(state)
+        self.agent.load_state(state, session_id)
 
     def close(self) -> None:
         """Call `DeepAgent.close`."""

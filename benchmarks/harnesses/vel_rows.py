@@ -9,7 +9,8 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from protocol import NOTES
 
-from agents.features.planning.todos import TodoDraft, store_todos
+from agents.features.planning.todo_list import Plan, TodoItem, checked
+from agents.features.planning.todos import store_plan
 from agents.models import Agent
 from agents.services.agent_definitions.actions import save_agent
 
@@ -32,7 +33,7 @@ def write_notes(thread_id: str) -> None:
     """Store the two items that `read_todos` returns. They are about as long as `NOTES`."""
     words = json.loads(NOTES)["todos"][:2]
     with transaction.atomic():
-        store_todos(thread_id, [TodoDraft(word) for word in words])
+        store_plan(thread_id, checked(Plan([TodoItem(content=word) for word in words])))
 
 
 def database_bytes() -> int:

@@ -44,6 +44,7 @@ def pin_skills(run: Run, spec: AgentSpec, reads: Sequence[SourceRead]) -> Beginn
     skill_set = store_set(available.versions)
     RunSkillSet.objects.create(run=run, skill_set=skill_set)
     now = by_name(skills_in(skill_set.pk))
+    _bind_restored(run, now)
     before = _set_before(run)
     note = ""
     if before != skill_set.pk:
@@ -100,6 +101,38 @@ def _put_away(run: Run, now: dict[str, PinnedSkill]) -> None:
     old = [pk for pk, version_id in active.values_list("pk", "version_id") if version_id not in ids]
     if old:
         active.filter(pk__in=old).delete()
+
+
+def load_by_name(thread_id: str, names: Sequence[str]) -> None:
+    """Make these the active skills of a thread without an active run, in this order.
+
+    The next run binds them to its versions.
+    """
+    active = ActiveSkill.objects.filter(thread_id=thread_id).order_by("pk")
+    rows = {row.name: row for row in active}
+    if list(rows) == list(names):
+        return
+    last = Run.objects.filter(thread=thread_id).order_by("-number").first()
+    gone = [row.version_id for name, row in rows.items() if name not in names and row.version_id]
+    SkillUse.objects.bulk_create(
+        SkillUse(run=last, version_id=version, kind=UseKind.DEACTIVATED) for version in gone
+    )
+    active.delete()
+    versions = {name: row.version_id for name, row in rows.items()}
+    ActiveSkill.objects.bulk_create(
+        ActiveSkill(thread_id=thread_id, name=name, version_id=versions.get(name)) for name in names
+    )
+
+
+def _bind_restored(run: Run, now: Mapping[str, PinnedSkill]) -> None:
+    """Give the active skills of a restored state their versions, or remove those that are gone."""
+    for row in ActiveSkill.objects.filter(thread_id=run.thread_id, version=None):
+        if row.name in now:
+            row.version_id = now[row.name].version_id
+            row.save(update_fields=["version"])
+            _note(run.pk, "", UseKind.LOADED, [now[row.name]])
+        else:
+            row.delete()
 
 
 def _suggestion(run: Run, now: dict[str, PinnedSkill]) -> str:

@@ -64,7 +64,7 @@ class Migration(migrations.Migration):
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('thread', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='agents.thread')),
                     ('name', models.CharField(max_length=64)),
-                    ('version', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='skills_app.skillversion')),
+                    ('version', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='skills_app.skillversion')),
                     ('created_at', models.DateTimeField(auto_now_add=True)),
                 ],
                 options={

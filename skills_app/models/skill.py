@@ -243,11 +243,14 @@ class SkillUse(models.Model):
 
 
 class ActiveSkill(models.Model):
-    """A skill that a thread's agent has loaded and not deactivated."""
+    """A skill that a thread's agent has loaded and not deactivated.
+
+    `version` is None until the next run if the session's state was restored.
+    """
 
     thread = models.ForeignKey("agents.Thread", on_delete=models.CASCADE, related_name="+")
     name = models.CharField(max_length=64)
-    version = models.ForeignKey(SkillVersion, on_delete=models.CASCADE, related_name="+")
+    version = models.ForeignKey(SkillVersion, on_delete=models.CASCADE, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

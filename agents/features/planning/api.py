@@ -14,7 +14,7 @@ from agents.doors.rest.base import ApiView, person
 from agents.doors.rest.operations import operation
 from agents.doors.rest.serializers import StrictSerializer, read_query
 from agents.features.planning.models import TodoStatus
-from agents.features.planning.queries import todos_after
+from agents.features.planning.todos import list_after
 from agents.models import TokenScope
 
 
@@ -24,9 +24,13 @@ class TodoShape(serializers.Serializer[object]):
     status = serializers.ChoiceField(choices=TodoStatus.choices)
     active_form = serializers.CharField(allow_blank=True)
     note = serializers.CharField(allow_blank=True)
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+    completed_at = serializers.DateTimeField(allow_null=True)
 
 
 class TodosShape(serializers.Serializer[object]):
+    current_task = serializers.CharField(allow_blank=True)
     results = TodoShape(many=True)
 
 
@@ -38,7 +42,8 @@ class Todos(ApiView):
     @operation("list_todos", "Read a run's to-do list", errors=(400,), answer=TodosShape)
     def get(self, request: Request, run_id: str) -> Response:
         read_query(StrictSerializer, request)
-        return Response({"results": todos_after(run_of(person(request), run_id))})
+        found = list_after(run_of(person(request), run_id))
+        return Response({"current_task": found["current_task"], "results": found["todos"]})
 
 
 urlpatterns = [path("runs/<opaque_id:run_id>/todos", Todos.as_view(), name="todos")]

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from agents.doors.cli.terminal import one_line
 from agents.features.planning.events import TodosUpdated
-from agents.features.planning.queries import TOOL
+from agents.features.planning.todo_list import WRITE
 
 _MARKS = {"pending": "○", "in_progress": "◐", "completed": "●", "blocked": "!"}
 
@@ -17,6 +17,8 @@ class Lines(Protocol):
 
 
 def todos_updated(lines: Lines, data: dict[str, Any]) -> None:
+    if heading := data.get("current_task"):
+        lines.note(f"  {one_line(heading)}", "bold")
     for todo in data["todos"]:
         mark = _MARKS.get(todo["status"], "?")
         style = "bold" if todo["status"] == "in_progress" else "dim"
@@ -24,4 +26,4 @@ def todos_updated(lines: Lines, data: dict[str, Any]) -> None:
 
 
 EVENT_LINES = [(TodosUpdated.type, todos_updated)]
-QUIET_TOOLS = [TOOL]
+QUIET_TOOLS = [WRITE]

@@ -4,105 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
-
+from agents.features.planning import todo_list
 from agents.features.planning.events import TodosUpdated
-from agents.features.planning.queries import TOOL
-from agents.features.planning.todos import (
-    TodoDelta,
-    TodoDraft,
-    TodoError,
-    apply_delta,
-    check_todos,
-    read_todos,
-    store_todos,
-    todos_as_data,
-    todos_as_markdown,
-)
+from agents.features.planning.todo_list import ReadTodosInput, TodoError, WriteTodosInput
+from agents.features.planning.todos import read_plan, store_plan
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
 from agents.models import Effect
 from agents.spec import AgentSpec
 
 
-class TodoInput(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    content: str
-    status: str = Field(
-        default="pending",
-        json_schema_extra={"enum": ["pending", "in_progress", "completed", "blocked"]},
-    )
-    active_form: str = ""
-    note: str = ""
-
-
-class BlockedInput(BaseModel):
-    id: str
-    reason: str = ""
-
-
-class WriteTodosInput(BaseModel):
-    """`todos` replaces the list. The other fields are the older form: changes to the list."""
-
-    todos: list[TodoInput] | None = None
-    current_task: str | None = None
-    next_steps: list[str] | None = None
-    completed: list[str] | None = None
-    blocked: list[BlockedInput] | None = None
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> Any:
-        # The model sees only the first form.
-        schema = handler.resolve_ref_schema(handler(core_schema))
-        schema["properties"] = {"todos": schema["properties"]["todos"]}
-        schema["required"] = ["todos"]
-        return schema
-
-
-class ReadTodosInput(BaseModel):
-    pass
-
-
 async def write_todos(context: ToolContext, given: WriteTodosInput) -> ToolResult:
     """Replace the list, or change it with the older form. It is stored together with the result."""
+    before = await context.in_database(read_plan, context.thread_id)
     try:
-        if given.todos is not None:
-            drafts = [TodoDraft(**todo.model_dump()) for todo in given.todos]
-        elif given.current_task is None and not (
-            given.next_steps or given.completed or given.blocked
-        ):
-            return error("Give `todos`: the whole list with a status for each item.", "invalid")
-        else:
-            present = await context.in_database(read_todos, context.thread_id)
-            delta = TodoDelta(
-                current_task=given.current_task or "",
-                next_steps=given.next_steps or [],
-                completed=given.completed or [],
-                blocked={item.id: item.reason for item in given.blocked or []},
-            )
-            drafts = apply_delta(present, delta)
-        drafts = check_todos(drafts)
+        plan = todo_list.written(before, given)
     except TodoError as problem:
         return error(str(problem), "invalid")
-    counts = {
-        name: sum(draft.status == name for draft in drafts)
-        for name in ("pending", "in_progress", "completed", "blocked")
-    }
     return ToolResult(
-        {
-            "todos": todos_as_markdown(drafts),
-            "ids": [f"todo_{number}" for number in range(len(drafts))],
-            "counts": counts,
-        },
-        events=[TodosUpdated(todos=todos_as_data(drafts))],
-        commit=lambda: store_todos(context.thread_id, drafts),
+        todo_list.write_result(plan),
+        events=[TodosUpdated(call_id=context.call_id, **plan.data())],
+        commit=lambda: store_plan(context.thread_id, plan),
     )
 
 
-async def read_todos_tool(context: ToolContext, given: ReadTodosInput) -> ToolResult:
-    drafts = await context.in_database(read_todos, context.thread_id)
-    return ToolResult({"todos": todos_as_data(drafts)})
+async def read_todos(context: ToolContext, given: ReadTodosInput) -> ToolResult:
+    plan = await context.in_database(read_plan, context.thread_id)
+    return ToolResult(todo_list.read_result(plan))
 
 
 class PlanningMiddleware(Middleware):
@@ -116,9 +44,8 @@ class PlanningMiddleware(Middleware):
         # crash.
         tools: list[Tool[Any]] = [
             Tool(
-                TOOL,
-                "Replace your to-do list. Use it for work of several steps: keep one item "
-                "in_progress, and mark each completed as soon as it is really done.",
+                todo_list.WRITE,
+                todo_list.WRITE_DESCRIPTION,
                 WriteTodosInput,
                 write_todos,
                 Effect.READ,
@@ -128,24 +55,17 @@ class PlanningMiddleware(Middleware):
         if spec.profile == "full":
             tools.append(
                 Tool(
-                    "read_todos",
-                    "Show your to-do list.",
+                    todo_list.READ,
+                    todo_list.READ_DESCRIPTION,
                     ReadTodosInput,
-                    read_todos_tool,
+                    read_todos,
                     Effect.READ,
                 )
             )
         return tools
 
     def prompt(self, context: PromptContext) -> str:
-        if TOOL not in context.tool_names:
-            return ""
-        return (
-            "## Planning\n"
-            "For work of several steps, first write the steps with `write_todos`; keep exactly one "
-            "in_progress, tick each off when it is done, and change the plan when you learn more. "
-            "Skip it for a single simple step."
-        )
+        return todo_list.PROMPT if todo_list.WRITE in context.tool_names else ""
 
 
 MIDDLEWARE = [PlanningMiddleware()]

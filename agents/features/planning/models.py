@@ -22,7 +22,9 @@ class Todo(models.Model):
     active_form = models.TextField(blank=True)
     status = models.CharField(max_length=20, choices=TodoStatus.choices, default=TodoStatus.PENDING)
     note = models.TextField(blank=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+    completed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["thread", "position"]
@@ -32,3 +34,15 @@ class Todo(models.Model):
 
     def __str__(self) -> str:
         return self.content
+
+
+class TodoHeading(models.Model):
+    """What the agent works on now, in the words of its list. Without a row there is none."""
+
+    thread = models.OneToOneField(
+        Thread, on_delete=models.CASCADE, primary_key=True, related_name="+"
+    )
+    current_task = models.TextField()
+
+    def __str__(self) -> str:
+        return self.current_task

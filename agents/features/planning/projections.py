@@ -13,4 +13,4 @@ def todo_chunks(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 UI_CHUNKS = [(TodosUpdated.type, todo_chunks)]
-STREAM_EVENTS = [(TodosUpdated.type, "todos", "", ("todos",))]
+STREAM_EVENTS = [(TodosUpdated.type, "todos", "", ("current_task", "todos"))]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from agents.features.planning.todos import read_todos, todos_as_markdown
+from dataclasses import replace
+
+from agents.features.planning.todo_list import as_markdown
+from agents.features.planning.todos import read_plan
 from agents.kernel.reminders import ReminderSection
 
 
 def open_todos(thread_id: str) -> str:
     """Return the to-dos that are not completed, as Markdown."""
-    todos = [draft for draft in read_todos(thread_id) if draft.status != "completed"]
-    return todos_as_markdown(todos)
+    plan = read_plan(thread_id)
+    items = [item for item in plan.items if item.status != "completed"]
+    return as_markdown(replace(plan, items=items))
 
 
 SECTIONS = [ReminderSection("Open to-dos", open_todos, share=0.04)]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from agents.events.append import append_events
-from agents.features.planning.events import TodosUpdated
-from agents.features.planning.queries import todos_after
-from agents.features.planning.todos import drafts_from, store_todos
+from agents.features.planning.todo_list import Plan, TodoItem
+from agents.features.planning.todos import give, list_after
 from agents.kernel.row_hooks import RowHooks
 from agents.models import Run, Thread
 
@@ -13,13 +11,10 @@ from agents.models import Run, Thread
 class TodoRows(RowHooks):
     def forked(self, source: Run, turn: int, thread: Thread) -> None:
         """Give a fork the list as it was after the turn."""
-        todos = todos_after(source, turn)
-        if not todos:
-            return
-        store_todos(thread.pk, drafts_from(todos))
-        # A fork of the fork needs them as well.
-        last = Run.objects.get(thread=thread, number=source.number)
-        append_events(last.pk, [TodosUpdated(todos=todos)])
+        found = list_after(source, turn)
+        if found["todos"] or found["current_task"]:
+            items = [TodoItem(**item) for item in found["todos"]]
+            give(thread.pk, Plan(items, found["current_task"]))
 
 
 ROW_HOOKS = [TodoRows]

@@ -17,6 +17,7 @@ from agents.middleware.context import ToolContext as EngineContext
 from agents.services.runs.middleware_states import read_state, session_thread, store_state
 
 MAX_STATE_BYTES = 1_000_000
+RESERVE_SECONDS = 5.0
 
 
 @dataclass(eq=False)
@@ -58,6 +59,16 @@ class StateKeeper:
             lock.release()
             raise
         return Turn(self, thread_id, asyncio.get_running_loop(), lock)
+
+    async def reserve(self) -> Turn:
+        """Return exclusive use of the middleware outside of a call. Raises `TimeoutError`.
+
+        Each call loads the state of its session first: the state of the instance is free.
+        """
+        lock = self._lock_here()
+        async with asyncio.timeout(RESERVE_SECONDS):
+            await lock.acquire()
+        return Turn(self, "", asyncio.get_running_loop(), lock)
 
     def _lock_here(self) -> asyncio.Lock:
         loop = asyncio.get_running_loop()

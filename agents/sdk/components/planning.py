@@ -1,47 +1,24 @@
-"""A to-do list as a component: alone in memory, in an agent the agent's own list."""
+"""A to-do list as a component: alone in memory, in an agent the list of its sessions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+import weakref
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pydantic import ValidationError
+
+from agents.custom.signature import misfit
 from agents.custom.tool_spec import ToolSpec
-from agents.sdk.built_in import BuiltInMiddleware
+from agents.features.planning import todo_list
+from agents.features.planning.todo_list import Plan, TodoDelta, TodoError, TodoItem
+from agents.sdk.built_in import BuiltInMiddleware, Sessions
 from agents.sdk.config import DeepAgentConfig
 from agents.sdk.errors import SetupError
 
-_MARKS = {"pending": "○", "in_progress": "▶", "done": "✓", "completed": "✓", "blocked": "✗"}
-_DONE = frozenset({"done", "completed"})
 
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-@dataclass
-class TodoItem:
-    """`status` is pending, in_progress, done or blocked. Times are ISO 8601 in UTC.
-
-    >>> TodoItem("todo_0", "Read the report").to_dict()["status"]
-    'pending'
-    """
-
-    id: str
-    task: str
-    status: str = "pending"
-    created_at: str = field(default_factory=_now)
-    completed_at: str | None = None
-    notes: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-@dataclass
 class TodoList:
-    """The tasks, in their order.
+    """The tasks, in their order, with a heading. Wrong values are a `SetupError`.
 
     >>> todos = TodoList()
     >>> first = todos.add("Read the report")
@@ -51,52 +28,99 @@ class TodoList:
     1
     """
 
-    items: list[TodoItem] = field(default_factory=list)
-    current_task: str = ""
+    def __init__(self, items: Iterable[TodoItem] = (), current_task: str = "") -> None:
+        self.items: Sequence[TodoItem] = []
+        self.current_task = ""
+        try:
+            self.keep(todo_list.checked(Plan(tuple(items), current_task)))
+        except TodoError as error:
+            raise SetupError(str(error)) from None
 
     def add(self, task: str) -> TodoItem:
-        item = TodoItem(f"todo_{len(self.items)}", task)
-        self.items.append(item)
-        return item
+        """Add an item, and return it."""
+        self._change(TodoDelta(next_steps=[task]))
+        return self.items[-1]
 
     def complete(self, todo_id: str, notes: str | None = None) -> bool:
         """Complete an item. Return whether it exists."""
-        item = self._find(todo_id)
-        if item is None:
-            return False
-        item.status, item.completed_at = "done", _now()
-        item.notes = notes or item.notes
-        return True
+        if self._has(todo_id):
+            self._change(TodoDelta(completed={todo_id: notes or ""}))
+            return True
+        return False
 
     def block(self, todo_id: str, reason: str) -> bool:
         """Block an item for a reason. Return whether it exists."""
-        item = self._find(todo_id)
-        if item is None:
-            return False
-        item.status, item.notes = "blocked", reason
-        return True
+        if self._has(todo_id):
+            self._change(TodoDelta(blocked={todo_id: reason}))
+            return True
+        return False
 
     def get_pending(self) -> list[TodoItem]:
+        """Return the items that are pending."""
         return [item for item in self.items if item.status == "pending"]
 
     def get_completed(self) -> list[TodoItem]:
-        return [item for item in self.items if item.status in _DONE]
+        """Return the items that are completed."""
+        return [item for item in self.items if item.status == "completed"]
 
     def to_markdown(self) -> str:
-        lines = ["## Current Task", self.current_task, "", "## Todo List"]
-        for item in self.items:
-            box = "x" if item.status in _DONE else " "
-            lines.append(f"- [{box}] {_MARKS.get(item.status, '○')} {item.task}")
-            if item.notes:
-                lines.append(f"  - Note: {item.notes}")
-        return "\n".join(lines)
+        """Return it as the agent reads it."""
+        return todo_list.as_markdown(self.plan)
 
-    def _find(self, todo_id: str) -> TodoItem | None:
-        return next((item for item in self.items if item.id == todo_id), None)
+    @property
+    def plan(self) -> Plan:
+        return Plan(tuple(self.items), self.current_task)
+
+    def keep(self, plan: Plan) -> None:
+        """Make a checked list its content. Items that are still there stay the same objects."""
+        items = list(plan.items)
+        for at, (old, new) in enumerate(zip(self.items, plan.items, strict=False)):
+            if old.content == new.content:
+                vars(old).update(vars(new))
+                items[at] = old
+        self.items, self.current_task = items, plan.current_task
+
+    def _change(self, delta: TodoDelta) -> None:
+        plan = self.plan
+        try:
+            self.keep(todo_list.checked(todo_list.changed(plan, delta), plan))
+        except TodoError as error:
+            raise SetupError(str(error)) from None
+
+    def _has(self, todo_id: str) -> bool:
+        return any(item.id == todo_id for item in self.items)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TodoList) and self.plan.data() == other.plan.data()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"TodoList({list(self.items)!r}, {self.current_task!r})"
+
+
+class _SessionList(TodoList):
+    """A copy of a session's list. Its methods change the session, too."""
+
+    def __init__(self, sessions: Sessions, session_id: str) -> None:
+        self._sessions, self._session_id = sessions, session_id
+        self._is_read = False
+        plan = todo_list.plan_of(sessions.part(session_id, "planning"))
+        super().__init__(plan.items, plan.current_task)
+        self._is_read = True
+
+    def keep(self, plan: Plan) -> None:
+        if self._is_read:
+            self._sessions.replace_part(self._session_id, "planning", plan.data())
+        # A tuple: a list that a program changes would not change the session.
+        self.items, self.current_task = tuple(plan.items), plan.current_task
 
 
 class PlanningMiddleware(BuiltInMiddleware):
-    """A list with the tools to write and read it.
+    """A to-do list, with the tools of agents to write and read it.
+
+    In an agent, each new session starts with a copy of the list, and later `todo_list`, `get_state`
+    and the tools show and change the list of the agent's last session.
 
     >>> planning = PlanningMiddleware()
     >>> planning.write_todos(todos=[{"content": "Read", "status": "pending"}])["pending_count"]
@@ -108,7 +132,11 @@ class PlanningMiddleware(BuiltInMiddleware):
     leave_out = "planning=False"
 
     def __init__(self) -> None:
-        self.todo_list = TodoList()
+        self._own = TodoList()
+        self._last: TodoList | None = None
+        """That of the last session, when its agent is closed."""
+        self._sessions: weakref.ref[Sessions] | None = None
+        self._session_id = ""
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
         """Use the agent's own list, which each session has, with these tools."""
@@ -116,65 +144,94 @@ class PlanningMiddleware(BuiltInMiddleware):
             raise SetupError("planning=False contradicts the PlanningMiddleware: leave one out.")
         return config
 
+    def begins_with(self) -> dict[str, Any]:
+        return {"planning": self._own.plan.data()}
+
+    def follow(self, sessions: Sessions, session_id: str) -> None:
+        self._sessions, self._session_id = weakref.ref(sessions), session_id
+
+    def leave(self, sessions: Sessions) -> None:
+        if self._sessions is not None and self._sessions() is sessions:
+            plan = self.todo_list.plan
+            self._sessions = None
+            self._last = TodoList(plan.items, plan.current_task)
+
+    @property
+    def todo_list(self) -> TodoList:
+        """The list, in an agent that of its last session."""
+        sessions = self._sessions() if self._sessions is not None else None
+        if sessions is None:
+            return self._last or self._own
+        return _SessionList(sessions, self._session_id)
+
     def get_tools(self) -> Sequence[ToolSpec]:
         return (
-            ToolSpec.from_function(self.write_todos, effect="read"),
-            ToolSpec.from_function(self.read_todos, effect="read"),
+            ToolSpec(
+                todo_list.WRITE,
+                todo_list.WRITE_DESCRIPTION,
+                self.write_todos,
+                todo_list.WriteTodosInput,
+                effect="read",
+            ),
+            ToolSpec(
+                todo_list.READ,
+                todo_list.READ_DESCRIPTION,
+                self.read_todos,
+                todo_list.ReadTodosInput,
+                effect="read",
+            ),
         )
 
     def write_todos(
         self,
-        current_task: str = "",
+        current_task: str | None = None,
         next_steps: list[str] | None = None,
         completed: list[str] | None = None,
-        blocked: list[dict[str, str]] | None = None,
-        todos: list[dict[str, str]] | None = None,
+        blocked: list[Any] | None = None,
+        todos: list[Any] | None = None,
     ) -> dict[str, Any]:
-        """Write the plan for work of several steps, and what has become of it.
+        """Write the list as the tool of an agent does. A mistake is the field `error`.
 
         Args:
-            current_task: What you are working on now
+            current_task: The heading: what you are working on now
             next_steps: Tasks to add
             completed: Ids of what is done
             blocked: What cannot go on, as {"id", "reason"}
-            todos: Instead, the whole list, as {"content", "status"}
+            todos: Instead, the whole list, as {"content", "status", "active_form", "note"}
         """
-        listed = self.todo_list
-        if todos is not None:
-            listed.items = []
-            for given in todos:
-                item = listed.add(given["content"])
-                status = given.get("status", "pending")
-                item.status = "done" if status in _DONE else status
-                item.notes = given.get("note") or None
-        if current_task:
-            listed.current_task = current_task
-        for todo_id in completed or ():
-            listed.complete(todo_id)
-        for stuck in blocked or ():
-            listed.block(stuck["id"], stuck.get("reason", ""))
-        added = [listed.add(step).to_dict() for step in next_steps or ()]
-        return {
-            "current_task": listed.current_task,
-            "new_items": added,
-            "pending_count": len(listed.get_pending()),
-            "completed_count": len(listed.get_completed()),
-            "todo_list": listed.to_markdown(),
+        given = {
+            "current_task": current_task,
+            "next_steps": next_steps,
+            "completed": completed,
+            "blocked": blocked,
+            "todos": todos,
         }
+        listed = self.todo_list
+        try:
+            checked = todo_list.WriteTodosInput.model_validate(given)
+            plan = todo_list.written(listed.plan, checked)
+        except ValidationError as error:
+            return {"error": misfit(todo_list.WRITE, error)}
+        except TodoError as error:
+            return {"error": str(error)}
+        listed.keep(plan)
+        return todo_list.write_result(plan)
 
-    def read_todos(self) -> list[dict[str, Any]]:
-        """Show the plan."""
-        return [item.to_dict() for item in self.todo_list.items]
+    def read_todos(self) -> dict[str, Any]:
+        """Show the list as the tool of an agent does."""
+        return todo_list.read_result(self.todo_list.plan)
 
     def get_system_prompt_segment(self) -> str:
-        return (
-            "## Planning\nFor work of several steps, first write the steps with `write_todos`, "
-            "tick each off when it is done, and change the plan when you learn more."
-        )
+        return todo_list.PROMPT
 
     def get_state(self) -> dict[str, Any]:
-        return {"current_task": self.todo_list.current_task, "items": self.read_todos()}
+        """Return the list as the part `planning` of an agent's state has it."""
+        return self.todo_list.plan.data()
 
     def load_state(self, state: dict[str, Any]) -> None:
-        items = [TodoItem(**item) for item in state.get("items", ())]
-        self.todo_list = TodoList(items, state.get("current_task", ""))
+        """Replace the list by that of a state. Raises `SetupError`, and changes nothing then."""
+        try:
+            plan = todo_list.plan_of(state)
+        except TodoError as error:
+            raise SetupError(f"load_state: {error}") from None
+        self.todo_list.keep(plan)

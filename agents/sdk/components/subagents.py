@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from agents.custom.signature import misfit
 from agents.custom.tool_spec import ToolSpec
 from agents.features.subagents.inputs import FORMS, segment
 from agents.features.subagents.types import BUILT_IN, GENERAL, subagents_of
@@ -34,7 +35,7 @@ from agents.spec import SANDBOX_ONLY, AgentSpec, SubagentSpec
 with lazy_modules:
     # They need Django's apps.
     from agents.features.subagents import middleware as feature
-    from agents.middleware import base, inputs
+    from agents.middleware import base
     from agents.middleware import context as engine
 
 _WAITING = frozenset({"task", "parallel_tasks"})
@@ -218,7 +219,7 @@ class SubagentMiddleware(BuiltInMiddleware):
         try:
             checked = FORMS[name].input_model.model_validate(given)
         except ValidationError as problem:
-            return {"error": inputs.input_problem(name, problem)}
+            return {"error": misfit(name, problem)}
         calls = _Calls(self._spawner, self._spec())
         done = await getattr(feature, name)(calls, checked)
         if isinstance(done, base.WaitForRuns):

@@ -21,7 +21,7 @@ from agents.middleware.inputs import with_changes
 from agents.models import ApprovalRequest, Run, Thread, ToolCall
 from agents.sdk.errors import SetupError
 from agents.sdk.rows.definition import Definition
-from agents.sdk.rows.state import Family, give
+from agents.sdk.rows.state import Family, give, thread_of
 from agents.selectors.visible import approvals_for
 from agents.services.approvals.decisions import DecisionRequest
 from agents.services.errors import Conflict, InvalidRequest, NotFound
@@ -46,6 +46,8 @@ class Place:
     seen: Mapping[str, int]
     tools: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """The names of earlier open calls, by run and call."""
+    is_new: bool = False
+    """Whether its session begins with it."""
 
 
 def begin(
@@ -54,12 +56,21 @@ def begin(
     request: dict[str, Any],
     executor: str,
     loaded: Mapping[str, Any],
+    *,
     subagent: str = "",
+    must_be_new: bool = False,
 ) -> Place:
     """Store the present agent and a run of it, bound to the agent's own tools.
 
-    A new session gets the state `loaded`. With a `subagent`, it is a run of this one.
+    A new session gets the parts `loaded` of a checked state. With a `subagent`, it is a run of this
+    one. Raises `Conflict` if it `must_be_new` and another process has begun it.
     """
+    session_id = request["key"]
+    if must_be_new and thread_of(definition, owner, session_id) is not None:
+        raise Conflict(
+            f"The session {session_id!r} has begun since its state was loaded: load it again.",
+            code="stale",
+        )
     agent = definition.save(owner)
     run = create_run(
         RunRequest(agent=agent.slug, executor=executor, source=SOURCE, **request), owner=owner
@@ -67,9 +78,9 @@ def begin(
     if subagent:
         _work_as(run, subagent)
     _bind(definition, run.thread_id)
-    if loaded and run.number == 1:
+    if run.number == 1:
         give(definition, run.thread, loaded)
-    return Place(run.pk, run.thread_id, run.status, {})
+    return Place(run.pk, run.thread_id, run.status, {}, is_new=run.number == 1)
 
 
 def _work_as(run: Run, name: str) -> None:
@@ -215,7 +226,9 @@ def require_sandbox() -> None:
 
 
 APPROVE, REJECT = "approve", "reject"
-_ALMOST = frozenset({"accept", "accepted", "allow", "approved", "ok", "true", "y", "yes"})
+_ALMOST = frozenset(
+    {"accept", "accepted", "allow", "approve", "approved", "ok", "true", "y", "yes"}
+)
 _ID = re.compile("[0-9a-hjkmnp-tv-z]{26}")
 _FORMS = (
     "True or 'approve' approves, False or 'reject' rejects, any other text rejects and is the "

@@ -3,50 +3,168 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agents.engine.prompt.history import history_since
+from agents.kernel.options import validated_options
 from agents.kernel.proposals import beside_requests, request_relations
-from agents.kernel.session_state import session_states
-from agents.models import ApprovalRequest, Message, MessageRole, Run, RunClock, StateFile, Thread
+from agents.kernel.session_state import SessionAgent, session_states
+from agents.middleware.custom.state import MAX_STATE_BYTES
+from agents.models import (
+    Agent,
+    ApprovalRequest,
+    Message,
+    MessageRole,
+    Run,
+    RunClock,
+    StateFile,
+    Thread,
+)
 from agents.sdk.errors import SetupError
-from agents.sdk.rows.definition import Definition
+from agents.sdk.rows.definition import MIDDLEWARE_NAME, Definition
 from agents.selectors.family import descendants_of, goes_on_alone
-from agents.services.files.state_files import DatabaseFileStore
-from agents.services.runs.middleware_states import states_of, store_state
+from agents.services.errors import Conflict
+from agents.services.files.state_files import check_files, replace_files
+from agents.services.runs.middleware_states import replace_states, states_of
+from agents.spec import AgentSpec
 from agents.states import ACTIVE_RUNS, ApprovalStatus, RunStatus
 
-KEYS = frozenset({"session_id", "filesystem", "middleware"})
-"""Keys of a state, beside those of features."""
+State = dict[str, Any]
 
 
-def check_state(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of a state from `read_session`. Raises `SetupError` for other keys."""
-    known = KEYS | {part.name for part in session_states()}
-    if unknown := sorted(set(state) - known):
-        raise SetupError(f"load_state: {unknown[0]!r} is no part of a state from get_state.")
-    for name in ("middleware", "filesystem"):
-        if not isinstance(state.get(name, {}), Mapping):
-            raise SetupError(f"load_state: {name} must be a dictionary.")
-    return dict(json.loads(json.dumps(dict(state))))
+def json_of(state: Any) -> State:
+    """Return a copy of a state. Raises `SetupError` if it is not a dictionary of JSON data."""
+    if not isinstance(state, Mapping):
+        raise SetupError("load_state: state must be a dictionary, as get_state returns it.")
+    try:
+        copy = dict(json.loads(json.dumps(dict(state), allow_nan=False)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SetupError(f"load_state: the state must contain JSON data only: {error}.") from None
+    if any(sign == "\0" or "\ud800" <= sign <= "\udfff" for text in _texts(copy) for sign in text):
+        raise SetupError("load_state: a text contains a NUL or a lone surrogate: leave it out.")
+    session_id = copy.get("session_id")
+    if session_id is not None and (not isinstance(session_id, str) or not session_id):
+        raise SetupError("load_state: session_id must be a text or None.")
+    return copy
 
 
-def thread_of(owner: Any, session_id: str) -> Thread | None:
-    return Thread.objects.filter(owner=owner, key=session_id, root=None).first()
+def _texts(value: Any) -> Iterator[str]:
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            waiting += [*value, *value.values()]
+        elif isinstance(value, list):
+            waiting += value
 
 
-def read_session(definition: Definition, owner: Any, session_id: str) -> dict[str, Any]:
-    """Return `session_id`, `middleware`, features' parts, and `filesystem` without a sandbox."""
-    thread = thread_of(owner, session_id)
+def empty_state(definition: Definition) -> State:
+    """Return the state of a new session, without `session_id`."""
+    state: State = {part.name: dict(part.empty) for part in session_states()}
+    state["middleware"] = {}
+    if not definition.config.sandbox_enabled:
+        state["filesystem"] = {"files": {}}
+    return state
+
+
+def check_state(definition: Definition, owner: Any, state: Mapping[str, Any]) -> State:
+    """Return a state with all its parts, without `session_id`.
+
+    Raises `SetupError` if `give` could not restore it exactly.
+    """
+    given = {name: value for name, value in state.items() if name != "session_id"}
+    empty = empty_state(definition)
+    if unknown := sorted(set(given) - set(empty)):
+        raise SetupError(_unknown(unknown[0]))
+    agent = _agent(definition, owner)
+    for part in session_states():
+        if part.name in given:
+            try:
+                given[part.name] = part.check(given[part.name], agent)
+            except ValueError as error:
+                raise SetupError(f"load_state: {part.name}: {error}") from None
+    _check_middleware(given.get("middleware", {}))
+    if "filesystem" in given:
+        files_in(given["filesystem"])
+    return {**empty, **given}
+
+
+def _unknown(name: str) -> str:
+    if name == "filesystem":
+        return (
+            "load_state: the files of this agent are in a directory of its sandbox, and not in "
+            "its state: leave filesystem out, or make the agent with sandbox=False."
+        )
+    return f"load_state: {name!r} is no part of a state from get_state."
+
+
+def _agent(definition: Definition, owner: Any) -> SessionAgent:
+    known = Agent.objects.filter(slug=definition.slug(owner)).values_list("pk", flat=True).first()
+    values = validated_options(definition.values()).model_dump(mode="json")
+    spec = AgentSpec(**{**values, "name": "", "slug": "", "output_schema": ""})
+    return SessionAgent(known or "", spec, definition.config.skill_directories())
+
+
+def _check_middleware(states: Any) -> None:
+    if not isinstance(states, Mapping):
+        raise SetupError("load_state: middleware must be a dictionary.")
+    for name, value in states.items():
+        if not isinstance(value, Mapping):
+            raise SetupError(f"load_state: middleware: {name} must be a dictionary.")
+        if not 0 < len(name) <= MIDDLEWARE_NAME:
+            raise SetupError(f"load_state: middleware: {name[:40]!r} is no name.")
+        if len(json.dumps(value, ensure_ascii=False).encode()) > MAX_STATE_BYTES:
+            raise SetupError(
+                f"load_state: middleware: {name} has more than {MAX_STATE_BYTES:,} bytes."
+            )
+
+
+def files_in(part: Any) -> dict[str, bytes]:
+    """Return the files of a part `filesystem`. Raises `SetupError`."""
+    if not isinstance(part, Mapping) or set(part) != {"files"}:
+        raise SetupError('load_state: filesystem must be {"files": {path: content in base64}}.')
+    if not isinstance(part["files"], Mapping):
+        raise SetupError("load_state: filesystem: files must be a dictionary.")
+    files = {}
+    for path, text in part["files"].items():
+        try:
+            files[path] = base64.b64decode(text, validate=True)
+        except (binascii.Error, TypeError, ValueError):
+            raise SetupError(
+                f"load_state: filesystem: the content of {path!r} is no base64."
+            ) from None
+    try:
+        check_files(files)
+    except ValueError as error:
+        raise SetupError(f"load_state: filesystem: {error}") from None
+    return files
+
+
+def thread_of(definition: Definition, owner: Any, session_id: str) -> Thread | None:
+    """Return the thread of a session. Raises `Conflict` for another agent's."""
+    threads = Thread.objects.filter(owner=owner, key=session_id, root=None)
+    thread = threads.select_related("agent").first()
+    if thread is not None and thread.agent.slug != definition.slug(owner):
+        raise Conflict(
+            f"The session {session_id!r} belongs to the agent {thread.agent.name!r}: use that "
+            "one's name.",
+            code="other_agent",
+        )
+    return thread
+
+
+def read_session(definition: Definition, owner: Any, session_id: str) -> State | None:
+    """Return the state of a session, without `session_id`. None: it does not exist yet."""
+    thread = thread_of(definition, owner, session_id)
     if thread is None:
-        return {"session_id": session_id}
-    state: dict[str, Any] = {
-        "session_id": session_id,
-        **{part.name: part.read(thread.pk) for part in session_states()},
-        "middleware": states_of(thread.pk),
-    }
+        return None
+    state: State = {part.name: part.read(thread.pk) for part in session_states()}
+    state["middleware"] = states_of(thread.pk)
     if not definition.config.sandbox_enabled:
         rows = StateFile.objects.filter(thread=thread).values_list("path", "content")
         state["filesystem"] = {
@@ -58,28 +176,31 @@ def read_session(definition: Definition, owner: Any, session_id: str) -> dict[st
 def write_session(
     definition: Definition, owner: Any, session_id: str, state: Mapping[str, Any]
 ) -> bool:
-    """Restore a result of `read_session`. Return False if the session does not exist yet."""
-    thread = thread_of(owner, session_id)
+    """Make the parts of a checked state those of a session.
+
+    Return False if the session does not exist yet.
+    """
+    thread = thread_of(definition, owner, session_id)
     if thread is None:
         return False
-    if Run.objects.filter(thread=thread, status__in=ACTIVE_RUNS).exists():
+    Thread.objects.select_for_update().get(pk=thread.pk)
+    if Run.objects.filter(thread=thread, status__in=[*ACTIVE_RUNS, RunStatus.PENDING]).exists():
         raise SetupError(f"load_state: the session {session_id!r} is at work; wait for its end.")
     give(definition, thread, state)
     return True
 
 
 def give(definition: Definition, thread: Thread, state: Mapping[str, Any]) -> None:
-    """Write a state into a thread without an active run."""
+    """Write the parts of a checked state into a thread that is not at work."""
     for part in session_states():
         if part.name in state:
             part.write(thread.pk, state[part.name])
-    for name, value in state.get("middleware", {}).items():
-        store_state(thread.pk, name, value)
-    for keeper in definition.toolkit.keepers():
-        keeper.forget(thread.pk)
-    store = DatabaseFileStore(thread.pk, lambda call, *given: call(*given), lambda: None)
-    for path, content in state.get("filesystem", {}).get("files", {}).items():
-        store[path] = base64.b64decode(content)
+    if "middleware" in state:
+        replace_states(thread.pk, state["middleware"])
+        for keeper in definition.toolkit.keepers():
+            keeper.forget(thread.pk)
+    if "filesystem" in state:
+        replace_files(thread.pk, files_in(state["filesystem"]))
 
 
 def values_of(run_id: str, session_id: str) -> dict[str, Any]:

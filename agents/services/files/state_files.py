@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from django.db import connection
@@ -11,13 +11,14 @@ from django.db.models.functions import Length
 
 from agents.disk_space import is_short
 from agents.models import StateFile
-from sandbox.backends.state import StoredFile
-from sandbox.errors import FileTooLarge, StorageFull
+from sandbox.backends.state import StateFilesystemBackend, StoredFile
+from sandbox.errors import FileError, FileTooLarge, StorageFull
 
 T = TypeVar("T")
 
 MAX_BYTES = 64 * 1024**2
 MAX_FILES = 10_000
+MAX_PATH = 1_000
 MAX_FILE_BYTES = 20_000_000
 """The limit of one file, which is in memory several times when it is stored. Long results need this
 size."""
@@ -88,6 +89,46 @@ class DatabaseFileStore:
     def _delete(self, path: str) -> bool:
         self._check()
         return bool(StateFile.objects.filter(thread_id=self._thread_id, path=path).delete()[0])
+
+
+def check_files(files: Mapping[str, bytes]) -> None:
+    """Raise `ValueError` if these files cannot be all files of a thread."""
+    total = sum(map(len, files.values()))
+    if total > MAX_BYTES or len(files) > MAX_FILES:
+        raise ValueError(
+            f"{len(files):,} files with {total:,} bytes. {MAX_FILES:,} files with {MAX_BYTES:,} "
+            "bytes are kept: leave some out."
+        )
+    backend = StateFilesystemBackend()
+    for path, content in files.items():
+        if len(content) > MAX_FILE_BYTES:
+            raise ValueError(f"{path} has {len(content):,} bytes and may have {MAX_FILE_BYTES:,}.")
+        try:
+            is_canonical = backend.resolve(path) == path != "/"
+        except FileError as error:
+            raise ValueError(str(error)) from None
+        if not is_canonical or len(path) > MAX_PATH:
+            raise ValueError(f"{path!r} is no absolute path in its shortest form.")
+        parts = path.split("/")
+        above = next(
+            ("/".join(parts[:n]) for n in range(2, len(parts)) if "/".join(parts[:n]) in files),
+            None,
+        )
+        if above is not None:
+            raise ValueError(f"{above!r} is a file, and {path!r} is below it.")
+
+
+def replace_files(thread_id: str, files: Mapping[str, bytes]) -> None:
+    """Make checked files the only ones of a thread, in the caller's transaction."""
+    present = StateFile.objects.filter(thread_id=thread_id)
+    rows = {row.path: row for row in present}
+    gone = [row.pk for path, row in rows.items() if path not in files]
+    present.filter(pk__in=gone).delete()
+    for path, content in files.items():
+        if path not in rows or bytes(rows[path].content) != content:
+            StateFile.objects.update_or_create(
+                thread_id=thread_id, path=path, defaults={"content": content}
+            )
 
 
 def _read(thread_id: str, path: str) -> bytes | None:

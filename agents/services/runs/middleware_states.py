@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from agents.models import MiddlewareState, Thread
@@ -25,6 +26,13 @@ def store_state(thread_id: str, name: str, state: dict[str, Any]) -> None:
     MiddlewareState.objects.update_or_create(
         thread_id=thread_id, name=name, defaults={"state": state}
     )
+
+
+def replace_states(thread_id: str, states: Mapping[str, dict[str, Any]]) -> None:
+    """Make these the only states of a session, by the middleware's name."""
+    MiddlewareState.objects.filter(thread_id=thread_id).exclude(name__in=states).delete()
+    for name, state in states.items():
+        store_state(thread_id, name, state)
 
 
 def states_of(thread_id: str) -> dict[str, dict[str, Any]]:

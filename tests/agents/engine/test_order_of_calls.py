@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agents.features.planning.todos import read_todos
+from agents.features.planning.todos import read_plan
 from agents.models import ToolCall
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 from tests.support.skills import write_skill
@@ -34,7 +34,7 @@ def plan(*contents: str) -> dict[str, Any]:
 def test_the_last_list_of_a_turn_is_kept(tmp_path: Path) -> None:
     lists: Calls = [("write_todos", plan(f"plan {number}")) for number in range(5)]
     *_, shown = play(tmp_path, [*lists, ("read_todos", {})])
-    [item] = read_todos(shown.run.thread_id)
+    [item] = read_plan(shown.run.thread_id).items
     assert item.content == "plan 4"
     assert "plan 4" in str(shown.result)
 
@@ -43,7 +43,7 @@ def test_no_change_of_a_turn_is_lost(tmp_path: Path) -> None:
     done: Calls = [("write_todos", {"completed": [f"todo_{number}"]}) for number in range(2)]
     more: Calls = [("write_todos", {"next_steps": [name]}) for name in ("a", "b")]
     *_, last = play(tmp_path, [("write_todos", plan("first", "second"))], done, more)
-    items = read_todos(last.run.thread_id)
+    items = read_plan(last.run.thread_id).items
     assert [(item.content, item.status) for item in items] == [
         ("first", "completed"),
         ("second", "completed"),

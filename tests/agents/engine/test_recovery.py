@@ -253,7 +253,7 @@ def test_a_reply_that_no_database_takes_fails_the_run_at_once(
 def test_a_database_that_goes_while_a_tool_asks_it_is_no_answer_of_the_tool(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = planning_module.read_todos
+    real = planning_module.read_plan
     asked: list[str] = []
 
     def once(*arguments: Any) -> Any:
@@ -262,7 +262,7 @@ def test_a_database_that_goes_while_a_tool_asks_it_is_no_answer_of_the_tool(
             raise OperationalError("terminating connection due to administrator command")
         return real(*arguments)
 
-    monkeypatch.setattr(planning_module, "read_todos", once)
+    monkeypatch.setattr(planning_module, "read_plan", once)
     look = {"tool_calls": [{"name": "read_todos", "input": {}}]}
     owner = make_user()
     make_agent(owner, model=script_file(tmp_path, [look, {"text": "done"}]))

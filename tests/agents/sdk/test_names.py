@@ -127,25 +127,22 @@ def test_signatures_are_those_of_the_specification() -> None:
 def test_a_plan() -> None:
     planning = PlanningMiddleware()
     assert isinstance(planning, Middleware)
-    result = planning.write_todos("Sell", ["Load", "Chart"], completed=[], blocked=[])
-    assert result["pending_count"] == 2
+    planning.write_todos("Sell", ["Load", "Chart"])
     result = planning.write_todos(
         "Chart it", [], completed=["todo_0"], blocked=[{"id": "todo_1", "reason": "no data"}]
     )
-    assert (result["pending_count"], result["completed_count"]) == (0, 1)
-    assert "- [x] ✓ Load" in result["todo_list"]
-    assert "Note: no data" in result["todo_list"]
+    assert result["counts"] == {"pending": 0, "in_progress": 0, "completed": 1, "blocked": 1}
+    assert result["todos"].splitlines()[4:] == ["- [x] Load", "- [!] Chart", "  - no data"]
     other = PlanningMiddleware()
     other.load_state(planning.get_state())
     assert other.todo_list == planning.todo_list
     assert [one.name for one in planning.get_tools()] == ["write_todos", "read_todos"]
     assert "write_todos" in planning.get_system_prompt_segment()
-    replaced = planning.write_todos(todos=[{"content": "x", "status": "completed"}])
-    assert replaced["completed_count"] == 1
     todos = TodoList()
     item = todos.add("Sell")
     assert item.to_dict()["status"] == "pending"
     assert todos.complete(item.id, notes="sold")
+    assert (item.status, item.notes) == ("completed", "sold")
     assert not todos.complete("todo_9")
     assert not todos.block("todo_9", "why")
     assert todos.get_completed() == [item]

@@ -24,13 +24,21 @@ class Migration(migrations.Migration):
                     ('active_form', models.TextField(blank=True)),
                     ('status', models.CharField(choices=[('pending', 'pending'), ('in_progress', 'in progress'), ('completed', 'completed'), ('blocked', 'blocked')], default='pending', max_length=20)),
                     ('note', models.TextField(blank=True)),
-                    ('updated_at', models.DateTimeField(auto_now=True)),
+                    ('created_at', models.DateTimeField()),
+                    ('updated_at', models.DateTimeField()),
+                    ('completed_at', models.DateTimeField(blank=True, null=True)),
                 ],
                 options={
                     'ordering': ['thread', 'position'],
                     'constraints': [models.UniqueConstraint(fields=('thread', 'position'), name='todo_position')],
                     'indexes': [],
                 },
+            ), migrations.CreateModel(
+                name='TodoHeading',
+                fields=[
+                    ('thread', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='+', serialize=False, to='agents.thread')),
+                    ('current_task', models.TextField()),
+                ],
             )],
         ),
     ]

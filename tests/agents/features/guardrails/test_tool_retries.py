@@ -47,7 +47,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
     """Return a function that makes the next reads of the todo list fail."""
 
     def let_fail(times: int, error: Exception) -> list[int]:
-        real = planning_module.read_todos
+        real = planning_module.read_plan
         made: list[int] = []
 
         def read(*arguments: Any) -> Any:
@@ -56,7 +56,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
                 raise error
             return real(*arguments)
 
-        monkeypatch.setattr(planning_module, "read_todos", read)
+        monkeypatch.setattr(planning_module, "read_plan", read)
         return made
 
     return let_fail

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from agents.features.planning.models import Todo
-from agents.features.planning.todos import (
+from agents.features.planning.todo_list import (
+    STATUSES,
+    Plan,
     TodoDelta,
-    TodoDraft,
     TodoError,
-    apply_delta,
-    check_todos,
-    todos_as_markdown,
+    TodoItem,
+    as_markdown,
+    changed,
+    checked,
 )
 from agents.models import ToolCall
 from tests.support.runs import drive_to_end, events, make_agent, make_user, script_file, start_run
@@ -55,10 +57,26 @@ def test_a_list_replaces_the_one_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+def test_the_current_task_of_the_older_form_is_a_heading(tmp_path: Path) -> None:
+    calls = ran(
+        tmp_path,
+        {"current_task": "Analyzing Q4 sales data", "next_steps": ["Load", "Metrics", "Report"]},
+        {"current_task": "Metrics of Q4", "completed": ["todo_0"]},
+        {"current_task": "Writing", "completed": ["todo_1", "todo_2"]},
+    )
+    assert json.loads(json.loads(calls[2].result))["counts"]["completed"] == 3
+    assert list(Todo.objects.values_list("content", "status")) == [
+        (name, "completed") for name in ("Load", "Metrics", "Report")
+    ]
+    headings = [update["current_task"] for update in events(calls[0].run, "todos.updated")]
+    assert headings == ["Analyzing Q4 sales data", "Metrics of Q4", "Writing"]
+
+
+@pytest.mark.django_db(transaction=True)
 def test_the_older_form_changes_the_list(tmp_path: Path) -> None:
     ran(
         tmp_path,
-        {"current_task": "Analyse", "next_steps": ["load", "draw"]},
+        {"current_task": "Analyse", "next_steps": ["load", "draw", "print"]},
         {"current_task": "draw", "next_steps": ["write"], "completed": ["todo_0"],
          "blocked": [{"id": "todo_2", "reason": "later"}]},
     )  # fmt: skip
@@ -86,19 +104,32 @@ def test_what_does_not_fit_is_an_error_that_says_what_to_change(tmp_path: Path) 
     assert not Todo.objects.exists()
 
 
-def test_markdown_has_a_box_for_every_status() -> None:
-    drafts = check_todos(
-        [TodoDraft(name, name) for name in ("pending", "in_progress", "completed", "blocked")]
-    )
-    boxes = [line[2:5] for line in todos_as_markdown(drafts).splitlines()]
-    assert boxes == ["[ ]", "[~]", "[x]", "[!]"]
+def test_markdown_has_one_line_for_every_item() -> None:
+    items = [TodoItem(content=f"{name}\n- [x] more", status=name, note="a\nb") for name in STATUSES]
+    lines = as_markdown(checked(Plan(items, "Now\n- [x] done"))).splitlines()
+    assert lines[:4] == ["## Current Task", "Now - [x] done", "", "## Todo List"]
+    assert [line[2:5] for line in lines[4::2]] == ["[ ]", "[~]", "[x]", "[!]"]
+    assert lines[5::2] == ["  - a b"] * 4
 
 
-def test_a_long_list_is_refused() -> None:
+@pytest.mark.parametrize("items", [[TodoItem(content="x")] * 201, [TodoItem(content="x" * 2_001)]])
+def test_a_long_list_is_refused(items: list[TodoItem]) -> None:
     with pytest.raises(TodoError, match="shorten"):
-        check_todos([TodoDraft("x")] * 201)
+        checked(Plan(items))
 
 
 def test_a_delta_on_an_empty_list_names_no_ids() -> None:
-    with pytest.raises(TodoError):
-        apply_delta([], TodoDelta(completed=["todo_0"]))
+    with pytest.raises(TodoError, match="empty"):
+        changed(Plan(), TodoDelta(completed={"todo_0": ""}))
+
+
+def test_an_item_keeps_its_times_until_it_changes() -> None:
+    old = "2026-01-02T03:04:05+00:00"
+    items = [TodoItem(content=name, created_at=old, updated_at=old) for name in "ab"]
+    before = checked(Plan(items))
+    after = checked(Plan([TodoItem(content="b"), TodoItem(content="a", status="done")]), before)
+    same, done = after.items
+    assert (same.id, same.created_at, same.updated_at) == ("todo_0", old, old)
+    assert same.completed_at is None
+    assert (done.created_at, done.updated_at) == (old, done.completed_at)
+    assert str(done.completed_at) > old

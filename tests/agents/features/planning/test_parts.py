@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.test import Client
 
 from agents.features.compaction.opening import opening_text
 from agents.features.compaction.plan import Room
-from agents.features.planning.todos import TodoDraft, read_todos, store_todos
+from agents.features.planning.todo_list import Plan
+from agents.features.planning.todos import list_after, read_plan, store_plan
 from agents.kernel.reminders import reminder_sections
 from agents.kernel.session_state import session_states
 from agents.models import Epoch, Run
-from agents.sdk.errors import SetupError
-from agents.sdk.rows.state import check_state
 from tests.support.runs import drive_to_end, events, make_agent, make_user, script_file, start_run
 from velproject.cli.commands.runs.display import Display
 
@@ -63,7 +64,8 @@ def test_open_items_are_repeated_before_the_files(tmp_path: Path) -> None:
     assert text.endswith(
         "Sums.\n\n## Open to-dos\n- [~] Tell\n\n## Files written\n- /a\n\n## Loaded skills"
     )
-    store_todos(run.thread_id, [TodoDraft("x" * 50_000)])
+    items = [replace(item, content="x" * 50_000) for item in read_plan(run.thread_id).items]
+    store_plan(run.thread_id, Plan(items))
     sections = [(section, section.read(run.thread_id)) for section in reminder_sections()]
     text = opening_text([], "", "model", sections, [], [], room)
     assert len(text) < 0.04 * room.free * 4 + 500
@@ -72,14 +74,14 @@ def test_open_items_are_repeated_before_the_files(tmp_path: Path) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_the_state_of_a_session_has_the_list(tmp_path: Path) -> None:
     run = planned(tmp_path)
-    [part] = session_states()
+    [part] = [state for state in session_states() if state.name == "planning"]
     state = part.read(run.thread_id)
     assert [todo["content"] for todo in state["todos"]] == ["Look", "Tell"]
-    stored = read_todos(run.thread_id)
-    store_todos(run.thread_id, [])
-    part.write(run.thread_id, json.loads(json.dumps(state)))
-    assert read_todos(run.thread_id) == stored
-    assert check_state({part.name: state}) == {part.name: state}
+    with transaction.atomic():
+        store_plan(run.thread_id, Plan())
+        part.write(run.thread_id, json.loads(json.dumps(state)))
+    assert part.read(run.thread_id) == state
+    assert list_after(run) == state, "the page and REST read the events"
 
 
 @pytest.mark.django_db(transaction=True)
@@ -102,6 +104,5 @@ def test_nothing_is_left_without_the_feature(tmp_path: Path, settings: Any) -> N
     assert "<h2>Usage</h2>" in page
     assert "<h2>Plan</h2>" not in page
     assert "vel_planning" not in page
-    assert reminder_sections() == session_states() == []
-    with pytest.raises(SetupError, match="planning"):
-        check_state({"planning": {"todos": []}})
+    assert reminder_sections() == []
+    assert "planning" not in [state.name for state in session_states()]

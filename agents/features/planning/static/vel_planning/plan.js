@@ -4,10 +4,13 @@ import * as types from "../agents/web/event_types.js";
 import { element, setText } from "../agents/web/text.js";
 
 const list = document.getElementById("todos");
+const heading = document.getElementById("current-task");
 const empty = document.getElementById("no-todos");
 
-function show(todos) {
-  empty.hidden = todos.length > 0;
+function show(currentTask, todos) {
+  empty.hidden = todos.length > 0 || currentTask !== "";
+  heading.hidden = currentTask === "";
+  setText(heading, currentTask);
   list.replaceChildren(...todos.map((todo) => {
     const text = element("span");
     setText(text, todo.note ? `${todo.content} (${todo.note})` : todo.content);
@@ -16,5 +19,7 @@ function show(todos) {
 }
 
 document.getElementById("run").addEventListener("run-event", ({ detail: event }) => {
-  if (event.type === types.TODOS_UPDATED) show(event.data.todos ?? []);
+  if (event.type === types.TODOS_UPDATED) {
+    show(event.data.current_task ?? "", event.data.todos ?? []);
+  }
 });
