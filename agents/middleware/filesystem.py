@@ -31,6 +31,7 @@ class ReadFileInput(BaseModel):
     path: str = Field(validation_alias=_PATH)
     offset: int = Field(default=0, ge=0)
     limit: int = Field(default=100, ge=1, le=10_000)
+    line_offset: int = Field(default=0, ge=0)
 
 
 class WriteFileInput(BaseModel):
@@ -80,7 +81,7 @@ async def ls(context: ToolContext, given: LsInput) -> ToolResult:
 
 
 async def read_file(context: ToolContext, given: ReadFileInput) -> ToolResult:
-    return await _call(context, "read_file", given.path, given.offset, given.limit)
+    return await _call(context, "read_file", given.path, given.offset, given.limit, given.line_offset)
 
 
 async def write_file(context: ToolContext, given: WriteFileInput) -> ToolResult:
@@ -167,7 +168,8 @@ class FilesystemMiddleware(Middleware):
             Tool(
                 "read_file",
                 "Read a text file, with line numbers. Long files come in pages: go on with offset "
-                "(lines to skip) while has_more is true.",
+                "(lines to skip) while has_more is true. Long lines are cut: go on with line_offset "
+                "(characters of the first line to skip).",
                 ReadFileInput,
                 read_file,
                 Effect.READ,

@@ -106,7 +106,9 @@ class FileBackend(Protocol):
         """{path, entries: [{name, type, path, size?}], truncated}"""
         ...
 
-    def read_file(self, path: str, offset: int = 0, limit: int = 100) -> Result:
+    def read_file(
+        self, path: str, offset: int = 0, limit: int = 100, line_offset: int = 0
+    ) -> Result:
         """{path, content, lines_returned, total_lines, offset, has_more}"""
         ...
 
