@@ -45,6 +45,8 @@ _NAMES = {
     "ExecutionResult": "sandbox.result",
     "SandboxNotAvailableError": "sandbox.errors",
     "SandboxFilesystemBackend": "sandbox.backends.sandboxed",
+    "FilesystemBackend": "sandbox.backends.protocol",
+    "create_execution_tools": _SDK + "components.execution",
     "StateFilesystemBackend": "sandbox.backends.state",
     "FileData": "sandbox.backends.state",
     "CompositeBackend": "sandbox.backends.composite",

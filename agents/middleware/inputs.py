@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, ValidationError
 
 from agents.middleware.base import Tool
+from agents.middleware.input_check import fitting_input
 from agents.middleware.registry import ToolkitMissing, Toolset, toolset_for, toolset_of
 from agents.models import Run
 from agents.spec import AgentSpec
@@ -21,16 +21,9 @@ def checked_input(toolset: Toolset, name: str, raw_input: Any) -> tuple[Tool[Any
     if tool is None:
         known = ", ".join(toolset.tools)
         return f"There is no tool {name!r}. The tools are: {known}."
-    if "\\u0000" in json.dumps(raw_input):
-        return "The input holds a NUL character, which is not possible here."
-    try:
-        given = tool.input_model.model_validate(raw_input)
-    except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(str(part) for part in item['loc']) or 'input'}: {item['msg']}"
-            for item in error.errors(include_url=False)[:5]
-        )
-        return f"The input of {name} does not fit: {problems}."
+    given = fitting_input(name, tool.input_model, raw_input)
+    if isinstance(given, str):
+        return given
     meant = tool.variant(given) if tool.variant is not None else None
     return meant or tool, given
 

@@ -181,6 +181,8 @@ class DeepAgentConfig:
     """Its guardrails (docs/guards.md): `Guardrail` classes or instances, and names of guardrails
     that come with Vel or are registered in the settings.
     """
+    program_files: Any = field(default=None, repr=False)
+    """The agent's files, as `FilesystemMiddleware(backend)` sets them."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Other fields of an agent's definition by name, as in its file (docs/agent-files.md), and
     options of features.
@@ -215,6 +217,8 @@ class DeepAgentConfig:
         if self.profile not in PROFILES:
             raise arguments.wrong("profile", " or ".join(PROFILES), self.profile)
         self._check_lists()
+        if self.program_files is not None and not hasattr(self.program_files, "opened"):
+            raise SetupError("program_files: give middleware=[FilesystemMiddleware(backend)].")
         check_model_argument(self.model)
         self._check_numbers()
         form_of(self.output_schema)

@@ -42,6 +42,8 @@ class RememberingBackend(FileTools):
     commands the protection is that of `write_bytes` with a version.
     """
 
+    has_own_tools = True
+
     def __init__(
         self,
         backend: FileBackend,

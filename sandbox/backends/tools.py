@@ -37,6 +37,9 @@ class FileTools(ABC):
     supports_write: bool = True
     """Whether the backend can be written."""
 
+    has_own_tools: bool = False
+    """Whether the six tools are its own, and not built on the methods for bytes."""
+
     cwd: str = "/"
     """The absolute path that relative paths start at."""
 

@@ -120,7 +120,10 @@ def _note(run: RunContext, kept: Kept) -> str:
 def _how_to_read(tools: Container[str], path: str) -> str:
     if "read_file" in tools:
         more = " or search it with grep" if "grep" in tools else ""
-        return f"Read on with read_file (path, offset, limit, line_offset){more}; do not read all of it at once."
+        return (
+            f"Read on with read_file (path, offset, limit, line_offset){more}; do not read all of "
+            "it at once."
+        )
     for tool in ("execute_in_sandbox", "execute"):
         if tool in tools:
             return f"Read on with {tool}, as in: sed -n '1,100p' {path}"

@@ -11,6 +11,7 @@ from django.utils.text import slugify
 from pydantic import ValidationError
 
 from agents.kernel.features import entries
+from agents.kernel.mounts import mounts
 from agents.kernel.options import (
     checked_options,
     option_classes,
@@ -43,6 +44,7 @@ from agents.sdk.models import ModelChoice, checked, choice_of
 from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import InvalidRequest
 from agents.spec import OPTIONS, SANDBOX_ONLY, AgentSpec
+from sandbox.paths import is_within
 
 _PLANNING = frozenset({"write_todos", "read_todos"})
 _MEMORY = frozenset({"write_memory", "read_memory", "list_memory"})
@@ -69,6 +71,7 @@ class Definition:
     ) -> Definition:
         """Check a config. Raises `SetupError` if a run could not use it."""
         check_names(toolkit, subagents)
+        _check_routes(toolkit)
         known = known_tool_names() | {tool.name for tool in toolkit.all_tools}
         if unknown := sorted(set(config.interrupt_on) - known):
             raise SetupError(f"interrupt_on: there is no tool {unknown[0]!r}.")
@@ -122,7 +125,8 @@ class Definition:
 
     def _check_tools(self, spec: AgentSpec) -> None:
         """Refuse named tools that the other arguments leave out."""
-        offered = build_toolset(spec, has_left_out=True).tools.keys() | registered_tools().keys()
+        built = build_toolset(spec, has_left_out=True, more=self.toolkit.replacing)
+        offered = built.tools.keys() | registered_tools().keys()
         named = {"only_tools": self.config.only_tools or ()} | {
             f"The subagent {item.name}: tools": function_names(item.tools)
             for item in self.subagents
@@ -301,6 +305,14 @@ def check_names(toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]) -> None
             )
         if names.count(name) > 1:
             raise SetupError(f"Two middleware are called {name!r}: rename one.")
+
+
+def _check_routes(toolkit: Toolkit) -> None:
+    """Raise `SetupError` for files of the program at a place of Vel."""
+    routes = () if toolkit.files is None else toolkit.files.routes
+    for root in (mount.root for mount in mounts()):
+        if wrong := next((path for path in routes if is_within(path, root)), None):
+            raise SetupError(f"backend: the route {wrong} is in {root}, which Vel has: rename it.")
 
 
 def _check_model(item: SubagentConfig) -> None:
