@@ -28,7 +28,9 @@ from sandbox.cancellation import Cancellation
 BESIDE = Beside("files")
 SECONDS = 60.0
 """The limit of a call outside of a tool."""
-RESERVED = ("/sandbox", "/skills")
+OWN_ROWS = ("/sandbox", "/user_uploads")
+"""Directories in which Vel keeps files of an agent without a sandbox."""
+RESERVED = (*OWN_ROWS, "/skills")
 """Directories of Vel in the files of every agent."""
 _limits: ContextVar[tuple[float, Cancellation | None]] = ContextVar(
     "limits of a call", default=(SECONDS, None)

@@ -79,11 +79,11 @@ class FileTools(ABC):
             lambda entry: len(entry.path.encode()) + len(entry.name.encode()),
             self.limits.output,
         )
-        return {
-            "path": path,
-            "entries": [entry_result(entry) for entry in shown],
-            "truncated": listing.truncated or len(shown) < len(entries),
-        }
+        result = {"path": path, "entries": [entry_result(entry) for entry in shown]}
+        if listing.truncated or len(shown) < len(entries):
+            note = "there are more entries: find them by their names with glob"
+            return {**result, "truncated": True, "note": note}
+        return {**result, "truncated": False}
 
     @reports_errors
     def read_file(

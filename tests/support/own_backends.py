@@ -96,6 +96,7 @@ class Faulty(OwnFiles):
 
     def __init__(self) -> None:
         super().__init__()
+        self.hangs = threading.Event()
         self.goes_on = threading.Event()
 
     def read_file(self, path: str, offset: int, limit: int) -> Any:
@@ -108,6 +109,7 @@ class Faulty(OwnFiles):
             return {}
 
         def hang() -> dict[str, Any]:
+            self.hangs.set()
             self.goes_on.wait()
             return {}
 

@@ -16,7 +16,7 @@ from agents.engine.files.snapshots import CallSnapshots
 from agents.engine.storage.database import Database
 from agents.engine.storage.journal import Writer, check_fence
 from agents.kernel.mounts import mount_at, mounts
-from agents.middleware.program_files import ProgramFiles
+from agents.middleware.program_files import OWN_ROWS, ProgramFiles
 from agents.middleware.run_parts import RunParts
 from agents.services.files.outside_changes import keep_state_before
 from agents.services.files.seen_files import DatabaseSeenFiles, used_by_other_subagents
@@ -119,10 +119,9 @@ class ThreadFiles:
             if self.location.read_only:
                 files = ReadOnly(files, READ_ONLY_ADVICE)
             return self._with_routes(files, routes)
-        vels: FileBackend = StateFilesystemBackend(StoreBelow(rows, SANDBOX_ROOT))
-        if self.location.read_only:
-            vels = ReadOnly(vels, READ_ONLY_ADVICE)
-        areas = {SANDBOX_ROOT: vels, **areas}
+        for top in OWN_ROWS:
+            kept = StateFilesystemBackend(StoreBelow(rows, top))
+            areas[top] = ReadOnly(kept, READ_ONLY_ADVICE) if self.location.read_only else kept
         if isinstance(own, AdaptedBackend):
             return CompositeBackend(own, {**routes, **areas, **_mounts(self._agent_id, self._call)})
         return self._with_routes(CompositeBackend(own, areas), routes)

@@ -34,8 +34,10 @@ from vel import (
     SandboxMiddleware,
     SetupError,
     StateFilesystemBackend,
+    SubagentConfig,
     create_deep_agent,
     create_execution_tools,
+    scripted_model,
 )
 
 __all__ = ["place"]
@@ -137,14 +139,26 @@ def test_a_backend_that_hangs_is_given_up() -> None:
     wait_until(lambda: not program_files.BESIDE.hanging, "the end of the call")
 
 
-def test_a_run_whose_backend_hangs_can_be_cancelled(make_agent: MakeAgent) -> None:
-    backend = Faulty()
+def test_a_run_whose_backend_hangs_can_be_cancelled(
+    make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend, wait, reasons = Faulty(), program_files.BESIDE.wait, []
+
+    def watched(*given: Any, **more: Any) -> Any:
+        try:
+            return wait(*given, **more)
+        except TimeoutError as error:
+            reasons.append(str(error))
+            raise
+
+    monkeypatch.setattr(program_files.BESIDE, "wait", watched)
     turns = [{"tool_calls": [("read_file", {"path": "hangs"})]}, "done"]
     agent = make_agent(turns, middleware=[FilesystemMiddleware(backend)])
 
     async def cancel() -> None:
         async for event in agent.run_stream("Go"):
             if event.type == "tool_call":
+                await asyncio.to_thread(backend.hangs.wait)
                 break
 
     try:
@@ -152,6 +166,7 @@ def test_a_run_whose_backend_hangs_can_be_cancelled(make_agent: MakeAgent) -> No
         agent.close()
     finally:
         backend.goes_on.set()
+    assert reasons == ["the call was cancelled"]
     wait_until(lambda: not program_files.BESIDE.hanging, "the end of the call")
 
 
@@ -175,15 +190,40 @@ def test_long_results_are_kept_by_vel(make_agent: MakeAgent, settings: Any) -> N
 
 
 def test_a_read_only_agent_changes_no_file_and_runs_no_command(make_agent: MakeAgent) -> None:
-    backend = RemoteMachine()
+    top, notes, memory = RemoteMachine(), OwnFiles(), StateFilesystemBackend()
     calls: list[Call] = [
-        ("write_file", {"path": "/a", "content": "b"}),
+        *[("write_file", {"path": f"{at}/a", "content": "b"}) for at in ("", "/notes", "/m")],
         ("execute", {"command": "x"}),
     ]
-    written, executed = run(make_agent, backend, *calls, read_only=True)
-    assert "read-only" in written
+    backend = CompositeBackend(top, {"/notes": notes, "/m": memory})
+    *written, executed = run(make_agent, backend, *calls, read_only=True)
+    assert ["read-only" in text for text in written] == [True] * 3
     assert "There is no tool" in executed
-    assert backend.files == {}
+    assert (top.files, notes.files, memory.stat("/a")) == ({}, {}, None)
+
+
+def test_subagents_share_the_files_within_their_rights(make_agent: MakeAgent) -> None:
+    backend = RemoteMachine()
+
+    def child(name: str, **fields: Any) -> SubagentConfig:
+        write = ("write_file", {"path": f"/{name}", "content": "x"})
+        calls = [write, ("execute", {"command": name}), ("ls", {"path": "/"})]
+        model = scripted_model([*[{"tool_calls": [call]} for call in calls], "Done."], name)
+        return SubagentConfig(name, "Works.", model=model, **fields)
+
+    tasks: list[Call] = [("task", {"subagent": name, "task": "Go"}) for name in ("work", "look")]
+    children = [child("work"), child("look", read_only=True)]
+    run(make_agent, backend, *tasks, subagents=children)
+    assert backend.files == {"/work": "x"}
+    rows = ToolCall.objects.exclude(tool="task").values_list("tool", "is_error")
+    assert sorted(rows) == [
+        ("execute", False),
+        ("execute", True),
+        ("ls", False),
+        ("ls", False),
+        ("write_file", False),
+        ("write_file", True),
+    ]
 
 
 def test_commands_run_where_the_files_are(make_agent: MakeAgent) -> None:

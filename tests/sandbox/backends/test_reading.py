@@ -45,6 +45,7 @@ def test_ls_shows_a_bounded_number_of_entries(subject: Subject) -> None:
 
     assert [entry["name"] for entry in result["entries"]] == ["0", "1", "2", "3"]
     assert result["truncated"] is True
+    assert "with glob" in result["note"]
 
 
 def test_read_file_numbers_lines(subject: Subject) -> None:
