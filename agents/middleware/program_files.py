@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.kernel.beside import Beside, TooManyHang
+from agents.kernel.lazy_modules import lazy_modules
 from sandbox.backends import (
     AdaptedBackend,
     CompositeBackend,
@@ -22,8 +23,11 @@ from sandbox.backends import (
 )
 from sandbox.backends.composite import file_backend
 from sandbox.backends.protocol import FileBackend
-from sandbox.backends.sandboxed import SandboxFilesystemBackend
 from sandbox.cancellation import Cancellation
+
+with lazy_modules:
+    # Runs of a program only.
+    from sandbox.backends import sandboxed
 
 BESIDE = Beside("files")
 SECONDS = 60.0
@@ -69,7 +73,7 @@ class ProgramFiles:
         A SandboxFilesystemBackend as its top is left out: an agent has a sandbox of its own there.
         """
         default, routes = _flat(file_backend(backend))
-        return cls(None if type(default) is SandboxFilesystemBackend else default, routes)
+        return cls(None if type(default) is sandboxed.SandboxFilesystemBackend else default, routes)
 
     @property
     def pinned(self) -> list[Any]:
@@ -123,7 +127,7 @@ def _is_vels(backend: FileBackend) -> bool:
         return type(backend.store) is MemoryFileStore
     if type(backend) is ReadOnly:
         return _is_vels(backend.inner)
-    return type(backend) in (TreeBackend, SandboxFilesystemBackend)
+    return type(backend) in (TreeBackend, sandboxed.SandboxFilesystemBackend)
 
 
 def _name(backend: FileBackend) -> str:

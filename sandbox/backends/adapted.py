@@ -12,6 +12,7 @@ from collections.abc import Callable
 from io import BytesIO
 from typing import Any, TypeVar, cast
 
+from sandbox.backends.names import meant, shown
 from sandbox.backends.plain import NotPlain, plain_result, text_of
 from sandbox.backends.protocol import (
     ABSENT,
@@ -34,6 +35,7 @@ from sandbox.errors import (
     IsDirectory,
     NotDirectory,
     ReadOnlyPath,
+    SandboxSetupError,
     SandboxUnavailable,
 )
 
@@ -80,7 +82,9 @@ class AdaptedBackend(FileTools):
     def __init__(self, backend: Any, call: Call = directly, *, read_only: bool = False) -> None:
         super().__init__()
         if missing := missing_methods(backend):
-            raise TypeError(f"a backend has the six file tools; this one lacks {missing[0]}")
+            raise SandboxSetupError(
+                f"backend: {backend!r:.80} has not the six file tools: it lacks {missing[0]}."
+            )
         self.inner = backend
         self._call = call
         self.name = type(backend).__name__
@@ -96,21 +100,21 @@ class AdaptedBackend(FileTools):
 
     @reports_errors
     def ls(self, path: str = "/") -> Result:
-        return self._tool("ls", self.resolve(path))
+        return self._tool("ls", self._theirs(path))
 
     @reports_errors
     def read_file(
         self, path: str, offset: int = 0, limit: int = 100, line_offset: int = 0
     ) -> Result:
         if not line_offset:
-            return self._tool("read_file", self.resolve(path), offset, limit)
+            return self._tool("read_file", self._theirs(path), offset, limit)
         more = self._accepted("read_file", "line_offset", line_offset)
-        return self._tool("read_file", self.resolve(path), offset, limit, **more)
+        return self._tool("read_file", self._theirs(path), offset, limit, **more)
 
     @reports_errors
     def write_file(self, path: str, content: str, *, expected_hash: str | None = None) -> Result:
         self._check_writable(path)
-        return self._tool("write_file", self.resolve(path), content)
+        return self._tool("write_file", self._theirs(path), content)
 
     @reports_errors
     def edit_file(
@@ -124,13 +128,13 @@ class AdaptedBackend(FileTools):
     ) -> Result:
         self._check_writable(path)
         more = self._accepted("edit_file", "replace_all", True) if replace_all else {}
-        return self._tool("edit_file", self.resolve(path), old_text, new_text, **more)
+        return self._tool("edit_file", self._theirs(path), old_text, new_text, **more)
 
     @reports_errors
     def glob(self, pattern: str, path: str | None = None) -> Result:
         if path is None or pattern.startswith("/"):
             return self._tool("glob", pattern)
-        start = self.resolve(path)
+        start = self._theirs(path)
         if self._accepts("glob", "path"):
             return self._tool("glob", pattern, path=start)
         return self._tool("glob", pattern if start == "/" else f"{start}/{pattern}")
@@ -139,7 +143,7 @@ class AdaptedBackend(FileTools):
     def grep(
         self, pattern: str, path: str = "/", include: str | None = None, ignore_case: bool = False
     ) -> Result:
-        start = self.resolve(path)
+        start = self._theirs(path)
         if not ignore_case:
             return self._tool("grep", pattern, start, include)
         if self._accepts("grep", "ignore_case"):
@@ -184,7 +188,7 @@ class AdaptedBackend(FileTools):
         if if_version is not None:
             self._check_version(path, if_version)
         if "write_bytes" in self._has:
-            result = self._guarded("write_bytes", lambda: self.inner.write_bytes(path, data))
+            result = self._guarded("write_bytes", lambda: self.inner.write_bytes(meant(path), data))
             if isinstance(result, dict) and "error" in result:
                 raise FileAccessFailed(str(result["error"]), path)
             return
@@ -194,7 +198,7 @@ class AdaptedBackend(FileTools):
             raise FileAccessFailed(
                 f"the files of {self.name} hold text only: it has no write_bytes.", path
             ) from None
-        self._require(self._tool("write_file", path, text), path)
+        self._require(self._tool("write_file", meant(path), text), path)
 
     def _check_version(self, path: str, version: str) -> None:
         try:
@@ -209,13 +213,17 @@ class AdaptedBackend(FileTools):
             raise FileChanged("deleted since you read it. Read it again.", path)
         raise changed(path)
 
+    def _theirs(self, path: str) -> str:
+        """Return the canonical path with the characters that the program's names have."""
+        return meant(self.resolve(path))
+
     def _check_writable(self, path: str) -> None:
         if not self.supports_write:
             raise ReadOnlyPath(_READ_ONLY, self.resolve(path))
 
     def _entries(self, path: str) -> list[Entry]:
         """Return the entries of a directory. Raises FileError if it cannot be listed."""
-        result = self._require(self._tool("ls", path), path)
+        result = self._require(self._tool("ls", meant(path)), path)
         given = result.get("entries")
         if not isinstance(given, list):
             raise FileAccessFailed(f"ls of {self.name} returned no list `entries`.", path)
@@ -228,13 +236,13 @@ class AdaptedBackend(FileTools):
             size = item.get("size")
             kind = _TYPES.get(item.get("type"), "other")
             is_size = isinstance(size, int) and size >= 0
-            entries.append(Entry(path, name, kind, size if is_size else None))
+            entries.append(Entry(path, shown(name), kind, size if is_size else None))
         return entries
 
     def _bytes(self, path: str) -> bytes:
         most = self.limits.scan
         if "read_bytes" in self._has:
-            data = self._guarded("read_bytes", lambda: self.inner.read_bytes(path, most))
+            data = self._guarded("read_bytes", lambda: self.inner.read_bytes(meant(path), most))
             if isinstance(data, dict) and "error" in data:
                 raise FileAccessFailed(str(data["error"]), path)
             if not isinstance(data, bytes | bytearray | memoryview):
@@ -256,7 +264,7 @@ class AdaptedBackend(FileTools):
         lines: list[str] = []
         size = 0
         while True:
-            page = self._require(self._tool("read_file", path, len(lines), _PAGE), path)
+            page = self._require(self._tool("read_file", meant(path), len(lines), _PAGE), path)
             content = page.get("content")
             if not isinstance(content, str):
                 raise FileAccessFailed(f"read_file of {self.name} returned no text.", path)

@@ -25,7 +25,7 @@ from sandbox.backends.protocol import (
 from sandbox.backends.results import reports_errors
 from sandbox.backends.state import StateFilesystemBackend
 from sandbox.backends.tools import FileTools
-from sandbox.errors import FileError, IsDirectory, SandboxUnavailable
+from sandbox.errors import FileError, IsDirectory, SandboxSetupError, SandboxUnavailable
 
 
 class CompositeBackend(FileTools):
@@ -46,13 +46,17 @@ class CompositeBackend(FileTools):
         routes: Mapping[str, FileBackend | FilesystemBackend],
     ) -> None:
         super().__init__()
+        if not isinstance(routes, Mapping):
+            raise SandboxSetupError(f"routes must be a dictionary, got {routes!r:.80}.")
         self._default = file_backend(default)
         self._mounts = {
             shown(paths.normalise(meant(path))): file_backend(backend)
             for path, backend in routes.items()
         }
         if "/" in self._mounts:
-            raise ValueError("a route for / would hide the default: pass that backend as default")
+            raise SandboxSetupError(
+                "routes: a route for / would hide the default: pass that backend as default."
+            )
         self.cwd = self._default.cwd
         self.supports_execute = self._default.supports_execute
 
@@ -296,7 +300,7 @@ class CompositeBackend(FileTools):
 def file_backend(backend: Any) -> FileBackend:
     """Return one of Vel's backends as it is, and a program's object as an AdaptedBackend.
 
-    Raises TypeError for an object without the six file tools.
+    Raises SandboxSetupError for an object without the six file tools.
     """
     return backend if isinstance(backend, FileTools) else AdaptedBackend(backend)
 

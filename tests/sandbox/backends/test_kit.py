@@ -10,6 +10,7 @@ import pytest
 from sandbox import paths
 from sandbox.backends import CompositeBackend, StateFilesystemBackend, TreeBackend, WorkspaceBackend
 from sandbox.backends.sandboxed import SandboxFilesystemBackend
+from sandbox.errors import SandboxSetupError
 from tests.support.own_backends import Faulty, OwnFiles, RemoteMachine
 from vel.testing.backends import BackendTests, problems_of
 
@@ -151,7 +152,20 @@ def test_a_fault_of_one_path_is_a_result_of_a_composite() -> None:
     assert "of type list" in backend.read_file("/m/list")["error"]
 
 
+@pytest.mark.parametrize("own_is_default", [True, False])
+def test_a_name_hides_nothing_and_leads_to_its_file(own_is_default: bool) -> None:
+    own, state = OwnFiles(), StateFilesystemBackend()
+    default, mounted, top = (own, state, "") if own_is_default else (state, own, "/m")
+    backend = CompositeBackend(default, {"/m": mounted})
+    backend.write_file(f"{top}/a\u202eb.md", "text")
+    assert list(own.files) == ["/a\u202eb.md"]
+    (entry,) = [one for one in backend.ls(top or "/")["entries"] if one["type"] == "file"]
+    assert entry["path"] == rf"{top}/a\u202eb.md"
+    assert backend.read_file(entry["path"])["content"] == "     1 | text"
+    assert backend.read_bytes(entry["path"], 100) == b"text"
+
+
 @pytest.mark.parametrize("given", [None, "text", OwnFiles, {"ls": print}])
 def test_what_has_not_the_six_tools_is_refused(given: Any) -> None:
-    with pytest.raises(TypeError, match="six file tools"):
+    with pytest.raises(SandboxSetupError, match="six file tools"):
         CompositeBackend(StateFilesystemBackend(), {"/m": given})
