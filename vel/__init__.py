@@ -54,6 +54,8 @@ _NAMES = {
     "SandboxNotAvailableError": "sandbox.errors",
     "SandboxSetupError": "sandbox.errors",
     "SandboxFilesystemBackend": "sandbox.backends.sandboxed",
+    "FilesystemBackend": "sandbox.backends.protocol",
+    "create_execution_tools": _SDK + "components.execution",
     "StateFilesystemBackend": "sandbox.backends.state",
     "FileData": "sandbox.backends.state",
     "CompositeBackend": "sandbox.backends.composite",

@@ -34,6 +34,7 @@ from agents.engine.storage.lease import Claim
 from agents.events.append import append_events, dump
 from agents.events.catalogue.messages import StepCompleted, StepReset, StepStarted
 from agents.kernel.window import Window
+from agents.middleware.filesystem import files_of
 from agents.middleware.registry import toolset_of
 from agents.middleware.run_parts import (
     RunPart,
@@ -141,12 +142,13 @@ async def open_session(
     conversation = await conversation_of(
         worker.database, provider, run, loaded.head, loaded.history
     )
+    toolset = toolset_of(run, spec, has_left_out=loaded.has_left_out)
     session = Session(
         context=context,
         chain=context.chain,
         run=run,
         spec=spec,
-        toolset=toolset_of(run, spec, has_left_out=loaded.has_left_out),
+        toolset=toolset,
         writer=writer,
         handle=handle,
         database=worker.database,
@@ -165,6 +167,7 @@ async def open_session(
             writer,
             worker.database,
             asyncio.get_running_loop(),
+            files_of(toolset.middleware),
         ),
         parts=loaded.parts,
         turn=clock.turn,

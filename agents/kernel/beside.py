@@ -13,10 +13,12 @@ import inspect
 import os
 import threading
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from typing import Any
 
 from django.db import connections
+
+from sandbox.cancellation import Cancellation
 
 MAX_HANGING = 16
 """The limit of functions of one kind that exceed their time limit and hold a thread."""
@@ -50,6 +52,41 @@ class Beside:
             future = asyncio.run_coroutine_threadsafe(running, self._side_loop())
             async with asyncio.timeout(seconds):
                 return await asyncio.wrap_future(future)
+        result, over, thread = self._start(function, arguments)
+        try:
+            async with asyncio.timeout(seconds):
+                return await asyncio.wrap_future(result)
+        except (TimeoutError, asyncio.CancelledError):
+            self._give_up(over, thread)
+            raise
+
+    def wait(
+        self, function: Callable[[], Any], *, seconds: float, cancel: Cancellation | None = None
+    ) -> Any:
+        """Call `function()` and block until it ends.
+
+        Raises its exception, `TooManyHang`, and `TimeoutError` after `seconds` or a cancellation.
+        The function continues then, and its result is lost.
+        """
+        result, over, thread = self._start(function, ())
+        forget = cancel.on_cancel(lambda: _cancel(result)) if cancel else None
+        try:
+            return result.result(seconds)
+        except TimeoutError:
+            if result.done() and not result.cancelled():
+                raise  # the function's own
+            self._give_up(over, thread)
+            raise TimeoutError(f"it took longer than {seconds:g} s, and may still go on") from None
+        except CancelledError:
+            self._give_up(over, thread)
+            raise TimeoutError("the call was cancelled") from None
+        finally:
+            if forget is not None:
+                forget()
+
+    def _start(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...]
+    ) -> tuple[Future[Any], threading.Event, threading.Thread]:
         with self._lock:
             if len(self.hanging) >= MAX_HANGING:
                 raise TooManyHang(f"{MAX_HANGING} earlier calls still hang: restart the worker")
@@ -62,14 +99,12 @@ class Beside:
             daemon=True,
         )
         thread.start()
-        try:
-            async with asyncio.timeout(seconds):
-                return await asyncio.wrap_future(result)
-        except (TimeoutError, asyncio.CancelledError):
-            with self._lock:
-                if not over.is_set():
-                    self.hanging.add(thread)
-            raise
+        return result, over, thread
+
+    def _give_up(self, over: threading.Event, thread: threading.Thread) -> None:
+        with self._lock:
+            if not over.is_set():
+                self.hanging.add(thread)
 
     async def run(
         self,
@@ -161,6 +196,10 @@ async def _contained(function: Callable[..., Any], arguments: tuple[Any, ...]) -
 
 def _as_exception(error: BaseException) -> Exception:
     return RuntimeError(f"it raised {type(error).__name__}")
+
+
+def _cancel(result: Future[Any]) -> None:
+    result.cancel()
 
 
 def _settle(result: Future[Any], *, value: Any = None, error: Exception | None = None) -> None:

@@ -5,6 +5,7 @@ The network of commands: a sentence for the prompt, lines for the model, events 
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -14,12 +15,21 @@ from agents.events.append import EventDraft
 from agents.events.catalogue.sandbox import SandboxConnection
 from agents.kernel.mounts import mounts
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
+from agents.middleware.command_tools import (
+    BESIDE_FILES,
+    IN_SANDBOX,
+    CommandTool,
+    ExecuteInput,
+    ExecutePythonInput,
+)
 from agents.middleware.context import ToolContext
 from agents.middleware.filesystem import layout
+from agents.middleware.program_files import call_limits
 from agents.models import Effect
 from agents.settings import DataSettings
 from agents.spec import AgentSpec
 from agents.telemetry.tool_watch import watched_command
+from sandbox.backends import AdaptedBackend
 from sandbox.cancellation import Cancellation
 from sandbox.errors import SandboxError
 from sandbox.policy import MAX_TIMEOUT
@@ -30,17 +40,6 @@ COMMAND_TOOLS = frozenset({"execute", "execute_python", "execute_in_sandbox"})
 _PACKAGES_NAMED = 12
 _DELIVER = ", and put deliverables into /sandbox/outputs."
 _ANSWER = ". You can change no file: put what you found into your answer."
-_TIMEOUT = Field(default=None, gt=0, le=MAX_TIMEOUT)
-
-
-class ExecuteInput(BaseModel):
-    command: str = Field(min_length=1)
-    timeout: float | None = _TIMEOUT
-
-
-class ExecutePythonInput(BaseModel):
-    code: str = Field(min_length=1)
-    timeout: float | None = _TIMEOUT
 
 
 class ExecuteInSandboxInput(BaseModel):
@@ -82,7 +81,11 @@ async def _run(context: ToolContext, source: str, *, python: bool) -> ExecutionR
 
 
 def _as_result(context: ToolContext, result: ExecutionResult) -> ToolResult:
-    content: dict[str, Any] = {"exit_code": result.exit_code, "stdout": result.stdout}
+    content: dict[str, Any] = {
+        "success": result.success,
+        "exit_code": result.exit_code,
+        "stdout": result.stdout,
+    }
     if result.stderr:
         content["stderr"] = result.stderr
     if result.timed_out:
@@ -133,18 +136,43 @@ async def execute_in_sandbox(context: ToolContext, given: ExecuteInSandboxInput)
     )
 
 
+def _runs_beside_files(
+    backend: AdaptedBackend, tool: CommandTool
+) -> Callable[[ToolContext, Any], Awaitable[ToolResult]]:
+    """Return the function of a tool that runs code with a program's backend."""
+
+    async def run(context: ToolContext, given: Any) -> ToolResult:
+        cancel = Cancellation()
+
+        def blocking() -> dict[str, Any]:
+            with call_limits(context.deadline, cancel):
+                return tool.run(backend, given, context.deadline)
+
+        found = await context.in_thread(blocking, on_cancel=cancel.cancel)
+        if "error" in found:
+            return error(str(found["error"]), "sandbox")
+        timed_out = found.get("timed_out") is True
+        return ToolResult(found, is_error=timed_out, code="timeout" if timed_out else "")
+
+    return run
+
+
 class ExecutionMiddleware(Middleware):
     """`execute` and `execute_python`; for the sandbox-only profile `execute_in_sandbox`.
 
-    Without a sandbox there are no such tools: commands never run outside one.
+    Without a sandbox there are no such tools: commands never run outside one. If the program's
+    backend `backend` runs commands, the tools use it.
     """
 
     name = "execution"
     profiles = frozenset({"full", "sandbox_only"})
 
+    def __init__(self, backend: AdaptedBackend | None = None) -> None:
+        self._backend = backend
+
     def tools(self, spec: AgentSpec) -> list[Tool[Any]]:
         if not spec.sandbox:
-            return []
+            return self._tools_of_backend(spec)
         if spec.profile == "sandbox_only":
             return [
                 Tool(
@@ -157,27 +185,25 @@ class ExecutionMiddleware(Middleware):
                     time_limit=120.0,
                 )
             ]
-        return [
-            Tool(
-                "execute",
-                "Run a bash command in the sandbox. timeout: seconds, 30 by default, 600 at most.",
-                ExecuteInput,
-                execute,
-                Effect.WRITE,
-                time_limit=30.0,
-            ),
-            Tool(
-                "execute_python",
-                "Run Python 3 code in the sandbox; print what you want to see. timeout: seconds, "
-                "60 by default, 600 at most.",
-                ExecutePythonInput,
-                execute_python,
-                Effect.WRITE,
-                time_limit=60.0,
-            ),
-        ]
+        functions: dict[str, Callable[[ToolContext, Any], Awaitable[ToolResult]]] = {
+            "execute": execute,
+            "execute_python": execute_python,
+        }
+        return [_tool(tool, functions[tool.name]) for tool in IN_SANDBOX]
+
+    def _tools_of_backend(self, spec: AgentSpec) -> list[Tool[Any]]:
+        if self._backend is None or spec.read_only:
+            return []
+        tools = BESIDE_FILES if self._backend.supports_python else BESIDE_FILES[:1]
+        return [_tool(tool, _runs_beside_files(self._backend, tool)) for tool in tools]
 
     def prompt(self, context: PromptContext) -> str:
+        if not context.spec.sandbox and COMMAND_TOOLS & context.tool_names:
+            return (
+                "## Execution\n"
+                "Commands run on the machine with the files; each call is a new process. Compute "
+                "with code rather than in your head, and check results before you rely on them."
+            )
         if "execute_in_sandbox" in context.tool_names:
             return (
                 "## Sandbox\n"
@@ -198,6 +224,17 @@ class ExecutionMiddleware(Middleware):
                 "results before you rely on them."
             )
         return ""
+
+
+def _tool(tool: CommandTool, run: Callable[[ToolContext, Any], Awaitable[ToolResult]]) -> Tool[Any]:
+    return Tool(
+        tool.name,
+        tool.description,
+        tool.input_model,
+        run,
+        Effect.WRITE,
+        time_limit=tool.time_limit,
+    )
 
 
 def _toolbox(context: PromptContext) -> str:

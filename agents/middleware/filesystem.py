@@ -1,4 +1,4 @@
-"""File tools: ls, read_file, write_file, edit_file, glob and grep over the thread's backend.
+"""File tools: ls, read_file, write_file, edit_file, glob and grep over the run's files.
 
 They also have access to the mounts of features (`agents.kernel.mounts`). A write to a mount is a
 proposal: it requires approval, and the decision makes the change.
@@ -6,99 +6,54 @@ proposal: it requires approval, and the decision makes the change.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
-
-from pydantic import AliasChoices, BaseModel, Field
 
 from agents.kernel.mounts import Mount, mount_at
 from agents.kernel.proposals import Proposed
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
+from agents.middleware.file_tools import (
+    FILE_TOOLS,
+    EditFileInput,
+    FileTool,
+    ReadFileInput,
+    WriteFileInput,
+)
+from agents.middleware.program_files import ProgramFiles, call_limits
 from agents.models import Effect
 from agents.spec import AgentSpec
+from sandbox.cancellation import Cancellation
 from sandbox.errors import PathRefused, SandboxError
 from sandbox.paths import WORKING_DIR, normalise
 
-_PATH = AliasChoices("path", "file_path")
+COMMANDS = frozenset({"execute", "execute_python"})
+
+__all__ = ["EditFileInput", "FilesystemMiddleware", "ReadFileInput", "WriteFileInput"]
 
 
-class LsInput(BaseModel):
-    path: str = "."
-
-
-class ReadFileInput(BaseModel):
-    path: str = Field(validation_alias=_PATH)
-    offset: int = Field(default=0, ge=0)
-    limit: int = Field(default=100, ge=1, le=10_000)
-
-
-class WriteFileInput(BaseModel):
-    path: str = Field(validation_alias=_PATH)
-    content: str
-
-
-class EditFileInput(BaseModel):
-    path: str = Field(validation_alias=_PATH)
-    old_text: str = Field(validation_alias=AliasChoices("old_text", "old_string"), min_length=1)
-    new_text: str = Field(validation_alias=AliasChoices("new_text", "new_string"))
-    replace_all: bool = False
-
-
-class GlobInput(BaseModel):
-    pattern: str
-    path: str | None = None
-
-
-class GrepInput(BaseModel):
-    pattern: str
-    path: str = "."
-    include: str | None = Field(default=None, validation_alias=AliasChoices("include", "glob"))
-    ignore_case: bool = False
-
-
-async def _call(context: ToolContext, method: str, *arguments: Any) -> ToolResult:
-    """Call a backend's method in a thread. `{"error": …}` becomes an error result.
+def _runs(tool: FileTool) -> Callable[[ToolContext, Any], Awaitable[ToolResult]]:
+    """Return the engine's function for a tool. `{"error": …}` becomes an error result.
 
     If the workspace cannot be opened, the result is an error too.
     """
 
-    def blocking() -> dict[str, Any]:
-        return getattr(context.files(), method)(*arguments)
+    async def run(context: ToolContext, given: Any) -> ToolResult:
+        cancel = Cancellation()
 
-    try:
-        given = await context.in_thread(blocking)
-    except SandboxError as problem:
-        return error(str(problem), "workspace")
-    if "error" in given:
-        return error(given["error"], "file_error")
-    return ToolResult(given)
+        def blocking() -> dict[str, Any]:
+            with call_limits(context.deadline, cancel):
+                return tool.call(context.files(), given)
 
+        try:
+            found = await context.in_thread(blocking, on_cancel=cancel.cancel)
+        except SandboxError as problem:
+            return error(str(problem), "workspace")
+        if "error" in found:
+            return error(str(found["error"]), "file_error")
+        return ToolResult(found)
 
-async def ls(context: ToolContext, given: LsInput) -> ToolResult:
-    return await _call(context, "ls", given.path)
-
-
-async def read_file(context: ToolContext, given: ReadFileInput) -> ToolResult:
-    return await _call(context, "read_file", given.path, given.offset, given.limit)
-
-
-async def write_file(context: ToolContext, given: WriteFileInput) -> ToolResult:
-    return await _call(context, "write_file", given.path, given.content)
-
-
-async def edit_file(context: ToolContext, given: EditFileInput) -> ToolResult:
-    return await _call(
-        context, "edit_file", given.path, given.old_text, given.new_text, given.replace_all
-    )
-
-
-async def glob(context: ToolContext, given: GlobInput) -> ToolResult:
-    return await _call(context, "glob", given.pattern, given.path)
-
-
-async def grep(context: ToolContext, given: GrepInput) -> ToolResult:
-    return await _call(context, "grep", given.pattern, given.path, given.include, given.ignore_case)
+    return run
 
 
 def mounted(path: str, cwd: str) -> tuple[Mount, str] | None:
@@ -156,54 +111,33 @@ def layout(spec: AgentSpec) -> str:
 
 
 class FilesystemMiddleware(Middleware):
-    """The six file tools. With a sandbox their paths are the same as those of commands."""
+    """The six file tools. With a sandbox their paths are the same as those of commands.
+
+    `files` are those that a program gives to its agent.
+    """
 
     name = "filesystem"
 
+    def __init__(self, files: ProgramFiles | None = None) -> None:
+        self.files = files
+
     def tools(self, spec: AgentSpec) -> list[Tool[Any]]:
         cwd = WORKING_DIR if spec.sandbox else "/"
+        proposes: dict[str, Callable[[Any], Proposed | None]] = {
+            "write_file": _written(cwd),
+            "edit_file": _edited(cwd),
+        }
         return [
-            Tool("ls", "List a directory.", LsInput, ls, Effect.READ),
             Tool(
-                "read_file",
-                "Read a text file, with line numbers. Long files come in pages: go on with offset "
-                "(lines to skip) while has_more is true.",
-                ReadFileInput,
-                read_file,
-                Effect.READ,
-            ),
-            Tool(
-                "write_file",
-                "Create a file, or replace it whole.",
-                WriteFileInput,
-                write_file,
-                Effect.WRITE,
-                proposes=_written(cwd),
-            ),
-            Tool(
-                "edit_file",
-                "Replace old_text in a file. It must match exactly (without the line numbers) and "
-                "be unique, unless replace_all is true.",
-                EditFileInput,
-                edit_file,
-                Effect.WRITE,
-                proposes=_edited(cwd),
-            ),
-            Tool(
-                "glob",
-                "Find files by name, such as **/*.md.",
-                GlobInput,
-                glob,
-                Effect.READ,
-            ),
-            Tool(
-                "grep",
-                "Search files for a regular expression; include narrows by file name.",
-                GrepInput,
-                grep,
-                Effect.READ,
-                time_limit=60.0,
-            ),
+                tool.name,
+                tool.description,
+                tool.input_model,
+                _runs(tool),
+                Effect(tool.effect),
+                time_limit=tool.time_limit,
+                proposes=proposes.get(tool.name),
+            )
+            for tool in FILE_TOOLS
         ]
 
     def prompt(self, context: PromptContext) -> str:
@@ -216,10 +150,28 @@ class FilesystemMiddleware(Middleware):
                 f"```\n{READ_ONLY_LAYOUT if reads else LAYOUT}\n```\n\n"
             )
             where += "" if reads else "Put what the user should get into /sandbox/outputs. "
-        else:
+        elif self.files is None:
             where = "Files are kept with this conversation; paths begin with a slash. "
+        else:
+            where = "Files lie in a storage of the user's program; paths begin with a slash. "
+        where += self._about_commands(context)
         if reads:
             how = "You can change no file: put what you found into your answer. Read"
         else:
             how = "Keep long findings in files rather than in messages, and read"
         return f"## Files\n{where}{how} large files in pages."
+
+    def _about_commands(self, context: PromptContext) -> str:
+        """Return which files commands do not see."""
+        if not COMMANDS & context.tool_names:
+            return "" if context.spec.sandbox else "There are no commands: no tool runs code. "
+        routes = () if self.files is None else sorted(self.files.routes)
+        if not routes:
+            return ""
+        return f"Commands do not see {', '.join(routes)}: use the file tools there. "
+
+
+def files_of(middleware: Iterable[Any]) -> ProgramFiles | None:
+    """Return the files of a program among the middleware of a run."""
+    found = [item for item in middleware if isinstance(item, FilesystemMiddleware)]
+    return found[0].files if found else None

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from pydantic import AliasChoices, BaseModel, ValidationError
 
-from agents.custom.signature import misfit
 from agents.middleware.base import Tool
+from agents.middleware.input_check import fitting_input
 from agents.middleware.registry import ToolkitMissing, Toolset, toolset_for, toolset_of
 from agents.models import Run
 from agents.spec import AgentSpec
@@ -22,12 +21,9 @@ def checked_input(toolset: Toolset, name: str, raw_input: Any) -> tuple[Tool[Any
     if tool is None:
         known = ", ".join(toolset.tools)
         return f"There is no tool {name!r}. The tools are: {known}."
-    if "\\u0000" in json.dumps(raw_input):
-        return "The input holds a NUL character, which is not possible here."
-    try:
-        given = tool.input_model.model_validate(raw_input)
-    except ValidationError as error:
-        return misfit(name, error)
+    given = fitting_input(name, tool.input_model, raw_input)
+    if isinstance(given, str):
+        return given
     meant = tool.variant(given) if tool.variant is not None else None
     return meant or tool, given
 

@@ -159,7 +159,7 @@ def toolset_of(run: Run, spec: AgentSpec, *, has_left_out: bool = False) -> Tool
     toolkit = toolkit_of(run, spec.toolkit)
     if toolkit is None or not toolkit.has_parts_of(run.spec):
         raise ToolkitMissing
-    return build_toolset(spec, has_left_out=has_left_out, more=[toolkit.middleware])
+    return build_toolset(spec, has_left_out=has_left_out, more=toolkit.middleware)
 
 
 def build_toolset(
@@ -167,12 +167,14 @@ def build_toolset(
 ) -> Toolset:
     """Return the agent's tools: those of its profile, limited to `spec.tools`.
 
-    `has_left_out`: parts of the conversation are not sent to the model any more. `more` come last.
+    `has_left_out`: parts of the conversation are not sent to the model any more. `more` come last,
+    or in the place of the middleware with the same name.
     """
-    offered = installed_middleware()
+    own = {item.name: item for item in more}
+    offered = tuple(own.pop(item.name, item) for item in installed_middleware())
     if has_left_out:
         offered = (*offered, TranscriptMiddleware())
-    offered = (*offered, *more)
+    offered = (*offered, *own.values())
     middleware = tuple(item for item in offered if spec.profile in item.profiles)
     tools: dict[str, Tool[Any]] = {}
     for item in middleware:

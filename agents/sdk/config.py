@@ -197,6 +197,8 @@ class DeepAgentConfig:
     """Its guardrails (docs/guards.md): `Guardrail` classes or instances, and names of guardrails
     that come with Vel or are registered in the settings.
     """
+    program_files: Any = field(default=None, repr=False)
+    """The agent's files, as `FilesystemMiddleware(backend)` sets them."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Other fields of an agent's definition by name, as in its file (docs/agent-files.md), and
     options of features.
@@ -234,6 +236,8 @@ class DeepAgentConfig:
             raise arguments.wrong("profile", " or ".join(PROFILES), self.profile)
         self._check_lists()
         self.model = checked_model(self.model)
+        if self.program_files is not None and not hasattr(self.program_files, "opened"):
+            raise SetupError("program_files: give middleware=[FilesystemMiddleware(backend)].")
         self._check_numbers()
         form_of(self.output_schema)
         hooked = [item for item in self.middleware if any(overrides(item, hook) for hook in HOOKS)]

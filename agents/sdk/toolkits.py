@@ -33,6 +33,7 @@ def toolkit_of(
         ),
         own,
         parts_of(config),
+        files=config.program_files,
     )
 
 

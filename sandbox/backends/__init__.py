@@ -1,7 +1,14 @@
 """The files of an agent behind one protocol; see `protocol` for the interface of a backend."""
 
+from sandbox.backends.adapted import AdaptedBackend
 from sandbox.backends.composite import CompositeBackend
-from sandbox.backends.protocol import Entry, ExecutingBackend, FileBackend, FileStat
+from sandbox.backends.protocol import (
+    Entry,
+    ExecutingBackend,
+    FileBackend,
+    FileStat,
+    FilesystemBackend,
+)
 from sandbox.backends.remembering import RememberingBackend, SeenFiles
 from sandbox.backends.state import (
     FileStore,
@@ -13,12 +20,14 @@ from sandbox.backends.tree import TreeBackend
 from sandbox.backends.workspace import ReadOnly, WorkspaceBackend
 
 __all__ = [
+    "AdaptedBackend",
     "CompositeBackend",
     "Entry",
     "ExecutingBackend",
     "FileBackend",
     "FileStat",
     "FileStore",
+    "FilesystemBackend",
     "MemoryFileStore",
     "ReadOnly",
     "RememberingBackend",

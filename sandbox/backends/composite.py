@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from sandbox import paths
+from sandbox.backends.adapted import AdaptedBackend
 from sandbox.backends.limits import WalkLimit
 from sandbox.backends.names import meant, shown
+from sandbox.backends.patterns import GlobPattern
 from sandbox.backends.protocol import (
     Entry,
     ExecutingBackend,
     FileBackend,
     FileStat,
+    FilesystemBackend,
     Listing,
     OpenedFile,
     Result,
 )
+from sandbox.backends.results import reports_errors
+from sandbox.backends.state import StateFilesystemBackend
 from sandbox.backends.tools import FileTools
-from sandbox.errors import FileError, IsDirectory, SandboxUnavailable
+from sandbox.errors import FileError, IsDirectory, SandboxSetupError, SandboxUnavailable
 
 
 class CompositeBackend(FileTools):
@@ -30,23 +35,135 @@ class CompositeBackend(FileTools):
     for the mount itself. Results and errors have the paths of the whole tree. Directories on the
     way to a mount exist automatically. Files of `default` under a mount are hidden.
 
-    Commands, if `default` supports them, see only the files of `default`.
+    Each backend is one of Vel's, or any object with the six file tools (FilesystemBackend), whose
+    own tools are then used for its files. Commands, if `default` supports them, see only the files
+    of `default`.
 
     >>> files = CompositeBackend(StateFilesystemBackend(), {"/shared": StateFilesystemBackend()})
     >>> files.write_file("/shared/notes.md", "All is well.")["path"]
     '/shared/notes.md'
     """
 
-    def __init__(self, default: FileBackend, routes: Mapping[str, FileBackend]) -> None:
+    def __init__(
+        self,
+        default: FileBackend | FilesystemBackend,
+        routes: Mapping[str, FileBackend | FilesystemBackend],
+    ) -> None:
         super().__init__()
-        self._default = default
+        if not isinstance(routes, Mapping):
+            raise SandboxSetupError(f"routes must be a dictionary, got {routes!r:.80}.")
+        self._default = file_backend(default)
         self._mounts = {
-            shown(paths.normalise(meant(path))): backend for path, backend in routes.items()
+            shown(paths.normalise(meant(path))): file_backend(backend)
+            for path, backend in routes.items()
         }
         if "/" in self._mounts:
-            raise ValueError("a route for / would hide the default: pass that backend as default")
-        self.cwd = default.cwd
-        self.supports_execute = default.supports_execute
+            raise SandboxSetupError(
+                "routes: a route for / would hide the default: pass that backend as default."
+            )
+        self.cwd = self._default.cwd
+        self.supports_execute = self._default.supports_execute
+
+    @property
+    def default(self) -> FileBackend:
+        return self._default
+
+    @property
+    def routes(self) -> Mapping[str, FileBackend]:
+        return dict(self._mounts)
+
+    @reports_errors
+    def read_file(
+        self, path: str, offset: int = 0, limit: int = 100, line_offset: int = 0
+    ) -> Result:
+        given = (offset, limit, line_offset)
+        result = self._own(path, lambda backend, inner: backend.read_file(inner, *given))
+        return super().read_file(path, *given) if result is None else result
+
+    @reports_errors
+    def write_file(self, path: str, content: str, *, expected_hash: str | None = None) -> Result:
+        result = self._own(
+            path,
+            lambda backend, inner: backend.write_file(inner, content, expected_hash=expected_hash),
+        )
+        if result is None:
+            return super().write_file(path, content, expected_hash=expected_hash)
+        return result
+
+    @reports_errors
+    def edit_file(
+        self,
+        path: str,
+        old_text: str,
+        new_text: str,
+        replace_all: bool = False,
+        *,
+        expected_hash: str | None = None,
+    ) -> Result:
+        given = (old_text, new_text, replace_all)
+        result = self._own(
+            path,
+            lambda backend, inner: backend.edit_file(inner, *given, expected_hash=expected_hash),
+        )
+        if result is None:
+            return super().edit_file(path, *given, expected_hash=expected_hash)
+        return result
+
+    @reports_errors
+    def glob(self, pattern: str, path: str | None = None) -> Result:
+        prefix = f"/{GlobPattern(shown(meant(pattern))).prefix}"
+        start = self.resolve(prefix if pattern.startswith("/") else path or self.cwd)
+        found = self._adapted(start)
+        if found is None:
+            return super().glob(pattern, path)
+        adapted, mount = found
+        if pattern.startswith("/"):
+            inner = pattern.removeprefix(mount) or "/"
+            result = adapted.glob(inner)
+        else:
+            result = adapted.glob(pattern, start[len(mount) :] or "/")
+        result = _with_paths(result, mount)
+        if not self._mounts_below(start) or "error" in result:
+            return result
+        matches = [
+            match
+            for match in _texts(result.get("matches"))
+            if not any(paths.is_within(match, one) for one in self._mounts_below(start))
+        ]
+        more = self._without(mount).glob(pattern, path)
+        matches = sorted({*matches, *more.get("matches", ())})[: self.limits.glob_matches]
+        truncated = bool(result.get("truncated")) or bool(more.get("truncated"))
+        return {**result, "matches": matches, "count": len(matches), "truncated": truncated}
+
+    @reports_errors
+    def grep(
+        self, pattern: str, path: str = "/", include: str | None = None, ignore_case: bool = False
+    ) -> Result:
+        start = self.resolve(path)
+        found = self._adapted(start)
+        if found is None:
+            return super().grep(pattern, path, include, ignore_case)
+        adapted, mount = found
+        result = adapted.grep(pattern, start[len(mount) :] or "/", include, ignore_case)
+        result = _with_paths(result, mount)
+        if not self._mounts_below(start) or "error" in result:
+            return result
+        more = self._without(mount).grep(pattern, path, include, ignore_case)
+        if "error" in more:
+            return result
+        own = result.get("matches")
+        own = own if isinstance(own, list) else []
+        matches = [*own, *more["matches"]]
+        total = result.get("total_matches")
+        total = (total if isinstance(total, int) else len(own)) + more["total_matches"]
+        shown_matches = matches[: self.limits.grep_matches]
+        truncated = bool(result.get("truncated")) or len(shown_matches) < total
+        return {
+            **result,
+            "matches": shown_matches,
+            "total_matches": total,
+            "truncated": truncated,
+        }
 
     def resolve(self, path: str) -> str:
         """Resolve mounts and their parents by name, all other paths with the default backend."""
@@ -129,6 +246,28 @@ class CompositeBackend(FileTools):
     def execute_python(self, code: str, timeout: float | None = None) -> Result:
         return self._executing().execute_python(code, timeout)
 
+    def _own(self, path: str, call: Callable[[FileBackend, str], Result]) -> Result | None:
+        """Call a tool of the backend for `path`. None if its tools are those of all backends."""
+        path = self.resolve(path)
+        mount = self._mount_of(path)
+        backend = self._mounts[mount] if mount else self._default
+        if self._mounts_below(path) or not getattr(backend, "has_own_tools", False):
+            return None
+        return _with_paths(call(backend, path[len(mount) :] or "/"), mount)
+
+    def _adapted(self, path: str) -> tuple[AdaptedBackend, str] | None:
+        """Return the program's backend that contains `path`, and its mount."""
+        mount = self._mount_of(path)
+        backend = self._mounts[mount] if mount else self._default
+        return (backend, mount) if isinstance(backend, AdaptedBackend) else None
+
+    def _without(self, mount: str) -> CompositeBackend:
+        """Return the same tree without the files of the backend at `mount`."""
+        nothing = StateFilesystemBackend()
+        if not mount:
+            return CompositeBackend(nothing, self._mounts)
+        return CompositeBackend(self._default, {**self._mounts, mount: nothing})
+
     def _mount_of(self, path: str) -> str:
         """The mount that `path` is in, "" for the default."""
         found = (mount for mount in self._mounts if paths.is_within(path, mount))
@@ -160,6 +299,44 @@ class CompositeBackend(FileTools):
                 "these files have no sandbox: use a SandboxFilesystemBackend as the default"
             )
         return cast(ExecutingBackend, self._default)
+
+
+def file_backend(backend: Any) -> FileBackend:
+    """Return one of Vel's backends as it is, and a program's object as an AdaptedBackend.
+
+    Raises SandboxSetupError for an object without the six file tools.
+    """
+    return backend if isinstance(backend, FileTools) else AdaptedBackend(backend)
+
+
+def _with_paths(result: Result, mount: str) -> Result:
+    """Return a result of a backend with the paths of the whole tree."""
+    if not mount:
+        return result
+    moved = dict(result)
+    if isinstance(moved.get("path"), str):
+        moved["path"] = _outside(moved["path"], mount)
+    matches = moved.get("matches")
+    if isinstance(matches, list):
+        moved["matches"] = [_moved_match(match, mount) for match in matches]
+    return moved
+
+
+def _moved_match(match: Any, mount: str) -> Any:
+    if isinstance(match, str):
+        return _outside(match, mount)
+    if isinstance(match, dict) and isinstance(match.get("file"), str):
+        return {**match, "file": _outside(match["file"], mount)}
+    return match
+
+
+def _outside(path: str, mount: str) -> str:
+    inner = path if path.startswith("/") else f"/{path}"
+    return mount + inner.removesuffix("/") if inner != "/" else mount
+
+
+def _texts(value: Any) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def _below(path: str, directory: str) -> list[str]:

@@ -25,6 +25,8 @@ class FileLimits:
     """Entries that ls and walks read from one directory."""
     output: int = 100_000
     """The names and lines that one ls, glob or grep returns."""
+    own_result: int = 1_000_000
+    """The characters that one tool of a program's backend returns."""
     listing: int = 1_000
     """Entries that one ls returns."""
     glob_matches: int = 1_000

@@ -79,6 +79,41 @@ class OpenedFile:
         self.stream.close()
 
 
+class FilesystemBackend(Protocol):
+    """Files of a program, in any storage. An agent can work with them (docs/python.md#backends).
+
+    Paths are absolute, and `/` is the top. Each method returns JSON values, and `{"error": TEXT}`
+    if it did nothing. A method may have more parameters, which are used then: `line_offset` of
+    read_file, `replace_all` of edit_file, `path` of glob, `ignore_case` of grep. A backend may also
+    have `read_bytes(path, max_bytes)` and `write_bytes(path, data)` for files that are no text, and
+    `execute(command, timeout)` and `execute_python(code, timeout)`.
+    """
+
+    def ls(self, path: str) -> Result:
+        """{path, entries: [{name, type, path, size?}]}, with the type file or directory"""
+        ...
+
+    def read_file(self, path: str, offset: int, limit: int) -> Result:
+        """{path, content, lines_returned, total_lines, offset, has_more}, with numbered lines"""
+        ...
+
+    def write_file(self, path: str, content: str) -> Result:
+        """{status, path, lines, size_bytes}"""
+        ...
+
+    def edit_file(self, path: str, old_text: str, new_text: str) -> Result:
+        """{status, path, lines_changed}"""
+        ...
+
+    def glob(self, pattern: str) -> Result:
+        """{pattern, matches, count}"""
+        ...
+
+    def grep(self, pattern: str, path: str, include: str | None) -> Result:
+        """{pattern, path, matches: [{file, line, content}], total_matches}"""
+        ...
+
+
 class WriteGuard(Protocol):
     """Decides which files of a tree may be written."""
 
@@ -106,7 +141,9 @@ class FileBackend(Protocol):
         """{path, entries: [{name, type, path, size?}], truncated}"""
         ...
 
-    def read_file(self, path: str, offset: int = 0, limit: int = 100) -> Result:
+    def read_file(
+        self, path: str, offset: int = 0, limit: int = 100, line_offset: int = 0
+    ) -> Result:
         """{path, content, lines_returned, total_lines, offset, has_more}"""
         ...
 

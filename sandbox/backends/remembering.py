@@ -42,6 +42,8 @@ class RememberingBackend(FileTools):
     commands the protection is that of `write_bytes` with a version.
     """
 
+    has_own_tools = True
+
     def __init__(
         self,
         backend: FileBackend,
@@ -58,11 +60,13 @@ class RememberingBackend(FileTools):
         self.supports_write = backend.supports_write
 
     @reports_errors
-    def read_file(self, path: str, offset: int = 0, limit: int = 100) -> Result:
+    def read_file(
+        self, path: str, offset: int = 0, limit: int = 100, line_offset: int = 0
+    ) -> Result:
         path = self.resolve(path)
         # Hash before reading the content: the next write then detects a change in between.
         known = self._current_hash(path)
-        result = self._backend.read_file(path, offset, limit)
+        result = self._backend.read_file(path, offset, limit, line_offset)
         if "error" not in result or known == ABSENT:
             self._seen.put(path, known)
         return result

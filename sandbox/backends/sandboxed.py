@@ -40,6 +40,7 @@ class SandboxFilesystemBackend(TreeBackend):
         self.sandbox = create_sandbox(working_dir, network=network, timeout=timeout, rules=rules)
         super().__init__(working_dir, guard=self.sandbox.guard)
         self.working_dir = self.root
+        self.rules = rules or FileRules()
 
     def execute(self, command: str, timeout: float | None = None) -> Result:
         """Run a shell command in `working_dir`: ExecutionResult.to_dict()."""

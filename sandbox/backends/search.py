@@ -82,7 +82,7 @@ class Grep:
                 require_not_binary(opened.stream.read(_SAMPLE), opened.stat.size)
                 self._search(opened, start, found)
             return found
-        wanted = None if include is None else _include_pattern(include)
+        wanted = None if include is None else _include_pattern(_below(include, start))
         skip = SKIPPED_DIRECTORIES - set(start.split("/"))
         for entry in backend.walk(start, self.walk_limit, skip=skip):
             if not self.walk_limit.spend() or self.total >= self.limits.grep_total:
@@ -174,6 +174,12 @@ def _is_wanted(entry: Entry, start: str, wanted: GlobPattern | None) -> bool:
     if entry.type != "file" or not entry.addressable:
         return False
     return wanted is None or wanted.matches(_relative(entry.path, start))
+
+
+def _below(include: str, start: str) -> str:
+    """Return an absolute pattern as one for paths below `start`."""
+    top = start.rstrip("/")
+    return include.removeprefix(top) if include.startswith(f"{top}/") else include
 
 
 def _include_pattern(include: str) -> GlobPattern:

@@ -121,6 +121,33 @@ class MemoryFileStore:
             return [info for path, (info, _) in self._files.items() if path.startswith(prefix)]
 
 
+class StoreBelow:
+    """The files of another store below the directory `top`, as a FileStore with `/` for it."""
+
+    def __init__(self, store: FileStore, top: str) -> None:
+        self._store = store
+        self._top = top
+
+    def __getitem__(self, path: str) -> bytes:
+        return self._store[self._top + path]
+
+    def __setitem__(self, path: str, data: bytes) -> None:
+        self._store[self._top + path] = data
+
+    def __delitem__(self, path: str) -> None:
+        del self._store[self._top + path]
+
+    def info(self, path: str) -> StoredFile | None:
+        found = self._store.info(self._top + path)
+        return None if found is None else replace(found, path=path)
+
+    def scan(self, prefix: str) -> list[StoredFile]:
+        cut = len(self._top)
+        return [
+            replace(info, path=info.path[cut:]) for info in self._store.scan(self._top + prefix)
+        ]
+
+
 class StateFilesystemBackend(FileTools):
     """The files of a run's state in a FileStore, with `/`-rooted paths.
 

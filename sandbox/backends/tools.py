@@ -37,6 +37,9 @@ class FileTools(ABC):
     supports_write: bool = True
     """Whether the backend can be written."""
 
+    has_own_tools: bool = False
+    """Whether the six tools are its own, and not built on the methods for bytes."""
+
     cwd: str = "/"
     """The absolute path that relative paths start at."""
 
@@ -76,22 +79,28 @@ class FileTools(ABC):
             lambda entry: len(entry.path.encode()) + len(entry.name.encode()),
             self.limits.output,
         )
-        return {
-            "path": path,
-            "entries": [entry_result(entry) for entry in shown],
-            "truncated": listing.truncated or len(shown) < len(entries),
-        }
+        result = {"path": path, "entries": [entry_result(entry) for entry in shown]}
+        if listing.truncated or len(shown) < len(entries):
+            note = "there are more entries: find them by their names with glob"
+            return {**result, "truncated": True, "note": note}
+        return {**result, "truncated": False}
 
     @reports_errors
-    def read_file(self, path: str, offset: int = 0, limit: int = 100) -> Result:
+    def read_file(
+        self, path: str, offset: int = 0, limit: int = 100, line_offset: int = 0
+    ) -> Result:
         """Return numbered lines `offset` to `offset + limit` of a UTF-8 text file.
 
-        `content` ends after 50,000 bytes and cuts lines at 2,000 characters; `note` reports this.
-        `total_lines` is None for files over 64 MiB. `has_more` says whether lines follow.
+        `content` ends after 50,000 bytes and cuts lines at 2,000 characters; `note` reports this
+        and how to read on. With `line_offset`, the first line starts at this character and is cut
+        only at the end of the content. `total_lines` is None for files over 64 MiB. `has_more`
+        says whether lines follow, or the rest of a line that was cut.
         """
         path = self.resolve(path)
         with self.open_file(path) as opened, located(path):
-            window = read_window(opened.stream, opened.stat.size, offset, limit, self.limits)
+            window = read_window(
+                opened.stream, opened.stat.size, offset, limit, self.limits, line_offset
+            )
         result: Result = {
             "path": path,
             "content": "\n".join(window.lines),
@@ -100,6 +109,8 @@ class FileTools(ABC):
             "offset": offset,
             "has_more": window.has_more,
         }
+        if line_offset:
+            result["line_offset"] = line_offset
         return result if window.note is None else {**result, "note": window.note}
 
     @reports_errors

@@ -17,7 +17,7 @@ _BLOCK = 256 * 1024
 class Window:
     """`lines` are numbered; `total_lines` is None if the file was too long to count.
 
-    `note` says which part was left out, if any.
+    `note` says which part was left out, if any, and how to read it.
     """
 
     lines: list[str]
@@ -52,16 +52,30 @@ def require_text(sample: bytes, size: int) -> None:
         ) from None
 
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One line, or a part of it. `end` is the character at which the rest begins, if it is cut."""
+
+    text: str
+    end: int | None = None
+
+
 def read_window(
-    stream: BufferedIOBase, size: int, offset: int, limit: int, limits: FileLimits
+    stream: BufferedIOBase,
+    size: int,
+    offset: int,
+    limit: int,
+    limits: FileLimits,
+    line_offset: int = 0,
 ) -> Window:
     """Return lines `offset` to `offset + limit` (counted from 0), numbered from 1.
 
-    A trailing line break ends the last line and starts no new one; `\\r` before it is not shown.
+    The first line starts at its character `line_offset`; it can then use the whole output. A
+    trailing line break ends the last line and starts no new one; `\\r` before it is not shown.
     Raises NotText, FileTooLarge (if `offset` is beyond the scan limit) and InvalidRequest.
     """
-    if offset < 0 or limit < 1:
-        raise InvalidRequest("offset must be 0 or more, and limit 1 or more.")
+    if offset < 0 or limit < 1 or line_offset < 0:
+        raise InvalidRequest("offset and line_offset must be 0 or more, and limit 1 or more.")
     reader = _Lines(stream, limits)
     require_text(reader.sample, size)
     reader.skip(offset)
@@ -72,25 +86,43 @@ def read_window(
         )
     if offset and reader.count <= offset and reader.at_end():
         raise InvalidRequest(
-            f"offset {offset} is beyond the end: the file has {reader.count} lines."
+            f"offset {offset} is beyond the end: the file has {reader.count} lines. To read on "
+            "in a line that was cut, use line_offset."
         )
     lines: list[str] = []
-    room, note = limits.read_output, None
+    notes: list[str] = []
+    cut: list[tuple[int, int]] = []
+    room = limits.read_output
     while len(lines) < limit:
-        line = reader.next_line()
+        line = reader.next_line(0 if lines else line_offset)
         if line is None:
             break
-        numbered = f"{reader.count:6d} | {line}"
+        numbered = f"{reader.count:6d} | {line.text}"
         room -= len(numbered.encode()) + 1
         if room < 0 and lines:
             next_offset = reader.count - 1
-            note = f"cut at {limits.read_output} bytes: continue with offset={next_offset}"
+            notes.append(f"cut at {limits.read_output} bytes: continue with offset={next_offset}")
             break
         lines.append(numbered)
-    if note is None and reader.exhausted and not reader.at_end():
-        note = f"only the first {limits.scan} bytes can be read with this tool"
-    has_more = note is not None or not reader.at_end()
-    return Window(lines, reader.count_rest(), has_more, note)
+        if line.end is not None:
+            cut.append((reader.count - 1, line.end))
+    has_more = bool(notes or cut) or not reader.at_end()
+    if not notes and reader.exhausted and not reader.at_end():
+        notes.append(f"only the first {limits.scan} bytes can be read with this tool")
+    if cut:
+        notes.append(_about_cut_lines(cut))
+    return Window(lines, reader.count_rest(), has_more, "; ".join(notes) or None)
+
+
+def _about_cut_lines(cut: list[tuple[int, int]]) -> str:
+    """Return how to read the rest of lines, given by their offsets and the ends of their parts."""
+    offset, end = cut[0]
+    which = f"line {offset + 1} is" if len(cut) == 1 else f"{len(cut)} lines are"
+    first = "" if len(cut) == 1 else " of the first of them"
+    return (
+        f"{which} cut: read the rest{first} with offset={offset}, line_offset={end} "
+        "(characters to skip)"
+    )
 
 
 class _Lines:
@@ -137,20 +169,38 @@ class _Lines:
         if is_in_line and self.at_end():
             self.count += 1
 
-    def next_line(self) -> str | None:
-        """The next line, cut to the limit; None at the end."""
-        room = self._limits.line * 4
-        kept = self._read_piece(room)
-        if not kept:
+    def next_line(self, start: int = 0) -> _Line | None:
+        """The next line, from its character `start`, cut to a limit; None at the end.
+
+        Raises InvalidRequest if the line ends before `start`.
+        """
+        piece = self._read_piece(self._limits.line * 4)
+        if not piece:
             return None
-        length, piece = len(kept), kept
-        while not piece.endswith(b"\n"):
-            piece = self._read_piece(_BLOCK)
-            if not piece:
-                break
+        most = self._limits.read_output if start else self._limits.line
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        text, length, passed = "", 0, 0
+        while piece:
             length += len(piece)
+            if len(text) <= most + 2:  # the line break may be two characters
+                found = decoder.decode(piece, final=piece.endswith(b"\n"))
+                text += found[max(start - passed, 0) :]
+                passed += len(found)
+            if piece.endswith(b"\n"):
+                break
+            piece = self._read_piece(_BLOCK)
+        else:
+            text += decoder.decode(b"", final=True)
         self.count += 1
-        return _displayed(kept, length, self._limits.line)
+        text = text.removesuffix("\n").removesuffix("\r").replace("\0", "\ufffd")
+        if start and not text:
+            raise InvalidRequest(f"line_offset {start} is beyond the end of line {self.count}.")
+        shown = text[:most]
+        if start:
+            shown = shown.encode()[:most].decode(errors="ignore")
+        if len(shown) == len(text):
+            return _Line(text)
+        return _Line(f"{shown}… [line cut: it has {length} bytes]", start + len(shown))
 
     def _read_piece(self, size: int) -> bytes:
         piece = self._stream.readline(min(size, self._left)) if self._left > 0 else b""
@@ -167,15 +217,6 @@ class _Lines:
         if self._left <= 0 and not self.at_end():
             return None
         return total + (last != b"\n")
-
-
-def _displayed(kept: bytes, length: int, limit: int) -> str:
-    text = kept.decode(errors="replace").replace("\0", "\ufffd")
-    if length == len(kept):
-        text = text.removesuffix("\n").removesuffix("\r")
-        if len(text) <= limit:
-            return text
-    return f"{text[:limit]}… [line cut: it has {length} bytes]"
 
 
 def _end_of_line(block: bytes, number: int) -> int:

@@ -103,6 +103,10 @@ class ReadOnly(FileTools):
         self._advice = advice
         self.cwd = backend.cwd
 
+    @property
+    def inner(self) -> FileBackend:
+        return self._backend
+
     def resolve(self, path: str) -> str:
         return self._backend.resolve(path)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from agents.disk_space import is_short, shortage
@@ -15,6 +16,7 @@ from agents.engine.files.snapshots import CallSnapshots
 from agents.engine.storage.database import Database
 from agents.engine.storage.journal import Writer, check_fence
 from agents.kernel.mounts import mount_at, mounts
+from agents.middleware.program_files import OWN_ROWS, ProgramFiles
 from agents.middleware.run_parts import RunParts
 from agents.services.files.outside_changes import keep_state_before
 from agents.services.files.seen_files import DatabaseSeenFiles, used_by_other_subagents
@@ -30,6 +32,7 @@ from agents.services.files.workspaces import (
 from agents.settings import DataSettings
 from agents.spec import AgentSpec
 from sandbox.backends import (
+    AdaptedBackend,
     CompositeBackend,
     ReadOnly,
     RememberingBackend,
@@ -38,6 +41,7 @@ from sandbox.backends import (
     TreeBackend,
 )
 from sandbox.backends.protocol import FileBackend
+from sandbox.backends.state import StoreBelow
 from sandbox.base import BaseSandbox
 from sandbox.errors import SandboxSetupError, SandboxUnavailable
 from sandbox.linux.bubblewrap import BubblewrapSandbox
@@ -65,7 +69,9 @@ class ThreadFiles:
         writer: Writer,
         database: Database,
         loop: asyncio.AbstractEventLoop,
+        program: ProgramFiles | None = None,
     ) -> None:
+        self.of_program = program
         self.location = location
         self._agent_id = agent_id
         self._spec = spec
@@ -86,32 +92,61 @@ class ThreadFiles:
         self._toolbox: HeldToolbox | None = None
 
     def backend(self) -> FileBackend:
-        """Return the backend of file tools: the workspace's directories, or rows without a sandbox.
+        """Return the backend of file tools.
 
-        Both include the mounts of features.
+        The files are those of the workspace's directories, of rows without a sandbox, or of the
+        program. All include the mounts of features.
         """
         with self._lock:
             if self._backend is None:
-                family = self.location.family or self.location.thread_id
-                check = partial(check_fence, self._writer)
-                files: FileBackend
-                if self._spec.sandbox:
-                    files = workspace_backend(self._open(), self._guard)
-                else:
-                    files = StateFilesystemBackend(DatabaseFileStore(family, self._call, check))
-                    if areas := self._areas():
-                        files = CompositeBackend(files, _mounted(areas))
-                    if self.location.read_only:
-                        files = ReadOnly(files, READ_ONLY_ADVICE)
-                thread_id = self._writer.thread_id
-                seen = DatabaseSeenFiles(thread_id, self._writer.run_id, self._call, check)
-                self._backend = RememberingBackend(
-                    with_mounts(files, self._agent_id, self._call),
-                    SeenOutsideMounts(seen),
-                    write_lock(family),
-                    self._used_by_others if self.location.family else None,
-                )
+                self._backend = self._opened()
             return self._backend
+
+    def _opened(self) -> FileBackend:
+        own: FileBackend | None = None
+        routes: dict[str, FileBackend] = {}
+        if self.of_program is not None:
+            own, routes = self.of_program.opened(read_only=self.location.read_only)
+        if self._spec.sandbox:
+            return self._with_routes(workspace_backend(self._open(), self._guard), routes)
+        check = partial(check_fence, self._writer)
+        rows = DatabaseFileStore(self._family, self._call, check)
+        areas = _mounted(self._areas())
+        if own is None:
+            files: FileBackend = StateFilesystemBackend(rows)
+            if areas:
+                files = CompositeBackend(files, areas)
+            if self.location.read_only:
+                files = ReadOnly(files, READ_ONLY_ADVICE)
+            return self._with_routes(files, routes)
+        for top in OWN_ROWS:
+            kept = StateFilesystemBackend(StoreBelow(rows, top))
+            areas[top] = ReadOnly(kept, READ_ONLY_ADVICE) if self.location.read_only else kept
+        if isinstance(own, AdaptedBackend):
+            return CompositeBackend(own, {**routes, **areas, **_mounts(self._agent_id, self._call)})
+        return self._with_routes(CompositeBackend(own, areas), routes)
+
+    def _with_routes(self, files: FileBackend, routes: Mapping[str, FileBackend]) -> FileBackend:
+        """Return `files` with mounts and routes. Only the tools of programs' backends are theirs.
+
+        The other files are protected against changes since they were read.
+        """
+        adapted = {path: one for path, one in routes.items() if isinstance(one, AdaptedBackend)}
+        others = {path: one for path, one in routes.items() if path not in adapted}
+        check = partial(check_fence, self._writer)
+        thread_id = self._writer.thread_id
+        seen = DatabaseSeenFiles(thread_id, self._writer.run_id, self._call, check)
+        remembering = RememberingBackend(
+            with_mounts(files, self._agent_id, self._call, others),
+            SeenOutsideMounts(seen),
+            write_lock(self._family),
+            self._used_by_others if self.location.family else None,
+        )
+        return CompositeBackend(remembering, adapted) if adapted else remembering
+
+    @property
+    def _family(self) -> str:
+        return self.location.family or self.location.thread_id
 
     def _used_by_others(self, path: str) -> bool:
         """Return whether another subagent uses this shared file at the same time."""
@@ -204,10 +239,19 @@ def _mounted(areas: Mapping[str, Path]) -> dict[str, FileBackend]:
     }
 
 
-def with_mounts(files: FileBackend, agent_id: str, call: Callable[..., Any]) -> FileBackend:
-    """Return `files` with the mounts of features. `call` runs a transaction."""
-    found = {mount.root: mount.files(agent_id, call) for mount in mounts()}
+def with_mounts(
+    files: FileBackend,
+    agent_id: str,
+    call: Callable[..., Any],
+    more: Mapping[str, FileBackend] = MappingProxyType({}),
+) -> FileBackend:
+    """Return `files` with `more` and the mounts of features. `call` runs a transaction."""
+    found = {**more, **_mounts(agent_id, call)}
     return CompositeBackend(files, found) if found else files
+
+
+def _mounts(agent_id: str, call: Callable[..., Any]) -> dict[str, FileBackend]:
+    return {mount.root: mount.files(agent_id, call) for mount in mounts()}
 
 
 class SeenOutsideMounts:

@@ -176,7 +176,8 @@ async def family_state(session: Session) -> str:
         return ""
     location = session.files.location
     if not session.spec.sandbox:
-        return await session.database.run(_rows, location.family or location.thread_id)
+        rows = await session.database.run(_rows, location.family or location.thread_id)
+        return rows if session.files.of_program is None else f"{rows} {found}"
     if location.own_directory is not None:
         # The caller's own directory is the workspace of all, and may be large: compare the numbers
         # of writes, not the contents.

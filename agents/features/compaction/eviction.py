@@ -120,7 +120,10 @@ def _note(run: RunContext, kept: Kept) -> str:
 def _how_to_read(tools: Container[str], path: str) -> str:
     if "read_file" in tools:
         more = " or search it with grep" if "grep" in tools else ""
-        return f"Read on with read_file (path, offset, limit){more}; do not read all of it at once."
+        return (
+            f"Read on with read_file (path, offset, limit, line_offset){more}; do not read all of "
+            "it at once."
+        )
     for tool in ("execute_in_sandbox", "execute"):
         if tool in tools:
             return f"Read on with {tool}, as in: sed -n '1,100p' {path}"
@@ -163,7 +166,7 @@ def _shorter_page(page: dict[str, Any], limit: int) -> dict[str, Any]:
             break
         fitting.append(line)
     if not fitting:
-        fitting = [cut_middle(lines[0], max(limit - NOTE_BYTES, limit // 2) // 2)]
+        return _part_of_line(page, lines[0], limit - NOTE_BYTES)
     following = page["offset"] + len(fitting)
     return {
         **page,
@@ -171,4 +174,20 @@ def _shorter_page(page: dict[str, Any], limit: int) -> dict[str, Any]:
         "lines_returned": len(fitting),
         "has_more": True,
         "note": f"cut to fit the conversation: go on with offset={following}",
+    }
+
+
+def _part_of_line(page: dict[str, Any], line: str, room: int) -> dict[str, Any]:
+    """Return the beginning of a line that alone is too long, with a note on its rest."""
+    number, _, part = line.partition(" | ")
+    while (size := len(dump(part).encode())) > room:
+        part = part[: len(part) * room // size]
+    following = page.get("line_offset", 0) + len(part)
+    return {
+        **page,
+        "content": f"{number} | {part}",
+        "lines_returned": 1,
+        "has_more": True,
+        "note": "line cut to fit the conversation: go on with "
+        f"offset={page['offset']}, line_offset={following}",
     }

@@ -17,9 +17,12 @@ from agents.kernel.programs import ProgramPart
 from agents.middleware.base import Middleware, PromptContext, Tool
 from agents.middleware.custom.calling import engine_tool
 from agents.middleware.custom.state import StateKeeper
+from agents.middleware.execution import ExecutionMiddleware
+from agents.middleware.filesystem import FilesystemMiddleware
+from agents.middleware.program_files import ProgramFiles
 from agents.middleware.wire_schema import wire_schema
 from agents.spec import AgentSpec
-from agents.toolkits import ENDS_MARK
+from agents.toolkits import ENDS_MARK, FILES_MARK
 
 Part = TypeVar("Part", bound=ProgramPart)
 _LENGTH = 32
@@ -53,7 +56,7 @@ class Toolkit:
 
     `of_subagents` are tools that only the named subagents have. `parts` are the program's
     objects for features. `loop` is the event loop in which the program awaits the run, for
-    coroutines.
+    coroutines. `files` are the files that the program gives to the agent.
     """
 
     tools: tuple[ToolSpec, ...] = ()
@@ -61,6 +64,7 @@ class Toolkit:
     of_subagents: Mapping[str, tuple[ToolSpec, ...]] = field(default_factory=dict)
     parts: tuple[ProgramPart, ...] = ()
     loop: asyncio.AbstractEventLoop | None = None
+    files: ProgramFiles | None = None
 
     @cached_property
     def main_tools(self) -> tuple[ToolSpec, ...]:
@@ -90,8 +94,11 @@ class Toolkit:
     @cached_property
     def _pinned(self) -> str:
         pinned = [part.pinned for part in self.parts if part.pinned]
+        if self.files is not None:
+            pinned.append(self.files.pinned)
         mark = ENDS_MARK if self.wants_ends else "~"
-        return f"{mark}{_digest(pinned, 16)}" if pinned else ""
+        of_files = FILES_MARK if self.files is not None else ""
+        return f"{mark}{_digest(pinned, 16)}{of_files}" if pinned else ""
 
     @property
     def wants_ends(self) -> bool:
@@ -108,8 +115,16 @@ class Toolkit:
         return has_pinned and all(part.covers(spec) for part in self.parts)
 
     @cached_property
-    def middleware(self) -> Middleware:
-        return _ToolkitMiddleware(self)
+    def middleware(self) -> tuple[Middleware, ...]:
+        """The engine's middleware of this toolkit. Each replaces that of its name."""
+        return (_ToolkitMiddleware(self), *self.replacing)
+
+    @cached_property
+    def replacing(self) -> tuple[Middleware, ...]:
+        """Vel's own middleware with values of the program."""
+        if self.files is None:
+            return ()
+        return (FilesystemMiddleware(self.files), ExecutionMiddleware(self.files.executor))
 
     def keepers(self) -> list[StateKeeper]:
         return [member.keeper for member in self.members if member.keeper is not None]

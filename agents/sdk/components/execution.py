@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from agents.custom.tool_spec import ToolSpec
+from agents.middleware.command_tools import BESIDE_FILES, IN_SANDBOX, CommandTool
+from agents.middleware.input_check import fitting_input
 from agents.sdk import arguments
 from agents.sdk.built_in import BuiltInMiddleware, value_of
 from agents.sdk.config import COMMAND_SECONDS, DEFAULT_WORKSPACE, DeepAgentConfig, DefaultDirectory
@@ -65,29 +67,69 @@ class SandboxMiddleware(BuiltInMiddleware):
     def check(self, config: DeepAgentConfig) -> None:
         if not config.sandbox_enabled:
             raise SetupError(
-                "sandbox=False (sandbox_enabled), or a FilesystemMiddleware with files in memory, "
+                "sandbox=False (sandbox_enabled), or a FilesystemMiddleware without a sandbox, "
                 f"contradicts the {_NAME}: leave one out."
             )
 
     def get_tools(self) -> Sequence[ToolSpec]:
-        return (
-            ToolSpec.from_function(self.execute, effect="write", timeout=MAX_TIMEOUT),
-            ToolSpec.from_function(self.execute_python, effect="write", timeout=MAX_TIMEOUT),
-        )
+        return [_spec(tool, getattr(self, tool.name)) for tool in IN_SANDBOX]
 
     def execute(self, command: str, timeout: float | None = None) -> dict[str, Any]:
-        """Run a bash command in the sandbox."""
-        return self.backend.execute(command, timeout)
+        """Run a bash command in the sandbox. Returns stdout, stderr, exit_code and success."""
+        return _run(IN_SANDBOX[0], self.backend, command, timeout)
 
     def execute_python(self, code: str, timeout: float | None = None) -> dict[str, Any]:
         """Run Python 3 code in the sandbox; print what you want to see."""
-        return self.backend.execute_python(code, timeout)
+        return _run(IN_SANDBOX[1], self.backend, code, timeout)
 
     def get_system_prompt_segment(self) -> str:
         return (
             "## Execution\nCommands and Python run in a sandbox; each call is a new process. "
             "Compute with code rather than in your head, and check results before you rely on them."
         )
+
+
+def create_execution_tools(backend: Any) -> list[ToolSpec]:
+    """Return the tools execute and execute_python, which run code with a backend.
+
+    The backend is a `SandboxFilesystemBackend`, or an object of yours with `execute(command,
+    timeout)`; without `execute_python(code, timeout)` it has one tool. An agent with such files has
+    these tools itself. Raises `SetupError`.
+
+    >>> from vel import SandboxFilesystemBackend, create_execution_tools
+    >>> execute, execute_python = create_execution_tools(SandboxFilesystemBackend("./work"))
+    >>> execute(command="echo hello")["stdout"]
+    'hello\\n'
+    """
+    if not callable(getattr(backend, "execute", None)) or isinstance(backend, type):
+        raise arguments.wrong("backend", "a backend that runs commands", backend)
+    is_vels = isinstance(backend, SandboxFilesystemBackend)
+    tools = IN_SANDBOX if is_vels else BESIDE_FILES
+    return [
+        _spec(tool, partial(_run, tool, backend))
+        for tool in tools
+        if callable(getattr(backend, tool.name, None))
+    ]
+
+
+def _spec(tool: CommandTool, run: Any) -> ToolSpec:
+    def handler(timeout: float | None = None, **source: str) -> dict[str, Any]:
+        found: dict[str, Any] = run(source.get(tool.source, ""), timeout)
+        return found
+
+    return ToolSpec(
+        tool.name,
+        tool.description,
+        handler,
+        tool.input_model,
+        effect="write",
+        timeout=MAX_TIMEOUT,
+    )
+
+
+def _run(tool: CommandTool, backend: Any, source: str, timeout: float | None) -> dict[str, Any]:
+    given = fitting_input(tool.name, tool.input_model, {tool.source: source, "timeout": timeout})
+    return {"error": given} if isinstance(given, str) else tool.run(backend, given)
 
 
 def working_directory(

@@ -1,96 +1,244 @@
-"""File tools as a component over any of the backends."""
+"""File tools as a component: in an agent they give it its files, alone they work on the backend."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from agents.custom.tool_spec import ToolSpec
+from agents.middleware.file_tools import FILE_TOOLS
+from agents.middleware.input_check import fitting_input
+from agents.middleware.program_files import RESERVED, ProgramFiles
 from agents.sdk import arguments
-from agents.sdk.built_in import BuiltInMiddleware
+from agents.sdk.built_in import BuiltInMiddleware, value_of
 from agents.sdk.components.execution import working_directory
-from agents.sdk.config import DeepAgentConfig
+from agents.sdk.config import COMMAND_SECONDS, DeepAgentConfig
 from agents.sdk.errors import SetupError
-from sandbox.backends import StateFilesystemBackend
-from sandbox.backends.protocol import FileBackend
+from sandbox.backends import CompositeBackend, MemoryFileStore, StateFilesystemBackend
+from sandbox.backends.adapted import missing_methods
+from sandbox.backends.composite import file_backend
+from sandbox.backends.protocol import FileBackend, FilesystemBackend
 from sandbox.backends.sandboxed import SandboxFilesystemBackend
+from sandbox.errors import FileError, SandboxError
+from sandbox.paths import is_within, normalise
+from sandbox.policy import MAX_TIMEOUT
 
-_TOOLS = ("ls", "read_file", "write_file", "edit_file", "glob", "grep")
+_TOOLS = {tool.name: tool for tool in FILE_TOOLS}
+_NAME = "FilesystemMiddleware"
 
 
 class FilesystemMiddleware(BuiltInMiddleware):
-    """ls, read_file, write_file, edit_file, glob and grep; in memory unless a backend is given.
+    """ls, read_file, write_file, edit_file, glob and grep over a backend.
 
-    >>> files = FilesystemMiddleware(StateFilesystemBackend())
-    >>> files.write_file("/notes.md", "All is well.")["size_bytes"]
-    12
+    In an agent, `backend` holds the agent's files. It is one of Vel's backends, or any object with
+    these six methods (`FilesystemBackend`, docs/python.md#backends). Without it, an agent stores
+    its files with each session, and has no commands; alone, the files are in memory.
+
+    >>> from vel import FilesystemMiddleware
+    >>> files = FilesystemMiddleware()
+    >>> files.write_file("/notes.md", "One line")["size_bytes"]
+    8
+    >>> files.read_file("/notes.md")["content"]
+    '     1 | One line'
     """
 
     name = "filesystem"
     leave_out = "name the other tools as only_tools"
 
-    def __init__(self, backend: FileBackend | None = None) -> None:
-        if backend is not None and not all(callable(getattr(backend, one, None)) for one in _TOOLS):
-            raise arguments.wrong("backend", "files, as a StateFilesystemBackend", backend)
-        self.backend: FileBackend = StateFilesystemBackend() if backend is None else backend
+    def __init__(self, backend: FileBackend | FilesystemBackend | None = None) -> None:
+        if backend is not None and (missing := missing_methods(backend)):
+            what = f"files with the six file tools (it lacks {missing[0]})"
+            raise arguments.wrong("backend", what, backend)
+        self._is_default = backend is None
+        self.backend: Any = StateFilesystemBackend() if backend is None else backend
+        self._files = file_backend(self.backend)
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
-        """Make the backend's directory, or the database, the place of the agent's files.
+        """Make the backend the place of the agent's files, which has these tools anyway.
 
-        The agent has these tools anyway. Raises `SetupError` for other backends.
+        Raises `SetupError` if another argument contradicts it.
         """
-        if isinstance(self.backend, SandboxFilesystemBackend):
-            directory = str(self.backend.working_dir)
-            if not config.sandbox_enabled:
-                raise SetupError(
-                    "sandbox=False (sandbox_enabled) contradicts the SandboxFilesystemBackend of "
-                    "the FilesystemMiddleware: leave one out."
-                )
-            own = working_directory(config, directory, "FilesystemMiddleware")
-            return replace(config, sandbox_working_dir=own)
-        if type(self.backend) is StateFilesystemBackend:
+        if self._is_default:
             return replace(config, sandbox_enabled=False)
-        raise SetupError(
-            "An agent's files are a SandboxFilesystemBackend's or a StateFilesystemBackend's: give "
-            "other files to it through tools of your own."
+        files = ProgramFiles.of(self.backend)
+        for path in files.routes:
+            if any(is_within(path, top) or is_within(top, path) for top in RESERVED):
+                raise SetupError(
+                    f"backend: an agent has directories of Vel in {', '.join(RESERVED)}, so no "
+                    f"route can be {path}: choose another path."
+                )
+        if files.default is not None:
+            return replace(config, sandbox_enabled=False, program_files=files)
+        if not config.sandbox_enabled:
+            raise SetupError(
+                "sandbox=False (sandbox_enabled) contradicts the SandboxFilesystemBackend of the "
+                f"{_NAME}: leave one out."
+            )
+        return replace(
+            _with_sandbox(config, _top(self.backend)), program_files=files if files.routes else None
         )
 
     def get_tools(self) -> Sequence[ToolSpec]:
-        return (
-            ToolSpec.from_function(self.ls, effect="read"),
-            ToolSpec.from_function(self.read_file, effect="read"),
-            ToolSpec.from_function(self.write_file, effect="write"),
-            ToolSpec.from_function(self.edit_file, effect="write"),
-            ToolSpec.from_function(self.glob, effect="read"),
-            ToolSpec.from_function(self.grep, effect="read"),
-        )
+        return [
+            ToolSpec(
+                tool.name,
+                tool.description,
+                getattr(self, tool.name),
+                tool.input_model,
+                effect=tool.effect,
+                timeout=tool.time_limit,
+            )
+            for tool in FILE_TOOLS
+        ]
 
-    def ls(self, path: str = "/") -> dict[str, Any]:
-        """List a directory."""
-        return self.backend.ls(path)
+    def ls(self, path: str | None = None, **others: Any) -> dict[str, Any]:
+        """List a directory. Here and below, `others` are other names of parameters."""
+        return self._run("ls", {"path": path}, others)
 
-    def read_file(self, path: str, offset: int = 0, limit: int = 100) -> dict[str, Any]:
-        """Read lines of a file."""
-        return self.backend.read_file(path, offset, limit)
+    def read_file(
+        self,
+        path: str | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        line_offset: int | None = None,
+        **others: Any,
+    ) -> dict[str, Any]:
+        """Read lines of a file: `limit` from `offset` on, the first from `line_offset` on."""
+        given = {"path": path, "offset": offset, "limit": limit, "line_offset": line_offset}
+        return self._run("read_file", given, others)
 
-    def write_file(self, path: str, content: str) -> dict[str, Any]:
+    def write_file(
+        self, path: str | None = None, content: str | None = None, **others: Any
+    ) -> dict[str, Any]:
         """Create a file, or write it anew."""
-        return self.backend.write_file(path, content)
+        return self._run("write_file", {"path": path, "content": content}, others)
 
     def edit_file(
-        self, path: str, old_text: str, new_text: str, replace_all: bool = False
+        self,
+        path: str | None = None,
+        old_text: str | None = None,
+        new_text: str | None = None,
+        replace_all: bool = False,
+        **others: Any,
     ) -> dict[str, Any]:
-        """Replace a text that stands in the file once, or everywhere with replace_all."""
-        return self.backend.edit_file(path, old_text, new_text, replace_all)
+        """Replace a text that appears in the file once, or everywhere with replace_all."""
+        given = {"path": path, "old_text": old_text, "new_text": new_text}
+        return self._run("edit_file", {**given, "replace_all": replace_all}, others)
 
-    def glob(self, pattern: str) -> dict[str, Any]:
+    def glob(
+        self, pattern: str | None = None, path: str | None = None, **others: Any
+    ) -> dict[str, Any]:
         """Find files by their names, as **/*.md."""
-        return self.backend.glob(pattern)
+        return self._run("glob", {"pattern": pattern, "path": path}, others)
 
-    def grep(self, pattern: str, path: str = "/", include: str | None = None) -> dict[str, Any]:
+    def grep(
+        self,
+        pattern: str | None = None,
+        path: str | None = None,
+        include: str | None = None,
+        ignore_case: bool = False,
+        **others: Any,
+    ) -> dict[str, Any]:
         """Find lines by a regular expression."""
-        return self.backend.grep(pattern, path, include)
+        given = {"pattern": pattern, "path": path, "include": include}
+        return self._run("grep", {**given, "ignore_case": ignore_case}, others)
+
+    def _run(self, name: str, given: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
+        """Run a tool as an agent does. Its failure is the result."""
+        tool = _TOOLS[name]
+        for other in others:
+            if other not in _other_names(tool.input_model):
+                raise TypeError(f"{name}() has no parameter {other!r}")
+        found = {key: value for key, value in given.items() if value is not None}
+        checked = fitting_input(name, tool.input_model, {**found, **others})
+        if isinstance(checked, str):
+            return {"error": checked}
+        try:
+            return tool.call(self._files, checked)
+        except SandboxError as error:
+            return {"error": str(error)}
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the files in memory, as base64. Other backends keep their files themselves."""
+        if not isinstance(self.backend, StateFilesystemBackend):
+            return {}
+        store = self.backend.store
+        paths = sorted(info.path for info in store.scan("/"))
+        return {"files": {path: base64.b64encode(store[path]).decode() for path in paths}}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Make the files those of a result of `get_state`. Raises `SetupError`."""
+        files = _files_of(state)
+        if not isinstance(self.backend, StateFilesystemBackend):
+            if files:
+                raise SetupError(
+                    f"load_state: the files of a {type(self.backend).__name__} are not part of a "
+                    "state: restore them in its storage."
+                )
+            return
+        store = self.backend.store
+        for info in list(store.scan("/")):
+            if info.path not in files:
+                del store[info.path]
+        for path, data in files.items():
+            store[path] = data
 
     def get_system_prompt_segment(self) -> str:
         return "## Files\nKeep what you find in files, and read only the parts that you need."
+
+
+def _other_names(model: type[Any]) -> set[str]:
+    choices = (
+        getattr(info.validation_alias, "choices", ()) for info in model.model_fields.values()
+    )
+    return {name for each in choices for name in each}
+
+
+def _files_of(state: Mapping[str, Any]) -> dict[str, bytes]:
+    """Return the checked files of a state. Raises `SetupError`."""
+    if not isinstance(state, Mapping) or set(state) - {"files"}:
+        raise SetupError("load_state: give a state from get_state, as {'files': {PATH: BASE64}}.")
+    given = state.get("files", {})
+    if not isinstance(given, Mapping):
+        raise SetupError("load_state: files must be a dictionary.")
+    backend = StateFilesystemBackend(MemoryFileStore())
+    files = {}
+    for path, content in given.items():
+        try:
+            if not isinstance(path, str) or normalise(path) != path or not isinstance(content, str):
+                raise ValueError("give absolute paths and base64")
+            files[path] = base64.b64decode(content, validate=True)
+            backend.write_bytes(path, files[path])
+        except (FileError, ValueError, binascii.Error) as error:
+            raise SetupError(f"load_state: files: {arguments.shown(path)}: {error}") from None
+    return files
+
+
+def _top(backend: Any) -> SandboxFilesystemBackend:
+    while isinstance(backend, CompositeBackend):
+        backend = backend.default
+    assert isinstance(backend, SandboxFilesystemBackend)
+    return backend
+
+
+def _with_sandbox(config: DeepAgentConfig, backend: SandboxFilesystemBackend) -> DeepAgentConfig:
+    """Return the config with the directory and the limits of a backend."""
+    seconds = backend.sandbox.timeout
+    if not seconds.is_integer():
+        raise SetupError(f"timeout: an agent's sandbox has whole seconds, not {seconds:g}.")
+    arguments.check_number("timeout", int(seconds), 1, int(MAX_TIMEOUT))
+    given = {
+        "sandbox_network": (backend.sandbox.network, False),
+        "sandbox_timeout": (int(seconds), COMMAND_SECONDS),
+        "sandbox_allow_write": (backend.rules.allow_write, ()),
+        "sandbox_protect": (backend.rules.protect, ()),
+    }
+    values = {
+        name: value_of(name, getattr(config, name), own, usual, _NAME)
+        for name, (own, usual) in given.items()
+    }
+    directory = working_directory(config, str(backend.working_dir), _NAME)
+    return replace(config, sandbox_working_dir=directory, **values)

@@ -6,12 +6,10 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pydantic import ValidationError
-
-from agents.custom.signature import misfit
 from agents.custom.tool_spec import ToolSpec
 from agents.features.planning import todo_list
 from agents.features.planning.todo_list import Plan, TodoDelta, TodoError, TodoItem
+from agents.middleware.input_check import fitting_input
 from agents.sdk.built_in import BuiltInMiddleware, Sessions
 from agents.sdk.config import DeepAgentConfig
 from agents.sdk.errors import SetupError
@@ -207,11 +205,11 @@ class PlanningMiddleware(BuiltInMiddleware):
             "todos": todos,
         }
         listed = self.todo_list
+        checked = fitting_input(todo_list.WRITE, todo_list.WriteTodosInput, given)
+        if isinstance(checked, str):
+            return {"error": checked}
         try:
-            checked = todo_list.WriteTodosInput.model_validate(given)
             plan = todo_list.written(listed.plan, checked)
-        except ValidationError as error:
-            return {"error": misfit(todo_list.WRITE, error)}
         except TodoError as error:
             return {"error": str(error)}
         listed.keep(plan)

@@ -8,13 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pydantic import ValidationError
-
-from agents.custom.signature import misfit
 from agents.custom.tool_spec import ToolSpec
 from agents.features.subagents.inputs import FORMS, segment
 from agents.features.subagents.types import BUILT_IN, GENERAL, subagents_of
 from agents.kernel.lazy_modules import lazy_modules
+from agents.middleware.input_check import fitting_input
 from agents.sdk import arguments
 from agents.sdk.agent_registry import AgentRegistry, possible_tools
 from agents.sdk.built_in import BuiltInMiddleware
@@ -216,10 +214,9 @@ class SubagentMiddleware(BuiltInMiddleware):
         """Call a tool as an agent does, and return the result for its model."""
         path = self._spawner.options.get("persistence_path")
         await in_thread(partial(prepare, path, database=False))
-        try:
-            checked = FORMS[name].input_model.model_validate(given)
-        except ValidationError as problem:
-            return {"error": misfit(name, problem)}
+        checked = fitting_input(name, FORMS[name].input_model, given)
+        if isinstance(checked, str):
+            return {"error": checked}
         calls = _Calls(self._spawner, self._spec())
         done = await getattr(feature, name)(calls, checked)
         if isinstance(done, base.WaitForRuns):

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from agents.features.subagents.types import child_spec, find_subagent
 from agents.kernel.features import entries
+from agents.kernel.mounts import mounts
 from agents.kernel.options import (
     checked_options,
     option_classes,
@@ -45,6 +46,7 @@ from agents.sdk.models import ModelChoice, checked, choice_of
 from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import InvalidRequest
 from agents.spec import OPTIONS, SANDBOX_ONLY, AgentSpec
+from sandbox.paths import is_within
 
 _PLANNING = frozenset({"write_todos", "read_todos"})
 _MEMORY = frozenset({"write_memory", "read_memory", "list_memory"})
@@ -80,6 +82,7 @@ class Definition:
         """
         config, subagents = _without_aliases(config), tuple(map(_without_aliases, subagents))
         check_names(toolkit, subagents)
+        _check_routes(toolkit)
         known = known_tool_names() | {tool.name for tool in toolkit.all_tools}
         if unknown := sorted(set(config.interrupt_on) - known):
             raise SetupError(f"interrupt_on: there is no tool {unknown[0]!r}.")
@@ -140,11 +143,13 @@ class Definition:
             child = spec if subagent is None else child_spec(spec, subagent)
             place = f"The subagent {item.name}: tools"
             named.append((place, function_names(item.tools), child))
+        registered = registered_tools().keys()
         for place, names, having in named:
             if not (own := [name for name in names if name in built_in_tools()]):
                 continue
             all_of_it = having.model_copy(update={"tools": None})
-            offered = build_toolset(all_of_it, has_left_out=True).tools.keys()
+            built = build_toolset(all_of_it, has_left_out=True, more=self.toolkit.replacing)
+            offered = built.tools.keys() | registered
             for name in own:
                 if name not in offered:
                     raise SetupError(f"{place}: {name} {self._why_missing(name, spec, having)}.")
@@ -348,6 +353,14 @@ def check_names(toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]) -> None
             )
         if names.count(name) > 1:
             raise SetupError(f"Two middleware are called {name!r}: rename one.")
+
+
+def _check_routes(toolkit: Toolkit) -> None:
+    """Raise `SetupError` for files of the program at a place of Vel."""
+    routes = () if toolkit.files is None else toolkit.files.routes
+    for root in (mount.root for mount in mounts()):
+        if wrong := next((path for path in routes if is_within(path, root)), None):
+            raise SetupError(f"backend: the route {wrong} is in {root}, which Vel has: rename it.")
 
 
 _ARGUMENTS = {

@@ -18,6 +18,7 @@ from agents.services.files.thread_files import in_transaction, readable_files
 from agents.services.placement import machine_name
 from agents.settings import MachineSettings
 from agents.spec import AgentSpec
+from agents.toolkits import FILES_MARK
 from sandbox.backends import FileBackend
 from sandbox.backends.protocol import ABSENT
 from sandbox.backends.window import require_text
@@ -27,10 +28,11 @@ from sandbox.errors import (
     FileMissing,
     FileTooLarge,
     NotText,
+    PathRefused,
     ReadOnlyPath,
 )
 from sandbox.importable import Importable, importable_files
-from sandbox.paths import READ_ONLY_AREAS, SANDBOX_ROOT, WORKING_DIR, is_within
+from sandbox.paths import READ_ONLY_AREAS, SANDBOX_ROOT, WORKING_DIR, is_within, normalise
 
 MAX_BYTES = 1_000_000
 MAX_LINES = 10_000
@@ -59,6 +61,8 @@ def current_text(request: ApprovalRequest) -> str | Unreadable | None:
     path = _path(request)
     if path is None:
         return NOT_LOOKED_UP
+    if _is_programs(request, path):
+        return Unreadable("The file lies in a storage of the program, which is not looked at here.")
     if isinstance(files := _files(request), Unreadable):
         return files
     try:
@@ -117,6 +121,17 @@ def _files(request: ApprovalRequest) -> FileBackend | Unreadable:
         return Unreadable(error.message)
 
 
+def _is_programs(request: ApprovalRequest, path: str) -> bool:
+    """Return whether the file may be one of the program that began the run."""
+    if FILES_MARK not in request.run.spec.get("toolkit", ""):
+        return False
+    try:
+        found = normalise(path, WORKING_DIR if _in_workspace(request) else "/")
+    except PathRefused:
+        return True
+    return not is_within(found, SANDBOX_ROOT)
+
+
 def _in_workspace(request: ApprovalRequest) -> bool:
     return bool(request.run.spec["sandbox"])
 
@@ -124,7 +139,9 @@ def _in_workspace(request: ApprovalRequest) -> bool:
 def _refusal(request: ApprovalRequest, before: str | Unreadable | None) -> str:
     """Return why the tool would refuse to write there, as far as known now, or ""."""
     path = _path(request)
-    if path is None or isinstance(files := _files(request), Unreadable):
+    if path is None or _is_programs(request, path):
+        return ""
+    if isinstance(files := _files(request), Unreadable):
         return ""
     try:
         path = files.resolve(path)

@@ -41,7 +41,11 @@ def test_files_and_commands_see_the_same_paths(tmp_path: Path) -> None:
         ("glob", {"pattern": "**/*.txt"}),
     )
     assert [call.status for call in calls] == ["succeeded"] * 7, [call.result for call in calls]
-    assert content(calls[1]) == {"exit_code": 0, "stdout": "alpha\nbeta\n"}
+    assert content(calls[1]) == {
+        "success": True,
+        "exit_code": 0,
+        "stdout": "alpha\nbeta\n",
+    }
     assert "out" in content(calls[2])["content"]
     assert "ALPHA" in content(calls[3])["stdout"]
     assert content(calls[5])["matches"][0]["file"].endswith("/notes/a.txt")
@@ -56,7 +60,7 @@ def test_a_command_that_fails_is_an_answer_and_one_that_hangs_is_stopped(tmp_pat
     )
     assert (calls[0].status, content(calls[0])) == (
         "succeeded",
-        {"exit_code": 3, "stdout": "", "stderr": "wrong\n"},
+        {"success": False, "exit_code": 3, "stdout": "", "stderr": "wrong\n"},
     )
     assert (calls[1].status, calls[1].code) == ("failed", "timeout")
     assert content(calls[1])["exit_code"] == 124

@@ -19,7 +19,7 @@ class Anything(BaseModel):
 
 
 def test_the_names_are_those_that_are_taken() -> None:
-    assert input_names(ReadFileInput) == {"path", "file_path", "offset", "limit"}
+    assert input_names(ReadFileInput) == {"path", "file_path", "offset", "limit", "line_offset"}
     assert input_names(ByName) == {"city", "town"}
     assert input_names(Anything) is None
 

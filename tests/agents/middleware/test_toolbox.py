@@ -60,7 +60,11 @@ def test_its_commands_and_its_python_have_the_packages(
         toolbox="data",
     )
     for call in (python, shell):
-        assert json.loads(str(call.result_content)) == {"exit_code": 0, "stdout": "42\n"}
+        assert json.loads(str(call.result_content)) == {
+            "success": True,
+            "exit_code": 0,
+            "stdout": "42\n",
+        }
 
 
 @pytest.mark.bubblewrap

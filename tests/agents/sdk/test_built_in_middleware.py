@@ -177,8 +177,8 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     ([OwnRetries()], {}, r"OwnRetries overrides wrap_model_call.*model_attempts=1"),
     ([RetryMiddleware(), Careful()], {}, "Careful is given twice.*one RetryMiddleware"),
     ([SandboxMiddleware()], {"sandbox": False}, "sandbox=False.*SandboxMiddleware: leave one out"),
-    ([SandboxMiddleware(), FilesystemMiddleware()], {}, "FilesystemMiddleware with files in memo"),
-    ([FilesystemMiddleware(), SandboxMiddleware()], {}, "FilesystemMiddleware with files in memo"),
+    ([SandboxMiddleware(), FilesystemMiddleware()], {}, "FilesystemMiddleware without a sandbox"),
+    ([FilesystemMiddleware(), SandboxMiddleware()], {}, "FilesystemMiddleware without a sandbox"),
     (
         [SandboxMiddleware("/tmp/a")],
         {"sandbox_working_dir": "/tmp/b"},

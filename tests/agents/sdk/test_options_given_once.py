@@ -87,7 +87,7 @@ NOT_OF_THE_AGENT = {
     "skill_dirs", "sandbox_working_dir", "sandbox_allow_write", "sandbox_protect",  # of sessions
     "outputs_dir",  # of the program
     "options",  # of features: Vel's own have none
-    "middleware",  # part of the toolkit, like tools
+    "middleware", "program_files",  # part of the toolkit, like tools
     "checkpoint_interval", "auto_load_skills",  # do nothing
     "sandbox_enabled", "database_read_only",  # without a sandbox and writes here
 }  # fmt: skip

@@ -15,7 +15,7 @@ from sandbox.backends import (
     TreeBackend,
     WorkspaceBackend,
 )
-from sandbox.errors import ReadOnlyPath, SandboxUnavailable
+from sandbox.errors import ReadOnlyPath, SandboxSetupError, SandboxUnavailable
 
 
 def state(**files: str) -> StateFilesystemBackend:
@@ -125,7 +125,7 @@ def test_a_read_only_mount_reads_and_refuses_every_write() -> None:
 
 
 def test_a_route_for_everything_is_refused() -> None:
-    with pytest.raises(ValueError, match="default"):
+    with pytest.raises(SandboxSetupError, match="default"):
         CompositeBackend(state(), {"/": state()})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 
 import pytest
 
@@ -44,6 +45,7 @@ def test_ls_shows_a_bounded_number_of_entries(subject: Subject) -> None:
 
     assert [entry["name"] for entry in result["entries"]] == ["0", "1", "2", "3"]
     assert result["truncated"] is True
+    assert "with glob" in result["note"]
 
 
 def test_read_file_numbers_lines(subject: Subject) -> None:
@@ -121,6 +123,35 @@ def test_a_long_line_is_cut_with_a_note(subject: Subject) -> None:
     assert first.startswith("     1 | " + "é" * 2000 + "…")
     assert "6001 bytes" in first
     assert second == "     2 | next"
+
+
+def test_a_long_line_is_read_to_its_end_as_the_notes_say(subject: Subject) -> None:
+    line = "".join(f"é{number};" for number in range(2_000))
+    path = subject.put("a.txt", f"first\n{line}\nlast\n")
+    subject.limit(read_output=5_000)
+    found, page = "", subject.backend.read_file(path, offset=1, limit=1)
+    while True:
+        numbered, _, cut = page["content"].partition("…")
+        found += numbered.removeprefix("     2 | ")
+        if not cut:
+            break
+        assert page["has_more"] is True
+        place = re.search(r"offset=1, line_offset=(\d+)", page["note"])
+        assert place is not None
+        at = int(place[1])
+        page = subject.backend.read_file(path, offset=1, limit=1, line_offset=at)
+        assert len(page["content"].encode()) < 5_100
+    assert found == line
+    assert page["has_more"] is True, "the last line follows"
+    beyond = subject.backend.read_file(path, 1, 1, len(line))
+    assert beyond["error"].endswith(f"line_offset {len(line)} is beyond the end of line 2.")
+
+
+def test_only_the_first_line_starts_at_the_offset_in_it(subject: Subject) -> None:
+    path = subject.put("a.txt", "one line\r\nnext\r\n")
+    page = subject.backend.read_file(path, line_offset=4)
+    assert page["content"] == "     1 | line\n     2 | next"
+    assert (page["line_offset"], page["has_more"]) == (4, False)
 
 
 def test_a_file_longer_than_the_scan_has_no_total(subject: Subject) -> None:

@@ -274,3 +274,12 @@ def assert_cut(subject: Subject, reason: str, *, glob_too: bool = True) -> None:
     for result in results:
         assert result["truncated"] is True
         assert reason in result["note"]
+
+
+def test_grep_includes_by_an_absolute_path(subject: Subject) -> None:
+    path = subject.put("docs/sub/a.md", "needle")
+    subject.put("docs/sub/a.txt", "needle")
+    subject.put("docs/b.md", "needle")
+    subject.put("docs/sub/deep/c.md", "needle")
+    found = subject.backend.grep("needle", subject.at("docs"), subject.at("docs/sub/*.md"))
+    assert [match["file"] for match in found["matches"]] == [path]

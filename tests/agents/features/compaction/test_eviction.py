@@ -17,7 +17,7 @@ from django.test import override_settings
 from agents.engine.crash_points import CrashPoint
 from agents.engine.prompt.conversation import cut_middle
 from agents.engine.run_context import DrivenRun
-from agents.features.compaction.eviction import readable_text
+from agents.features.compaction.eviction import _page, readable_text
 from agents.features.compaction.result_files import DIRECTORY, _write, file_name, paths_for
 from agents.models import Run, StateFile, ToolCall
 from agents.services.files import state_files
@@ -73,7 +73,7 @@ def test_the_whole_is_in_a_file_and_head_and_tail_go_to_the_model(tmp_path: Path
     head, _, tail = shown.partition("\n[… ")
     assert whole.startswith(head)
     assert whole.endswith(tail.split("]\n", 1)[1])
-    assert "read_file (path, offset, limit)" in result
+    assert "read_file (path, offset, limit, line_offset)" in result
     assert f"{len(whole):,} bytes" in result
     assert len(events(run, "tool.completed")[0]["output"]) < 5_000
 
@@ -129,6 +129,24 @@ def test_reading_the_file_makes_no_other_one(tmp_path: Path) -> None:
     assert len(grep.encode()) <= 20_000
     assert "NEEDLE-m" in needle
     assert StateFile.objects.count() == 1
+
+
+def test_a_result_of_one_line_is_read_to_its_end(tmp_path: Path) -> None:
+    name = f"{DIRECTORY}/{file_name('read_file', 'a')}"
+    line = "".join(f'<p class="{number}">' for number in range(3_000))
+    found, at = "", 0
+    backend = StateFilesystemBackend()
+    backend.write_file(name, line)
+    while True:
+        page = backend.read_file(name, 0, 100, at)
+        if len(json.dumps(page)) > 20_000:
+            page = _page("read_file", page, 20_000)
+        assert len(json.dumps(page)) <= 20_000
+        found += page["content"].removeprefix("     1 | ").partition("…")[0]
+        if not page["has_more"]:
+            break
+        at = int(page["note"].partition("line_offset=")[2].split()[0])
+    assert found == line
 
 
 def test_a_result_larger_than_a_file_may_be_is_cut_with_a_word(tmp_path: Path) -> None:

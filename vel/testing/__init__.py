@@ -1,0 +1,1 @@
+"""Tests for the parts that programs give to Vel."""
