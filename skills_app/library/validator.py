@@ -1,8 +1,8 @@
 """Validation of a directory with a skill, by the strict specification and by Vel's own rules.
 
 `[]` means: the public reference validator reports no problems either. Warnings are problems that
-Vel accepts and that validator, or another reader, does not. A field that is too long is an error here:
-an import shortens it.
+Vel accepts and that validator, or another reader, does not. A field that is too long is an error
+here: an import shortens it.
 """
 
 from __future__ import annotations

@@ -114,7 +114,9 @@ COMBINATIONS: tuple[Combination, ...] = (
 
 _LOOPBACK = rb"(?:localhost|127(?:\.\d{1,3}){3}|\[?::1\]?)"
 _TO_LOOPBACK = _linear(
-    rb"\A[\s(\[{]*(?:(?:host\s*[:=]|[\"']tcp[46]?[\"'],)\s*)?[\"']" + _LOOPBACK + rb"(?::[^\"'\n]{0,20})?[\"']"
+    rb"\A[\s(\[{]*(?:(?:host\s*[:=]|[\"']tcp[46]?[\"'],)\s*)?[\"']"
+    + _LOOPBACK
+    + rb"(?::[^\"'\n]{0,20})?[\"']"
 )
 _ADDRESSES = _linear(rb"https?://")
 _LOOPBACK_ADDRESSES = _linear(rb"https?://" + _LOOPBACK + rb"(?:[:/?#\s\"'`;|&]|\z)")

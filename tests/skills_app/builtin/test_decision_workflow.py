@@ -113,7 +113,10 @@ def test_a_table_in_markdown_is_a_policy_too(desk: Desk) -> None:
     [
         ("{}", "no rules"),
         ("[", "no JSON"),
-        ('{"rules": [{"when": "always", "outcome": "approve", "outcome": "deny"}]}', "outcome several"),
+        (
+            '{"rules": [{"when": "always", "outcome": "approve", "outcome": "deny"}]}',
+            "outcome several",
+        ),
         ('{"rules": [{"when": "amount is big", "outcome": "approve"}]}', "not understood"),
         ('{"rules": [{"when": "a < 1 or b < 2", "outcome": "approve"}]}', "not understood"),
         ('{"rules": [{"when": "always", "outcome": "maybe"}]}', "needs `when` and an `outcome`"),
