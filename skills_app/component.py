@@ -87,12 +87,14 @@ class SkillsMiddleware(BuiltInMiddleware):
             raise SetupError(str(error)) from None
         usual = SkillInjectionMode.TOOL_RESULT
         mode = config.skill_mode if self.injection_mode == usual else str(self.injection_mode)
-        given = config.skill_dirs
-        if given is None:
-            given = [] if self._is_named else [DEFAULT_SKILLS]
+        given: list[Any] = [RegisteredSkills(self.registry)]
+        if config.skill_dirs is not None:
+            given += config.skill_dirs
+        elif not self._is_named:
+            given.append(DEFAULT_SKILLS)
         return replace(
             config,
-            skill_dirs=[RegisteredSkills(self.registry), *given, *self.skill_dirs],
+            skill_dirs=[*given, *self.skill_dirs],
             include_builtin_skills=config.include_builtin_skills and self.include_builtin,
             auto_load_skills=config.auto_load_skills and self.auto_load,
             skill_mode=mode,
