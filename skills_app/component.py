@@ -1,4 +1,4 @@
-"""Skills as a component over directories."""
+"""Skills as a component of a program: the tools of agents, over a registry in memory."""
 
 from __future__ import annotations
 
@@ -10,8 +10,24 @@ from typing import Any
 from agents.custom.tool_spec import ToolSpec
 from agents.sdk import arguments
 from agents.sdk.built_in import BuiltInMiddleware
-from agents.sdk.config import DeepAgentConfig
+from agents.sdk.config import DEFAULT_SKILLS, DeepAgentConfig
+from agents.sdk.errors import SetupError
+from skills_app.library.problems import InvalidSkill
+from skills_app.library.registered import RegisteredSkills, RegistryShelf, check_registered
 from skills_app.library.registry import SkillRegistry
+from skills_app.library.shelf import (
+    DEACTIVATE,
+    LIST,
+    LOAD,
+    ListSkillsInput,
+    ShelfError,
+    SkillInput,
+    deactivated,
+    segment,
+)
+from skills_app.settings import SkillSettings
+
+_TOOLS = frozenset({"list_skills", "load_skill", "deactivate_skill"})
 
 
 class SkillInjectionMode(StrEnum):
@@ -26,7 +42,14 @@ class SkillInjectionMode(StrEnum):
 
 
 class SkillsMiddleware(BuiltInMiddleware):
-    """Tools to find and load skills: those of directories and those of Vel.
+    """Tools to find and load skills: those of directories, those of Vel, and registered ones.
+
+    Args:
+        skill_dirs: Directories of skills.
+        include_builtin: Whether the skills of Vel are included.
+        auto_load: Whether messages suggest skills: an agent's model gets the names of skills that
+            fit a message, and `auto_detect_skill` returns the instructions.
+        injection_mode: The place of the instructions of a loaded skill.
 
     >>> skills = SkillsMiddleware(injection_mode="system_prompt")
     >>> "reporting" in [skill["name"] for skill in skills.list_skills()]
@@ -55,54 +78,69 @@ class SkillsMiddleware(BuiltInMiddleware):
         except ValueError:
             modes = " or ".join(SkillInjectionMode)
             raise arguments.wrong("injection_mode", modes, injection_mode) from None
-        self.registry = SkillRegistry(skill_dirs=self.skill_dirs, include_builtin=include_builtin)
+        self.registry = SkillRegistry(self.skill_dirs, include_builtin=include_builtin)
+        self._is_named = skill_dirs is not None
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
-        """Add its directories. Of two values, the one that is no default applies."""
+        """Add its directories and registered skills. Of two values, the one that is no default
+        applies. Skills that are active already are refused: each session loads its own.
+        """
+        if active := self.registry.get_active():
+            raise SetupError(
+                f"The skill {active[0].name} is active already: in an agent, each session loads "
+                "its own skills. Deactivate it, or put its text into system_prompt."
+            )
+        try:
+            check_registered(self.registry)
+        except InvalidSkill as error:
+            raise SetupError(str(error)) from None
         usual = SkillInjectionMode.TOOL_RESULT
         mode = config.skill_mode if self.injection_mode == usual else str(self.injection_mode)
+        given: list[Any] = [RegisteredSkills(self.registry)]
+        if config.skill_dirs is not None:
+            given += config.skill_dirs
+        elif not self._is_named:
+            given.append(DEFAULT_SKILLS)
         return replace(
             config,
-            skill_dirs=[*(config.skill_dirs or ()), *self.skill_dirs],
+            skill_dirs=[*given, *self.skill_dirs],
             include_builtin_skills=config.include_builtin_skills and self.include_builtin,
+            auto_load_skills=config.auto_load_skills and self.auto_load,
             skill_mode=mode,
         )
 
     def get_tools(self) -> Sequence[ToolSpec]:
         return (
-            ToolSpec.from_function(self.list_skills, effect="read"),
-            ToolSpec.from_function(self.load_skill, effect="read"),
-            ToolSpec.from_function(self.activate_skill, effect="read"),
-            ToolSpec.from_function(self.deactivate_skill, effect="read"),
+            ToolSpec("list_skills", LIST, self.list_skills, ListSkillsInput, effect="read"),
+            ToolSpec("load_skill", LOAD, self.load_skill, SkillInput, effect="read"),
+            ToolSpec("deactivate_skill", DEACTIVATE, self.deactivate_skill, SkillInput, "read"),
         )
 
-    def list_skills(self, query: str | None = None) -> list[dict[str, Any]]:
-        """List the skills, or those that answer a query."""
-        if query is None:
-            return [dict(item) for item in self.registry.list_skills()]
-        return [
-            {"name": skill.name, "description": skill.description}
-            for skill in self.registry.search(query)
-        ]
+    def list_skills(self, query: str | None = None) -> list[dict[str, Any]] | str:
+        """List the skills, or those that fit a query."""
+        return self._shelf.listed(query or "")
 
-    def load_skill(self, skill_name: str) -> str:
-        """Load a skill's instructions and its documents."""
-        skill = self.registry.get(skill_name)
-        if skill is None or not self.registry.activate(skill.name):
-            known = ", ".join(item["name"] for item in self.registry.list_skills())
-            return f"There is no skill {skill_name!r}. The skills are: {known}."
-        return skill.get_full_context()
+    def load_skill(self, name: str | None = None, *, skill_name: str | None = None) -> str:
+        """Load a skill, and the skills it requires. Return their instructions."""
+        shelf = self._shelf
+        try:
+            skills = shelf.to_load(name or skill_name or "")
+        except ShelfError as problem:
+            return str(problem)
+        text = shelf.loaded(skills, in_prompt=self._in_prompt)
+        self.registry.activate(skills[-1].name)
+        return text
 
-    def activate_skill(self, name: str) -> dict[str, Any]:
-        """Load a skill; it is active from then on."""
-        skill = self.registry.get(name)
-        if skill is None or not self.registry.activate(skill.name):
-            return {"error": f"There is no skill {name!r}."}
-        return {"activated": True, "skill": skill.name, "content": skill.content}
+    activate_skill = load_skill
 
-    def deactivate_skill(self, name: str) -> dict[str, bool]:
+    def deactivate_skill(self, name: str | None = None, *, skill_name: str | None = None) -> str:
         """Put a skill away."""
-        return {"deactivated": self.registry.deactivate(name)}
+        try:
+            skill = self._shelf.to_deactivate(name or skill_name or "")
+        except ShelfError as problem:
+            return str(problem)
+        self.registry.deactivate(skill.name)
+        return deactivated(skill)
 
     def auto_detect_skill(self, query: str) -> str | None:
         """Return the instructions of the skill that fits `query` best; None without `auto_load`."""
@@ -110,16 +148,30 @@ class SkillsMiddleware(BuiltInMiddleware):
         return None if skill is None else self.load_skill(skill.name)
 
     def get_system_prompt_segment(self) -> str:
-        skills = "\n".join(
-            f"- {item['name']}: {item['description']}" for item in self.registry.list_skills()
-        )
-        return f"## Skills\nLoad the skill that fits with `load_skill` before you begin.\n{skills}"
+        shelf = self._shelf
+        active = list(shelf.active.values()) if self._in_prompt else []
+        texts = [shelf.text(active, heads_only=False)] if active else []
+        budget = SkillSettings.now().CATALOGUE_BYTES
+        return segment(list(shelf.pinned.values()), texts, _TOOLS, budget)
 
     def get_state(self) -> dict[str, Any]:
         return {"active": [skill.name for skill in self.registry.get_active()]}
 
     def load_state(self, state: dict[str, Any]) -> None:
+        """Make exactly these skills active. Raises `SetupError` for a skill that is not there."""
+        names = arguments.listed_texts("state: active", state.get("active", []), "names of skills")
+        known = self._shelf.pinned
+        if missing := [name for name in names if name not in known]:
+            raise SetupError(f"state: there is no skill {missing[0]!r}.")
         for skill in self.registry.get_active():
             self.registry.deactivate(skill.name)
-        for name in state.get("active", ()):
+        for name in names:
             self.registry.activate(name)
+
+    @property
+    def _shelf(self) -> RegistryShelf:
+        return RegistryShelf(self.registry)
+
+    @property
+    def _in_prompt(self) -> bool:
+        return self.injection_mode is SkillInjectionMode.SYSTEM_PROMPT

@@ -18,6 +18,10 @@ class SkillOptions(AgentOptions):
     builtin_skills: bool = Field(
         default=True, description="Whether it has the skills that come with Vel."
     )
+    suggest_skills: bool = Field(
+        default=True,
+        description="Whether the model gets, with a message, the names of skills that fit it.",
+    )
     skill_mode: Annotated[
         Literal["tool_result", "system_prompt"],
         Labels(

@@ -142,7 +142,30 @@ def disguised(word: str) -> bool:
     head = word.rstrip("".join(set(others)))
     if head.isascii() and head.isupper() and len(word) - len(head) <= 3:
         return False
+    if _is_symbol(word, others):
+        return False
     return all(_script(c) in ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "LATIN") for c in others)
+
+
+_SYMBOLS = frozenset("αβγεηικνρτυχω")
+"""Greek letters in formulas and names of substances. The others that imitate are never symbols."""
+_SHORT_INDEX = 3
+
+
+def _is_symbol(word: str, others: list[str]) -> bool:
+    """Whether a single Greek letter is a symbol, as in γfit, TNFα and FcγRIIIa.
+
+    It stands next to capitals on both sides or at the end of an acronym, or it begins a word with a
+    short index.
+    """
+    if len(others) != 1 or others[0] not in _SYMBOLS:
+        return False
+    before, _, after = word.partition(others[0])
+    if not before:
+        return len(after) <= _SHORT_INDEX or after[0].isupper()
+    if not after:
+        return before[-1].isupper()
+    return after[0].isupper() and any(letter.isupper() for letter in before)
 
 
 def _script(character: str) -> str:

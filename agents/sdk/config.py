@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -131,8 +132,8 @@ class DeepAgentConfig:
     tools that require approval: True, False, or a rule (docs/policy.md). `persistence_path` is a
     SQLite file; None is the project's database or, in a script, a temporary one.
 
-    `checkpoint_interval` and `auto_load_skills` are accepted and have no effect: every step is
-    stored, and the model gets the names of skills that match a message.
+    `checkpoint_interval` is accepted and has no effect: every step is stored. With
+    `auto_load_skills`, the model gets the names of skills that match a message.
 
     >>> config = DeepAgentConfig(max_steps=10, interrupt_on={"execute": True}, read_only=True)
     >>> DeepAgent(config).config.max_steps
@@ -247,10 +248,6 @@ class DeepAgentConfig:
         self._check_contradictions()
         if self.checkpoint_interval != CHECKPOINTS:
             warnings.warn("checkpoint_interval does nothing: every step is stored.", stacklevel=4)
-        if not self.auto_load_skills:
-            warnings.warn(
-                "auto_load_skills=False does nothing: no skill is loaded by itself.", stacklevel=4
-            )
 
     def _check_lists(self) -> None:
         self.tools = checked_tools("tools", self.tools)
@@ -264,7 +261,7 @@ class DeepAgentConfig:
         if self.skill_dirs is not None:
             self.skill_dirs = arguments.listed("skill_dirs", self.skill_dirs, "directories")
             for item in self.skill_dirs:
-                if not isinstance(item, str | Path) or not str(item):
+                if not isinstance(item, str | os.PathLike) or not str(item):
                     raise arguments.wrong("skill_dirs", "a list of paths", item)
         if self.only_tools is not None:
             names = arguments.listed_texts("only_tools", self.only_tools, "names of tools")

@@ -178,7 +178,8 @@ def _package(text: str, files: list[PackageFile]) -> Package:
     except UnicodeEncodeError:
         raise InvalidRequest("The skill holds half a character: remove it.") from None
     try:
-        return require_package(*read_package([PackageFile(SKILL_FILE, encoded), *files]))
+        found = read_package([PackageFile(SKILL_FILE, encoded), *files])
+        return require_package(*found, strict=True)
     except SkillRefused as problem:
         raise as_service_error(problem) from None
 

@@ -50,10 +50,10 @@ def pin_skills(run: Run, spec: AgentSpec, reads: Sequence[SourceRead]) -> Beginn
     if before != skill_set.pk:
         note = change_note(by_name(skills_in(before)), now) if before is not None else ""
         _put_away(run, now)
-    note = "\n".join(part for part in (note, _suggestion(run, now)) if part)
+    note = "\n".join(part for part in (note, _suggestion(run, spec, now)) if part)
     problems: list[SkippedSkill] = [
-        {"skill": name, "message": f"{describe_scope(scope)} has a skill of a name that is taken."}
-        for name, scope in available.collisions
+        {"skill": name, "message": _collision(name, scope, first)}
+        for name, scope, first in available.collisions
     ]
     problems += [
         {
@@ -66,6 +66,13 @@ def pin_skills(run: Run, spec: AgentSpec, reads: Sequence[SourceRead]) -> Beginn
     if not problems:
         return Beginning(note=note)
     return Beginning([SkillsSkipped(problems=problems[:MAX_TOLD], count=len(problems))], note)
+
+
+def _collision(name: str, scope: str, first: str) -> str:
+    return (
+        f"The skill {name} of {describe_scope(scope)} is not used: {describe_scope(first)} has one "
+        "of this name, or of one that looks like it. Rename one of them."
+    )
 
 
 def pin_for_child(
@@ -135,8 +142,10 @@ def _bind_restored(run: Run, now: Mapping[str, PinnedSkill]) -> None:
             row.delete()
 
 
-def _suggestion(run: Run, now: dict[str, PinnedSkill]) -> str:
+def _suggestion(run: Run, spec: AgentSpec, now: dict[str, PinnedSkill]) -> str:
     """Return names of skills that fit the message. Their instructions need a request."""
+    if not spec.option(SkillOptions).suggest_skills:
+        return ""
     message = Message.objects.filter(run=run, turn=0).first()
     if message is None or not now:
         return ""

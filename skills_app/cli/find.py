@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
+from agents.doors.cli.boot import owns_database_file
 from agents.doors.cli.errors import CliError
 from agents.doors.cli.find import agent_named
 from agents.doors.cli.local_user import local_user
@@ -18,6 +19,14 @@ from skills_app.queries.available import scopes_of
 from skills_app.queries.packages import skills_for, version_of
 
 
+def library_user() -> User:
+    """Return the caller's user row. The owner of a --persist file has all rights in it."""
+    user = local_user()
+    if owns_database_file():
+        user.is_superuser = True  # for this command: the row stays as it is
+    return user
+
+
 def skill_named(named: str, agent: str | None) -> Skill:
     """Return the skill `named`, which may be `PLACE:NAME`; with `agent`, of those it could have.
 
@@ -25,7 +34,7 @@ def skill_named(named: str, agent: str | None) -> Skill:
     """
     place, _, name = named.rpartition(":")
     name = normalise_name(name) or name
-    user = local_user()
+    user = library_user()
     sync_shared_skills()
     skills = skills_of(user, agent_named(user, agent) if agent else None)
     found = list(skills.filter(name=name).select_related("current", "agent"))

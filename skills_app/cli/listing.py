@@ -19,9 +19,8 @@ from agents.doors.cli.terminal import one_line, visible
 with late_imports:
     from agents.doors.cli.console import print_table
     from agents.doors.cli.find import agent_named
-    from agents.doors.cli.local_user import local_user
     from skills_app.actions.library import sync_shared_skills
-    from skills_app.cli.find import place_of, skill_named, skills_of, version_named
+    from skills_app.cli.find import library_user, place_of, skill_named, skills_of, version_named
     from skills_app.models import Skill, SkillVersion, Trust
     from skills_app.queries.packages import as_text, package_entries, package_file
     from skills_app.queries.skills import AgentSkillRow, agent_skills, skill_usage
@@ -54,7 +53,7 @@ def skills() -> None:
 @json_option
 def list_skills(agent: str | None, as_json: bool) -> None:
     """Show the skills; with --agent, also which of them the agent has."""
-    user = local_user()
+    user = library_user()
     for place, messages in sync_shared_skills().items():
         print(one_line(f"{place}: {' '.join(messages)}", 500), file=sys.stderr)
     if agent is not None:

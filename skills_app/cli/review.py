@@ -22,7 +22,6 @@ with late_imports:
 
     from agents.doors.cli.console import new_console, show_review
     from agents.doors.cli.find import agent_named
-    from agents.doors.cli.local_user import local_user
     from agents.doors.cli.questions import confirm
     from skills_app.actions.library import (
         delete_skill_of_library,
@@ -32,7 +31,7 @@ with late_imports:
     )
     from skills_app.actions.own_skills import remove_skill
     from skills_app.actions.rights import check_may_review
-    from skills_app.cli.find import skill_named, version_named
+    from skills_app.cli.find import library_user, skill_named, version_named
     from skills_app.cli.listing import print_findings
     from skills_app.models import Skill, SkillVersion, Trust
     from skills_app.queries.comparison import Comparison, compare
@@ -56,7 +55,7 @@ def review(name: str, number: int | None, content_hash: str | None, agent: str |
     """Show a version's changes and the scan's findings, and ask whether you vouch for it."""
     # At a terminal, the version is shown with a question. `content_hash` confirms an earlier
     # review, and refuses other bytes. Without both, the command for exactly this version is shown.
-    user = local_user()
+    user = library_user()
     check_may_review(user)
     skill = skill_named(name, agent)
     version = version_named(skill, number or latest(skill))
@@ -86,7 +85,7 @@ def latest(skill: Skill) -> int:
 def _accept(version: SkillVersion, content_hash: str) -> None:
     if len(content_hash) < 64:
         raise CliError("Give the whole hash, of 64 characters: `vel skills show` prints it.")
-    accepted = review_version(version.pk, by=local_user(), content_hash=content_hash)
+    accepted = review_version(version.pk, by=library_user(), content_hash=content_hash)
     print(f"{one_line(version.skill.name)} v{accepted.number} is reviewed.")
 
 
@@ -135,7 +134,7 @@ def _show_comparison(comparison: Comparison) -> None:
 def quarantine(name: str, reason: str, number: int | None, agent: str | None) -> None:
     """Deny these bytes to all agents. The previous version comes back, if there is one."""
     skill = skill_named(name, agent)
-    version = quarantine_version(version_named(skill, number).pk, by=local_user(), reason=reason)
+    version = quarantine_version(version_named(skill, number).pk, by=library_user(), reason=reason)
     skill.refresh_from_db()
     current = skill.current if skill.current_id != version.pk else None
     gets = f"Agents get version {current.number}." if current else "No agent has it."
@@ -149,7 +148,7 @@ def quarantine(name: str, reason: str, number: int | None, agent: str | None) ->
 def delete(name: str, agent: str | None) -> None:
     """Delete a skill of the library, or with --agent one of that agent's own."""
     skill = skill_named(name, agent)
-    user = local_user()
+    user = library_user()
     if agent is not None and skill.agent is None:
         raise CliError(
             f"{one_line(skill.name)} is not this agent's own: `vel skills disable` takes it from "
@@ -181,7 +180,7 @@ def disable(name: str, agent: str) -> None:
 
 
 def _switch(name: str, agent: str, enabled: bool) -> None:
-    user = local_user()
+    user = library_user()
     found = agent_named(user, agent)
     skill = skill_named(name, agent)
     set_enabled(found, skill.pk, enabled, by=user)

@@ -19,9 +19,8 @@ from skills_app.cli.listing import agent_option, skills
 with late_imports:
     from agents.doors.cli.console import print_table
     from agents.doors.cli.find import agent_named
-    from agents.doors.cli.local_user import local_user
     from skills_app.actions.library import sync_shared_skills
-    from skills_app.cli.find import place_of, skills_of
+    from skills_app.cli.find import library_user, place_of, skills_of
     from skills_app.library.search.ranking import FIRST, SHOWN
     from skills_app.library.skill import Skill, load_skills
     from skills_app.models import SkillVersion, Trust
@@ -91,7 +90,7 @@ def _stored(query: str, agent: str | None) -> tuple[list[Row], set[str]]:
 
     With an agent, these are the skills that its next run gets.
     """
-    user = local_user()
+    user = library_user()
     sync_shared_skills()
     if agent is None:
         readable = skills_of(user, None)

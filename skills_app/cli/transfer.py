@@ -28,17 +28,16 @@ with late_imports:
     from django.contrib.auth.models import User
 
     from agents.doors.cli.find import agent_named
-    from agents.doors.cli.local_user import local_user
     from agents.models import Agent
     from agents.services.errors import NotAllowed, ServiceError
     from skills_app.actions.library import Imported, import_skill
     from skills_app.actions.rights import check_may_change, check_may_manage, check_may_review
     from skills_app.actions.versions import ExportedSkill, export_version
-    from skills_app.cli.find import skill_named, version_named
+    from skills_app.cli.find import library_user, skill_named, version_named
     from skills_app.cli.listing import print_findings
     from skills_app.library.export import write_folder
     from skills_app.library.package import Package, PackageFile, errors_of
-    from skills_app.library.problems import InvalidSkill, Problem
+    from skills_app.library.problems import TOO_LONG, InvalidSkill, Problem
     from skills_app.library.scan import findings_json, has_danger, scan_package
     from skills_app.library.sources.archive import archive_package
     from skills_app.library.sources.discover import find_packages
@@ -68,7 +67,7 @@ def import_skills(
     PATH is a skill's directory, a directory of many, a SKILL.md, or a zip or .skill archive. Each
     is stored or refused separately; the exit code is 1 if any was refused.
     """
-    user = local_user()
+    user = library_user()
     own = agent_named(user, agent) if agent else None
     if not dry_run:
         _check_rights(user, own, accept=accept)
@@ -84,13 +83,20 @@ def import_skills(
                 _print(outcome, place, f"{package.head.name}{', dangerous' if dangerous else ''}")
             else:
                 outcome = _import(package, place, user, own, accept, reason)
-            for problem in errors_of(problems) if package is None else problems if dry_run else ():
+            for problem in _shown(problems, refused=package is None, dry_run=dry_run):
                 print(f"{'':10}{problem.severity}: {one_line(str(problem), 500)}")
             if package is not None and dry_run:
                 print_findings(findings_json(scan_package(package)))
             counts[outcome] += 1
     print(", ".join(f"{count} {outcome}" for outcome, count in counts.items()) + ".")
     return FAILED if counts["refused"] else OK
+
+
+def _shown(problems: Sequence[Problem], *, refused: bool, dry_run: bool) -> Sequence[Problem]:
+    """Return the problems to print: of an import, what it has refused or left out."""
+    if refused:
+        return errors_of(problems)
+    return [problem for problem in problems if dry_run or problem.code == TOO_LONG]
 
 
 def _check_rights(user: User, own: Agent | None, *, accept: bool) -> None:

@@ -9,7 +9,7 @@ from skills_app.library.carried import CARRIED, EXTRA, as_text, carried_extra, f
 from skills_app.library.frontmatter import Value
 from skills_app.library.normalise import normalise_name, read_name
 from skills_app.library.package import SKILL_FILE, Head, errors_of
-from skills_app.library.problems import Problem, error, warning
+from skills_app.library.problems import TOO_LONG, Problem, error, warning
 from skills_app.settings import SkillSettings
 
 STANDARD = ("allowed-tools", "compatibility", "description", "license", "metadata", "name")
@@ -115,13 +115,16 @@ class _Reader:
         return self._within("description", value.strip(), self.limits.DESCRIPTION_CHARACTERS)
 
     def _within(self, field: str, text: str, limit: int) -> str:
-        if len(text) > limit:
-            self._error(
-                field,
-                f"{field.capitalize()} exceeds {limit} character limit ({len(text)} chars): "
-                "shorten it.",
-            )
-        return text
+        """Return the text, or the sentences of it that fit: public skills exceed the limit."""
+        if len(text) <= limit:
+            return text
+        kept = first_sentences(text, limit)
+        self._warn(
+            TOO_LONG,
+            f"{field.capitalize()} exceeds {limit} character limit ({len(text)} chars): shorten "
+            f"it. Its first {len(kept)} characters are used.",
+        )
+        return kept
 
     def _text(self, field: str) -> str:
         return as_text(self.left.pop(field, "")).strip()
@@ -242,6 +245,19 @@ def _texts(value: object) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _texts(item)
+
+
+_SENTENCE_END = re.compile(r"[.!?]\s")
+
+
+def first_sentences(text: str, limit: int) -> str:
+    """Return the sentences that fit in `limit` characters, or else the words, with an ellipsis."""
+    beginning = text[: limit + 1]
+    ends = [found.start() + 1 for found in _SENTENCE_END.finditer(beginning)]
+    if ends and ends[-1] >= limit // 2:
+        return text[: ends[-1]]
+    words = text[: limit - 1]
+    return f"{words.rpartition(' ')[0].rstrip() or words}…"
 
 
 _SEPARATORS = re.compile(r"[,\s]")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from sandbox.errors import AgentError
@@ -40,6 +40,18 @@ def error(code: str, message: str, path: str = "") -> Problem:
 def warning(code: str, message: str, path: str = "") -> Problem:
     """Return a problem that is accepted, and repaired on export."""
     return Problem(Severity.WARNING, code, message, path)
+
+
+TOO_LONG = "too_long"
+"""A field is longer than the specification allows. An import shortens it."""
+
+
+def strictly(problems: Sequence[Problem]) -> list[Problem]:
+    """Return `problems`, with errors for what only an import repairs."""
+    return [
+        replace(problem, severity=Severity.ERROR) if problem.code == TOO_LONG else problem
+        for problem in problems
+    ]
 
 
 class SkillRefused(AgentError):

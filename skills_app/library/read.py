@@ -21,7 +21,7 @@ from skills_app.library.head import read_head
 from skills_app.library.normalise import normalise_name
 from skills_app.library.package import SKILL_FILE, Head, Package, PackageFile, errors_of
 from skills_app.library.paths import path_problems
-from skills_app.library.problems import InvalidSkill, Problem, error, warning
+from skills_app.library.problems import InvalidSkill, Problem, error, strictly, warning
 from skills_app.settings import SkillSettings
 
 _MAX_TOLD = 10
@@ -72,7 +72,7 @@ def read_text(text: str) -> Package:
     except UnicodeEncodeError:
         half = error("characters", "It holds halves of characters: remove them.", SKILL_FILE)
         raise refused([half]) from None
-    return require_package(*read_package([PackageFile(SKILL_FILE, data)]))
+    return require_package(*read_package([PackageFile(SKILL_FILE, data)]), strict=True)
 
 
 def body_of(text: str) -> str:
@@ -83,10 +83,16 @@ def body_of(text: str) -> str:
         return text
 
 
-def require_package(package: Package | None, problems: Sequence[Problem]) -> Package:
-    """Return `package`, or raise `InvalidSkill` with `problems`."""
-    if package is None:
-        raise refused(problems)
+def require_package(
+    package: Package | None, problems: Sequence[Problem], *, strict: bool = False
+) -> Package:
+    """Return `package`, or raise `InvalidSkill` with `problems`.
+
+    `strict`: for a skill that its author has just written, who can shorten what is too long.
+    """
+    found = strictly(problems) if strict else list(problems)
+    if package is None or errors_of(found):
+        raise refused(found)
     return package
 
 

@@ -39,7 +39,8 @@ Skills = list[Skill]
 
 
 class SkillRegistry:
-    """Skills by name. The first skill of a name keeps it: built-ins, then directories in order.
+    """Skills by name. A skill of a directory replaces a built-in one; of two directories, the first
+    keeps the name. `register` replaces any.
 
     `problems` are the reasons why skills were not loaded. A skill with `enabled: false` is listed,
     but is not found, suggested or activated.
@@ -63,6 +64,8 @@ class SkillRegistry:
         self.problems: list[Problem] = []
         self._skills: dict[str, Skill] = {}
         self._active: list[str] = []
+        self._registered: set[str] = set()
+        self._directories = [Path(given) for given in skill_dirs or ()]
         if include_builtin:
             self.load_from_directory(BUILT_IN)
         for directory in skill_dirs or ():
@@ -74,11 +77,14 @@ class SkillRegistry:
         self.problems += problems
         taken = []
         for skill in skills:
-            if skill.name in self._skills:
-                self.problems.append(_name_taken(skill, self._skills[skill.name]))
+            first = self._skills.get(skill.name)
+            if first is not None and not is_built_in(first):
+                self.problems.append(_name_taken(skill, first))
             else:
                 self._skills[skill.name] = skill
                 taken.append(skill)
+                if Path(path) not in (BUILT_IN, *self._directories):
+                    self._registered.add(skill.name)
         return taken
 
     @property
@@ -87,16 +93,14 @@ class SkillRegistry:
         return dict(self._skills)
 
     def register(self, skill: Skill) -> None:
-        """Add a skill. Raises `InvalidSkill` for an invalid or taken name."""
+        """Add a skill, or replace the one of its name. Raises `InvalidSkill` for no name."""
         if not isinstance(skill, Skill):
             raise InvalidSkill(f"skill must be a Skill, got {skill!r:.80}.")
         name = normalise_name(skill.name)
         if not name:
             raise InvalidSkill(f"{skill.name!r} is no name for a skill: write letters and digits.")
-        if name in self._skills:
-            problem = _name_taken(skill, self._skills[name])
-            raise InvalidSkill(str(problem), [problem])
         self._skills[name] = skill if name == skill.name else replace(skill, name=name)
+        self._registered.add(name)
 
     def get(self, name: str) -> Skill | None:
         """Return a skill by name, in any spelling: "PDF Processing" is pdf-processing."""
@@ -117,6 +121,12 @@ class SkillRegistry:
     def list(self) -> Skills:
         """Return the same skills as `list_skills`, as `Skill` objects."""
         return [*self._skills.values()]
+
+    get_all = list
+
+    def registered(self) -> Skills:
+        """Return the skills that are on and were added after the registry was made."""
+        return [skill for skill in self._on() if skill.name in self._registered]
 
     def scores(self, query: str) -> dict[str, float]:
         """Return the score of each skill that is on, 0 to 1, best first."""
@@ -213,6 +223,10 @@ def _directory(argument: str, given: object) -> Path:
 
 def _has(skill: Skill, text: str) -> bool:
     return any(text in fold(part) for part in (skill.name, skill.description, *skill.tags))
+
+
+def is_built_in(skill: Skill) -> bool:
+    return skill.path is not None and skill.path.is_relative_to(BUILT_IN)
 
 
 def _name_taken(skill: Skill, first: Skill) -> Problem:

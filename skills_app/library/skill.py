@@ -57,6 +57,23 @@ class Skill:
         _check(self, "enabled", bool, "True or False")
 
     @property
+    def head(self) -> Head:
+        """Return the fields of its SKILL.md, as far as they are known."""
+        return Head(
+            name=self.name,
+            description=self.description,
+            title=self.title,
+            version=self.version,
+            author=self.author,
+            tags=tuple(self.tags),
+            triggers=tuple(self.triggers),
+            requires=tuple(self.requires),
+            tools_required=tuple(self.tools_required),
+            priority=self.priority,
+            enabled=self.enabled,
+        )
+
+    @property
     def source_path(self) -> Path | None:
         return self.path
 

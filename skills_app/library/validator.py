@@ -1,7 +1,8 @@
 """Validation of a directory with a skill, by the strict specification and by Vel's own rules.
 
 `[]` means: the public reference validator reports no problems either. Warnings are problems that
-Vel accepts and that validator, or another reader, does not.
+Vel accepts and that validator, or another reader, does not. A field that is too long is an error
+here: an import shortens it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from skills_app.library.package import Package
-from skills_app.library.problems import Problem
+from skills_app.library.problems import Problem, strictly
 from skills_app.library.sources.archive import archive_package
 from skills_app.library.sources.folder import folder_package
 from skills_app.library.strict import strict_problems
@@ -32,4 +33,5 @@ def validate_archive(data: bytes, filename: str) -> list[Problem]:
 
 def with_strict(package: Package | None, problems: list[Problem]) -> list[Problem]:
     """Return `problems`, and those of strict readers for a package that Vel would accept."""
-    return problems if package is None else problems + strict_problems(package.text)
+    found = strictly(problems)
+    return found if package is None else found + strict_problems(package.text)

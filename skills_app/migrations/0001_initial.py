@@ -148,6 +148,7 @@ class Migration(migrations.Migration):
                     ('analysis', models.CharField(help_text='Which analysis made the tokens.', max_length=16)),
                     ('tokens', models.TextField(help_text='Stems in a-z, 0-9 and _, with blanks between.')),
                     ('names', models.TextField(help_text='Name, description and tags, folded.')),
+                    ('analysed', models.TextField(help_text='The skill as the ranking reads it, as JSON.')),
                 ],
                 options={
                     'indexes': [],

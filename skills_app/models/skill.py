@@ -212,6 +212,7 @@ class SkillIndexEntry(models.Model):
     analysis = models.CharField(max_length=16, help_text="Which analysis made the tokens.")
     tokens = models.TextField(help_text="Stems in a-z, 0-9 and _, with blanks between.")
     names = models.TextField(help_text="Name, description and tags, folded.")
+    analysed = models.TextField(help_text="The skill as the ranking reads it, as JSON.")
 
     def __str__(self) -> str:
         return f"Words of {self.skill}"

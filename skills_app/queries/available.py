@@ -15,10 +15,12 @@ from skills_app.settings import SkillSettings
 
 @dataclass(frozen=True, slots=True)
 class Available:
-    """`versions` in the order of their names; `collisions` are (name, scope) that lost a name."""
+    """`versions` in the order of their names; `collisions` are (name, its scope, the scope
+    that keeps the name).
+    """
 
     versions: list[SkillVersion]
-    collisions: list[tuple[str, str]]
+    collisions: list[tuple[str, str, str]]
 
 
 def scopes_of(agent_id: str, *, built_in: bool, directories: Sequence[str]) -> list[str]:
@@ -41,7 +43,8 @@ def available_skills(
 ) -> Available:
     """Return the current versions that `agent_id` may use, without disabled or quarantined ones.
 
-    `directories` are those that the caller of a thread named, in addition to those of the settings.
+    `directories` are those that the caller of a thread named, in addition to those of the settings:
+    their skills replace built-in ones of the same names.
     `there` are the names of the skills that a reader of directories found in a scope: other rows of
     the scope are ignored.
     """
@@ -57,36 +60,52 @@ def available_skills(
     )
     found: dict[str, SkillVersion] = {}
     names = _Names()
-    collisions: list[tuple[str, str]] = []
-    for skill in sorted(skills, key=lambda skill: (rank[skill.scope], skill.name)):
+    collisions: list[tuple[str, str, str]] = []
+    replaceable = {skill.name for skill in skills if skill.scope == BUILT_IN and _is_usable(skill)}
+    named = {directory_scope(path) for path in directories} - {
+        directory_scope(path) for path in SkillSettings.now().DIRECTORIES
+    }
+
+    def order(skill: Skill) -> tuple[int, str]:
+        replaces = skill.scope in named and skill.name in replaceable
+        return (-1 if replaces else rank[skill.scope]), skill.name
+
+    for skill in sorted(skills, key=order):
         version = skill.current
         by_itself = skill.scope != LIBRARY and skill.enabled_by_head is not False
         if not choices.get(skill.pk, by_itself):
             continue
         if there is not None and skill.name not in there.get(skill.scope, (skill.name,)):
             continue
-        if names.is_taken(skill.name):
-            collisions.append((skill.name, skill.scope))
+        if first := names.taken_by(skill.name):
+            collisions.append((skill.name, skill.scope, first))
             continue
         # A withheld skill keeps its name: no other skill takes its place.
-        names.take(skill.name)
-        if version is not None and version.trust != Trust.QUARANTINED:
+        names.take(skill.name, skill.scope)
+        if version is not None and _is_usable(skill):
             version.skill = skill
             found[skill.name] = version
     return Available([found[name] for name in sorted(found)], collisions)
+
+
+def _is_usable(skill: Skill) -> bool:
+    return skill.current is not None and skill.current.trust != Trust.QUARANTINED
 
 
 class _Names:
     """Taken names, including lookalikes in letters of another script."""
 
     def __init__(self) -> None:
-        self._by_skeleton: dict[str, list[str]] = {}
+        self._by_skeleton: dict[str, list[tuple[str, str]]] = {}
 
-    def take(self, name: str) -> None:
-        self._by_skeleton.setdefault(skeleton(name), []).append(name)
+    def take(self, name: str, scope: str) -> None:
+        self._by_skeleton.setdefault(skeleton(name), []).append((name, scope))
 
-    def is_taken(self, name: str) -> bool:
-        return any(
-            other == name or not (other.isascii() and name.isascii())
-            for other in self._by_skeleton.get(skeleton(name), ())
+    def taken_by(self, name: str) -> str | None:
+        """Return the scope that has the name."""
+        found = (
+            scope
+            for other, scope in self._by_skeleton.get(skeleton(name), ())
+            if other == name or not (other.isascii() and name.isascii())
         )
+        return next(found, None)

@@ -6,19 +6,24 @@ the shortlist, and with it the order, is the same. Skills that are not indexed y
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterable
 
 from django.db import connection
 from django.db.models import QuerySet
 
 from skills_app.library.pinned import PinnedSkill
-from skills_app.library.search.document import SkillDocument, analyse
+from skills_app.library.search.document import SkillDocument, analyse, dumped
 from skills_app.library.search.query import Query, read_query
-from skills_app.library.search.tokens import FAMILIES, STOP_WORDS, fold
+from skills_app.library.search.tokens import fold
 from skills_app.library.search.triggers import Message, matching
 from skills_app.models import Skill, SkillIndexEntry, SkillVersion
-from skills_app.queries.stored import RankedVersion, rank_pinned, rank_versions, stored_document
+from skills_app.queries.stored import (
+    ANALYSIS,
+    RankedVersion,
+    rank_pinned,
+    rank_versions,
+    stored_document,
+)
 from skills_app.settings import SkillSettings
 
 SHORTLIST = 200
@@ -26,20 +31,20 @@ MAX_SUBSTRING = 200
 """Characters of a query that are also searched as an exact text."""
 _SQLITE = "SELECT rowid FROM skills_app_skillindex_fts WHERE skills_app_skillindex_fts MATCH %s"
 _POSTGRESQL = "SELECT skill_id FROM skills_app_skillindexentry WHERE lexemes @@ CAST(%s AS tsquery)"
-ANALYSIS = hashlib.sha256(b"1" + FAMILIES.read_bytes() + STOP_WORDS.read_bytes()).hexdigest()[:16]
-"""Changes with the tokens of a text: 1 is the version of the code that makes them."""
 
 
 def index_version(version: SkillVersion) -> None:
     """Index this version of its skill, which has content, in the caller's transaction."""
     document = stored_document(version)
+    analysed = analyse(document)
     SkillIndexEntry.objects.update_or_create(
         skill_id=version.skill_id,
         defaults={
             "version_id": version.pk,
             "analysis": ANALYSIS,
-            "tokens": " ".join(sorted(map(_encoded, analyse(document).evidence))),
+            "tokens": " ".join(sorted(map(_encoded, analysed.evidence))),
             "names": _names(document),
+            "analysed": dumped(analysed),
         },
     )
 
@@ -127,10 +132,6 @@ FITS = 0.3
 """From this score on, a skill is suggested to the model."""
 _LOOKED_AT = 4_000
 """Characters of a message: its subject is usually at its start."""
-_RANKED = 60
-"""With more skills, only triggers make suggestions: the first ranking in a process reads all
-skills.
-"""
 
 
 def find_pinned(query: str, skills: Collection[PinnedSkill]) -> list[tuple[PinnedSkill, float]]:
@@ -147,10 +148,14 @@ def find_pinned(query: str, skills: Collection[PinnedSkill]) -> list[tuple[Pinne
 
 
 def suggested(message: str, skills: Collection[PinnedSkill]) -> list[str]:
-    """Return names of the few skills that a message calls for: by a trigger, or by rank."""
+    """Return names of the few skills that a message calls for.
+
+    First those with a trigger in it, by priority, then those with the highest rank.
+    """
     text = message[:_LOOKED_AT]
     read = Message.of(text)
-    names = [skill.name for skill in skills if matching(skill.head.triggers, read) is not None]
-    if len(skills) <= _RANKED:
-        names += [skill.name for skill, score in find_pinned(text, skills) if score >= FITS]
+    triggered = [skill for skill in skills if matching(skill.head.triggers, read) is not None]
+    triggered.sort(key=lambda skill: (-skill.head.priority, skill.name))
+    names = [skill.name for skill in triggered]
+    names += [skill.name for skill, score in find_pinned(text, skills) if score >= FITS]
     return list(dict.fromkeys(names))[: SkillSettings.now().SUGGESTIONS]

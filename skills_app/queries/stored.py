@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from skills_app.library.package import Head
 from skills_app.library.pinned import PinnedSkill
 from skills_app.library.read import body_of
-from skills_app.library.search.document import Analysed, SkillDocument, analyse, cache, document_of
-from skills_app.library.search.query import read_query
+from skills_app.library.search.document import (
+    Analysed,
+    SkillDocument,
+    analyse,
+    cache,
+    document_of,
+    loaded,
+)
+from skills_app.library.search.query import TABLE, read_query
 from skills_app.library.search.ranking import score
-from skills_app.models import SkillFile, SkillVersion
+from skills_app.library.search.tokens import FAMILIES, STOP_WORDS
+from skills_app.models import SkillFile, SkillIndexEntry, SkillVersion
+
+ANALYSIS = hashlib.sha256(
+    b"2" + FAMILIES.read_bytes() + STOP_WORDS.read_bytes() + TABLE.read_bytes()
+).hexdigest()[:16]
+"""Changes with the analysis of a text: 2 is the version of the code that makes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +82,16 @@ def _key(name: str, digest: str) -> str:
 
 
 def _analysed(keys: dict[int, str]) -> dict[int, Analysed]:
-    """Return analyses by version. Reads only bodies that this process has not analysed."""
+    """Return analyses by version: those of this process, of the index, or of the bodies."""
     known = {pk: found for pk, key in keys.items() if (found := cache.get(key)) is not None}
+    if len(known) == len(keys):
+        return known
+    entries = SkillIndexEntry.objects.filter(
+        version_id__in=keys.keys() - known.keys(), analysis=ANALYSIS
+    )
+    for pk, analysed in entries.values_list("version_id", "analysed"):
+        known[pk] = loaded(analysed)
+        cache.put(keys[pk], known[pk])
     missing = [pk for pk in keys if pk not in known]
     if not missing:
         return known

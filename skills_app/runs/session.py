@@ -49,9 +49,11 @@ from skills_app.library.allowed_tools import narrows_to
 from skills_app.library.package import SKILL_FILE
 from skills_app.library.pinned import PinnedSkill, UnmetRequirement, by_name, with_requirements
 from skills_app.library.problems import SkillChanged, error
+from skills_app.library.shelf import COMMANDS, Shelf
 from skills_app.library.store.store import unpacked
 from skills_app.models import ActiveSkill, Trust
 from skills_app.options import SkillOptions
+from skills_app.queries.index import find_pinned
 from skills_app.queries.text import in_quarantine, skill_text, skill_texts
 from skills_app.settings import SkillSettings
 
@@ -73,7 +75,7 @@ class PromptSkills:
     """With `skill_mode` system_prompt: those whose instructions belong in the prompt."""
 
 
-class RunSkills(RunPart):
+class RunSkills(RunPart, Shelf):
     """`active` are the loaded, not deactivated skills, in the order in which they were loaded."""
 
     label: ClassVar[str] = "skills"
@@ -86,10 +88,12 @@ class RunSkills(RunPart):
         active: dict[str, PinnedSkill] | None = None,
         *,
         in_prompt: bool = False,
+        runs_commands: bool = True,
     ) -> None:
         self.set_id = set_id
-        self.pinned = pinned
-        self.active = active or {}
+        self.pinned: dict[str, PinnedSkill] = pinned
+        self.active: dict[str, PinnedSkill] = active or {}
+        self.runs_commands = runs_commands
         self._in_prompt = in_prompt
 
     @classmethod
@@ -110,7 +114,18 @@ class RunSkills(RunPart):
             name: pinned[name] for name in names.values_list("name", flat=True) if name in pinned
         }
         in_prompt = spec.option(SkillOptions).skill_mode == "system_prompt"
-        return cls(set_id, pinned, active, in_prompt=in_prompt)
+        runs_commands = spec.sandbox and (not spec.tools or not COMMANDS.isdisjoint(spec.tools))
+        return cls(set_id, pinned, active, in_prompt=in_prompt, runs_commands=runs_commands)
+
+    def ranked(self, query: str) -> list[tuple[PinnedSkill, float]]:
+        return find_pinned(query, list(self.pinned.values()))
+
+    def text(self, skills: Sequence[PinnedSkill], *, heads_only: bool) -> str:
+        limit = SkillSettings.now().CONTEXT_BYTES
+        return skill_text(skills, limit=limit, heads_only=heads_only)
+
+    def withheld(self, skills: Sequence[PinnedSkill]) -> list[str]:
+        return in_quarantine(skills)
 
     def activate(self, skills: Sequence[PinnedSkill]) -> None:
         for skill in skills:

@@ -163,7 +163,7 @@ def test_attacks_are_found_in_capitals_and_across_wrapped_lines() -> None:
     [
         "👩‍💻 and 👨‍👩‍👧‍👦 and 🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f ❤️",
         "می‌خواهم گزارش را ببینم", "क्‍ष", "\ufeffA note with a byte order mark", "שלום \u200fעולם",
-        "5 µm, Δt, β-test, APIшка, naïve café",
+        "5 µm, Δt, β-test, APIшка, naïve café", "γfit, αmax, TNFα, FcγRIIIa and NFκB",
     ],
 )  # fmt: skip
 def test_scripts_and_emoji_that_need_invisible_characters_raise_no_alarm(content: str) -> None:
@@ -174,7 +174,8 @@ def test_scripts_and_emoji_that_need_invisible_characters_raise_no_alarm(content
     ("content", "pattern"),
     [
         ("a\U000e0041b", "tag-characters"), ("a\u202eb", "bidi-control"), ("pa\u200bypal", "zero-width"),
-        ("pаypal", "mixed-scripts"), ("x" + "\ufe01" * 6, "variation-selectors"),
+        ("pаypal", "mixed-scripts"), ("pαypal", "mixed-scripts"), ("αdmin", "mixed-scripts"),
+        ("ADΜIN", "mixed-scripts"), ("gοogle", "mixed-scripts"), ("x" + "\ufe01" * 6, "variation-selectors"),
     ],
 )  # fmt: skip
 def test_hidden_characters_alone_are_alarms(content: str, pattern: str) -> None:

@@ -114,6 +114,16 @@ def use_database_file(path: Path) -> None:
     os.environ["DATABASE_URL"] = f"sqlite:///{quoted}"
 
 
+def owns_database_file() -> bool:
+    """Return whether the caller owns the file of --persist, and so everything in it."""
+    if not _persist:
+        return False
+    place = _persist[0].expanduser().absolute()
+    if str(import_module("django.db").connection.settings_dict["NAME"]) != str(place):
+        return False
+    return place.stat().st_uid == os.geteuid()
+
+
 def again(command: str) -> str:
     """Return a command to suggest to the person, for the same database."""
     return f"vel {command}" + (f" --persist {shlex.quote(str(_persist[0]))}" if _persist else "")

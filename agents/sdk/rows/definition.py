@@ -228,6 +228,7 @@ class Definition:
             "tools": self.tool_names(),
             "interrupt_on": dict(self.interrupt_on),
             "builtin_skills": config.include_builtin_skills,
+            "suggest_skills": config.auto_load_skills,
             "sandbox": config.sandbox_enabled,
             "network": "full" if config.sandbox_network else "none",
             "command_timeout": None
@@ -369,6 +370,7 @@ _ARGUMENTS = {
     "effort": "model",
     "max_output_tokens": "model",
     "builtin_skills": "include_builtin_skills",
+    "suggest_skills": "auto_load_skills",
     "sandbox": "sandbox_enabled",
     "network": "sandbox_network",
     "command_timeout": "sandbox_timeout",

@@ -94,6 +94,9 @@ class Combination:
     """All of them in one file; the first is shown."""
 
 
+_NETWORK = (_CONNECTS, _DROPS)
+"""Parts that are harmless with an address of the same machine."""
+
 COMBINATIONS: tuple[Combination, ...] = (
     Combination("secrets-sent", "Reads a file of secrets, and sends data", (_SECRET, _READS, _SENDS)),
     Combination("secrets-sent", "Takes keys or the whole environment, and sends data", (_STORE, _SENDS)),
@@ -109,10 +112,34 @@ COMBINATIONS: tuple[Combination, ...] = (
 )  # fmt: skip
 
 
+_LOOPBACK = rb"(?:localhost|127(?:\.\d{1,3}){3}|\[?::1\]?)"
+_TO_LOOPBACK = _linear(
+    rb"\A[\s(\[{]*(?:(?:host\s*[:=]|[\"']tcp[46]?[\"'],)\s*)?[\"']"
+    + _LOOPBACK
+    + rb"(?::[^\"'\n]{0,20})?[\"']"
+)
+_ADDRESSES = _linear(rb"https?://")
+_LOOPBACK_ADDRESSES = _linear(rb"https?://" + _LOOPBACK + rb"(?:[:/?#\s\"'`;|&]|\z)")
+_ARGUMENTS = 200
+"""Bytes after a call that can name its host."""
+
+
+def _outside(part: Any, data: bytes) -> Any:
+    """Return the first match of `part` that is no connection to this machine itself."""
+    for match in part.finditer(data):
+        addresses = len(_ADDRESSES.findall(match[0]))
+        if addresses and addresses == len(_LOOPBACK_ADDRESSES.findall(match[0])):
+            continue
+        if not _TO_LOOPBACK.search(data[match.end() : match.end() + _ARGUMENTS]):
+            return match
+    return None
+
+
 def combined(path: str, data: bytes) -> Iterator[ScanFinding]:
     """Yield dangers that only appear in the file as a whole. For code."""
     for combination in COMBINATIONS:
-        first = combination.parts[0].search(data)
+        part = combination.parts[0]
+        first = _outside(part, data) if part in _NETWORK else part.search(data)
         if first is not None and all(part.search(data) for part in combination.parts[1:]):
             yield at(
                 "danger", combination.code, path, data, first.span(), f"{combination.message}."

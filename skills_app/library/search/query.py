@@ -27,6 +27,7 @@ from skills_app.library.search.tokens import (
     vocabulary,
     words,
 )
+from skills_app.library.search.triggers import Message
 
 TABLE = Path(__file__).with_name("words.tsv")
 DIMENSIONS = 48
@@ -37,6 +38,7 @@ Direction = tuple[float, ...]
 NOWHERE: Direction = (0.0,) * DIMENSIONS
 
 
+@lru_cache(maxsize=65_536)
 def rarity(stem: str) -> float:
     """Return the rarity, 0 to 1: little for words that most texts have, 1 for rare ones."""
     known = _table().get(stem)
@@ -126,6 +128,8 @@ class Query:
     total: float
     stems: tuple[str, ...]
     direction: Direction
+    message: Message
+    """The text, for triggers and names."""
 
     @cached_property
     def answers(self) -> dict[str, list[tuple[int, float]]]:
@@ -174,6 +178,7 @@ def read_query(text: str) -> Query:
             (known, rarity(known))
             for known in dict.fromkeys(map(corrected.get, informative, informative))
         ),
+        Message.of(text[:MAX_CHARACTERS]),
     )
 
 

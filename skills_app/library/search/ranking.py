@@ -11,11 +11,16 @@ from itertools import pairwise
 
 from skills_app.library.search.document import Analysed, SkillDocument, analyse
 from skills_app.library.search.query import Query, nearness, read_query
+from skills_app.library.search.triggers import matching
 
 NAME_BONUS = 0.12
 """For a query that has all words of the skill's name."""
 PAIR_BONUS = 0.08
 """For each pair of words of the query that are neighbours in the skill's description as well."""
+NAMED, NAMED_PLAINLY = 0.5, 0.2
+"""For a query with the whole name: of several words or next to "skill", and of one word."""
+TRIGGERED = 0.25
+"""For a query with one of the skill's triggers."""
 NEAR, NEAR_SHARE = 0.4, 0.4
 """Skills whose direction is nearer to the query's than NEAR gain up to NEAR_SHARE …"""
 NEAR_WEIGHT = 0.2
@@ -58,8 +63,9 @@ def score(query: Query, skill: Analysed) -> float:
     matched = sum(want.weight * found for want, found in zip(query.wants, best, strict=True))
     near = max(0.0, (nearness(query.direction, skill.direction) - NEAR) / (1 - NEAR))
     believed = matched + NEAR_WEIGHT * near
+    asked_for = _asked_for(query, skill)
     if not believed:
-        return 0.0
+        return asked_for
     covered = matched / query.total
     points = covered
     if skill.name:
@@ -70,4 +76,21 @@ def score(query: Query, skill: Analysed) -> float:
     points += PAIR_BONUS * min(2, pairs) * (1 - points)
     points += NEAR_SHARE * near * (1 - points)
     points *= believed / (believed + LITTLE * (1 - covered))
-    return round(float(min(1.0, points) ** SPREAD), 4)
+    points = float(min(1.0, points) ** SPREAD)
+    return round(points + asked_for * (1 - points), 4)
+
+
+def _asked_for(query: Query, skill: Analysed) -> float:
+    """Return the share for a request that names the skill, or has one of its triggers."""
+    share = 0.0
+    text = query.message.stems
+    if skill.called in text:
+        is_one_word = skill.called.count(" ") == 2
+        share = NAMED_PLAINLY if is_one_word and not _is_called_a_skill(skill, text) else NAMED
+    if matching(skill.triggers, query.message) is not None:
+        share += TRIGGERED * (1 - share)
+    return share
+
+
+def _is_called_a_skill(skill: Analysed, text: str) -> bool:
+    return f"{skill.called}skill " in text or f" skill{skill.called}" in text

@@ -30,10 +30,9 @@ MAX_WORD = 40
 """Characters of one word that count: longer ones are data (hashes, base64)."""
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
-_WORD = re.compile(
-    r"(?P<cjk>[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+)"
-    r"|c\+\+|[cf]#|(?<![\w.])\.net\b|[^\W_]+(?:['’][^\W_]+)*"
-)
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+")
+_WORD = re.compile(rf"{_CJK.pattern}|c\+\+|[cf]#|(?<![\w.])\.net\b|[^\W_]+(?:['’][^\W_]+)*")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _SPECIAL = {"c++": "cplusplus", "c#": "csharp", "f#": "fsharp", ".net": "dotnet"}
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 
@@ -43,7 +42,7 @@ def fold(text: str) -> str:
     text = normal_form("NFKC", text[:MAX_TEXT]).casefold()
     if text.isascii():
         return text
-    return "".join(_plain(character) for character in text)
+    return _NOT_ASCII.sub(lambda found: "".join(map(_plain, found[0])), text)
 
 
 def words(text: str) -> Iterator[str]:
@@ -53,12 +52,13 @@ def words(text: str) -> Iterator[str]:
     neighbours, as these scripts have no blanks.
     """
     folded = fold(_CAMEL.sub(" ", text[:MAX_TEXT]) if not text.islower() else text)
-    for found in _WORD.finditer(folded):
-        word = found[0]
-        if found["cjk"]:
+    for word in _WORD.findall(folded):
+        if word in _SPECIAL:
+            yield _SPECIAL[word]
+        elif not word.isascii() and _CJK.match(word):
             yield from (word[at : at + 2] for at in range(max(1, len(word) - 1)))
         elif len(word) <= MAX_WORD:
-            yield _SPECIAL.get(word) or word
+            yield word
 
 
 def stems(text: str) -> list[str]:
@@ -134,6 +134,8 @@ class Vocabulary:
 
     related: dict[str, dict[str, float]] = field(default_factory=dict)
     phrases: dict[tuple[str, ...], str] = field(default_factory=dict)
+    beginnings: set[str] = field(default_factory=set)
+    """The first stems of phrases."""
 
     def with_phrases(self, tokens: list[str]) -> list[str]:
         """Return `tokens` and, after them, the names of the phrases in them."""
@@ -142,11 +144,12 @@ class Vocabulary:
     def find_phrases(self, tokens: list[str]) -> list[tuple[int, int, str]]:
         """Return (start, end, name) of every known phrase."""
         found = []
-        for size in range(2, LONGEST_PHRASE + 1):
-            for at in range(len(tokens) - size + 1):
-                name = self.phrases.get(tuple(tokens[at : at + size]))
-                if name:
-                    found.append((at, at + size, name))
+        for at, token in enumerate(tokens):
+            if token in self.beginnings:
+                for size in range(2, LONGEST_PHRASE + 1):
+                    name = self.phrases.get(tuple(tokens[at : at + size]))
+                    if name and at + size <= len(tokens):
+                        found.append((at, at + size, name))
         return found
 
 
@@ -173,4 +176,5 @@ def _entry(known: Vocabulary, text: str) -> str:
         return parts[0]
     name = "_".join(parts)
     known.phrases[tuple(parts)] = name
+    known.beginnings.add(parts[0])
     return name

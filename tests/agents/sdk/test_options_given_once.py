@@ -56,6 +56,7 @@ GIVEN: dict[str, Any] = {
     "model": {**MODEL, "max_tokens": 300, "thinking": "disabled", "effort": "low"},
     "tools": [double],
     "include_builtin_skills": True,
+    "auto_load_skills": False,
     "databases": {"shop": "sqlite:///{directory}/shop.sqlite3"},
     "subagents": [SubagentConfig("market", "Markets", tools=["ls"], max_turns=3)],
     "agent_types": AgentRegistry({"audit": AgentConfig(["ls"])}),
@@ -88,7 +89,7 @@ NOT_OF_THE_AGENT = {
     "outputs_dir",  # of the program
     "options",  # of features: Vel's own have none
     "middleware", "program_files",  # part of the toolkit, like tools
-    "checkpoint_interval", "auto_load_skills",  # do nothing
+    "checkpoint_interval",  # does nothing
     "sandbox_enabled", "database_read_only",  # without a sandbox and writes here
 }  # fmt: skip
 

@@ -46,6 +46,12 @@ def decide(desk: Desk, policy: str = POLICY, **fields: Any) -> dict[str, Any]:
         ({"amount": [1]}, "escalate", []),
         ({"amount": 20, "category": None}, "escalate", []),
         ({"amount": 700, "requester": "Manager"}, "escalate", ["manager"]),
+        ({"amount": 20, "requester": " \u200b\u00a0"}, "escalate", []),
+        ({"amount": 20, "description": [" "]}, "escalate", []),
+        ({"amount": 10**16}, "escalate", []),
+        ({"amount": 10**400}, "escalate", []),
+        ({"amount": 10**4000}, "escalate", []),
+        ({"amount": 1e-300}, "escalate", []),
     ],
 )
 def test_the_strictest_rule_wins_and_doubt_escalates(
@@ -55,6 +61,24 @@ def test_the_strictest_rule_wins_and_doubt_escalates(
     assert (decision["outcome"], decision["approvers"]) == (outcome, approvers)
     assert len(decision["rationale"]) > 5
     assert decision["next_steps"]
+
+
+@pytest.mark.parametrize(
+    ("given", "doubt"),
+    [
+        ('{"amount": 9999, "amount": 1', "amount"),
+        ('{"amount": 1, "category": "gift", "category": "software"', "category"),
+        ('{"amount": 1, "vendor": {"country": "DE", "country": "US"}', "vendor.country"),
+    ],
+)
+def test_a_field_that_is_given_twice_escalates(desk: Desk, given: str, doubt: str) -> None:
+    rest = json.dumps({name: REQUEST[name] for name in REQUEST if f'"{name}"' not in given})
+    path = desk.upload("request.json", f"{given}, {rest[1:]}")
+    record = desk.json(EVALUATE, "--policy", POLICY, "--request", path, *AT)
+    assert record["decision"]["outcome"] == "escalate"
+    assert f"{doubt} is given several times" in record["evaluation"]["unclear"]
+    whole = desk.upload("record.json", json.dumps(record))
+    assert desk.script(CHECK, whole, "--policy", POLICY).exit_code == 0
 
 
 def test_several_rules_ask_all_their_approvers(desk: Desk) -> None:
@@ -89,6 +113,10 @@ def test_a_table_in_markdown_is_a_policy_too(desk: Desk) -> None:
     [
         ("{}", "no rules"),
         ("[", "no JSON"),
+        (
+            '{"rules": [{"when": "always", "outcome": "approve", "outcome": "deny"}]}',
+            "outcome several",
+        ),
         ('{"rules": [{"when": "amount is big", "outcome": "approve"}]}', "not understood"),
         ('{"rules": [{"when": "a < 1 or b < 2", "outcome": "approve"}]}', "not understood"),
         ('{"rules": [{"when": "always", "outcome": "maybe"}]}', "needs `when` and an `outcome`"),

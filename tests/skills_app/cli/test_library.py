@@ -283,6 +283,16 @@ def test_a_review_is_bound_to_the_bytes(here: Here, librarian: User, tmp_path: P
     assert skill.current.reviewed_by == librarian
 
 
+def test_the_owner_of_a_file_has_all_rights_in_it(vel: Vel) -> None:
+    write_skill(vel.data, "beans")
+    done = vel("skills", "import", "beans")
+    assert (done.returncode, "makes this account an administrator" in done.stderr) == (2, True)
+    done = vel("skills", "import", "beans", "--persist", "own.db", cwd=vel.data)
+    assert (done.returncode, "imported" in done.stdout) == (0, True), done.stderr
+    done = vel("skills", "delete", "beans", "--persist", "own.db", cwd=vel.data)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.slow
 def test_a_person_is_asked_and_an_empty_line_vouches_for_nothing(vel: Vel) -> None:
     write_skill(vel.data, "beans")

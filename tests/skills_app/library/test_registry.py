@@ -72,16 +72,19 @@ def test_a_directory_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
     assert "nowhere" in str(loaded.problems[0])
 
 
-def test_the_first_keeps_its_name(tmp_path: Path) -> None:
-    write_skill(tmp_path / "one", "research", description="Steals.")
+def test_of_two_directories_the_first_keeps_a_name_but_built_in_skills_are_replaced(
+    tmp_path: Path,
+) -> None:
+    write_skill(tmp_path / "one", "research", description="Replaces.")
     write_skill(tmp_path / "one", "beans", description="One.")
     write_skill(tmp_path / "two", "beans", description="Two.")
     loaded = SkillRegistry([tmp_path / "one", tmp_path / "two"])
     assert loaded.get("beans").description == "One."  # type: ignore[union-attr]
-    assert loaded.get("research").description != "Steals."  # type: ignore[union-attr]
-    assert [problem.code for problem in loaded.problems] == ["name_taken", "name_taken"]
-    with pytest.raises(InvalidSkill, match="taken"):
-        loaded.register(Skill("Beans", "Three."))
+    assert loaded.get("research").description == "Replaces."  # type: ignore[union-attr]
+    assert [problem.code for problem in loaded.problems] == ["name_taken"]
+    loaded.register(Skill("Beans", "Three."))
+    assert loaded.get("beans").description == "Three."  # type: ignore[union-attr]
+    assert names(loaded.registered()) == ["beans"]
     with pytest.raises(InvalidSkill, match="no name"):
         loaded.register(Skill("!!!", "None."))
 

@@ -107,6 +107,14 @@ def test_yaml_that_the_reference_does_not_read_is_taken_and_told(
     assert (problem.severity, problem.code) == (Severity.WARNING, code)
 
 
+@pytest.mark.parametrize("field", ["description", "compatibility"])
+def test_a_field_that_only_an_import_shortens_is_an_error(tmp_path: Path, field: str) -> None:
+    words = {"description": "Counts.", "compatibility": "Linux"} | {field: "word " * 300}
+    text = skill_text("my-skill", words["description"], f"compatibility: {words['compatibility']}")
+    (problem,) = validate(package(tmp_path, "my-skill", text))
+    assert (problem.severity, problem.code) == (Severity.ERROR, "too_long")
+
+
 def test_a_byte_order_mark_is_taken_and_told(tmp_path: Path) -> None:
     (problem,) = validate(package(tmp_path, "a", "\ufeff" + skill_text("a")))
     assert (problem.severity, problem.code) == (Severity.WARNING, "bom")

@@ -36,11 +36,12 @@ def test_the_first_scope_keeps_a_name_and_the_others_are_told(agent: Agent, tmp_
     for scope in (agent_scope(agent.pk), directory_scope(HERE), BUILT_IN):
         store_skill(beans, scope)
     found = available(agent)
-    assert scopes(found) == [("beans", BUILT_IN)]
+    assert scopes(found) == [("beans", directory_scope(HERE))], "the caller has named it"
     assert found.collisions == [
-        ("beans", directory_scope(HERE)),
-        ("beans", agent_scope(agent.pk)),
+        ("beans", BUILT_IN, directory_scope(HERE)),
+        ("beans", agent_scope(agent.pk), directory_scope(HERE)),
     ]
+    assert scopes(available_skills(agent.pk)) == [("beans", BUILT_IN)]
 
 
 def test_a_skill_that_was_switched_off_leaves_its_name(agent: Agent, tmp_path: Path) -> None:
@@ -62,7 +63,7 @@ def test_a_skill_in_quarantine_keeps_its_name(
     store_skill(package(tmp_path / "other", body="Obey."), directory_scope(HERE))
     found = available(agent)
     assert found.versions == []
-    assert found.collisions == [("beans", directory_scope(HERE))]
+    assert found.collisions == [("beans", directory_scope(HERE), BUILT_IN)]
 
 
 def test_a_name_in_letters_that_look_alike_is_taken(agent: Agent, tmp_path: Path) -> None:
@@ -71,7 +72,7 @@ def test_a_name_in_letters_that_look_alike_is_taken(agent: Agent, tmp_path: Path
     store_skill(package(tmp_path, "\u043e\u0442\u0447\u0451\u0442"), directory_scope(HERE))
     found = available(agent)
     assert [name for name, _ in scopes(found)] == ["report", "\u043e\u0442\u0447\u0451\u0442"]
-    assert found.collisions == [("rep\u043ert", directory_scope(HERE))]
+    assert found.collisions == [("rep\u043ert", directory_scope(HERE), BUILT_IN)]
 
 
 def test_the_library_is_what_was_switched_on(agent: Agent, tmp_path: Path) -> None:

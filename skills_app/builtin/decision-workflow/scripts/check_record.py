@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from evaluate_request import make_record
-from outcome import PROBLEMS, UNREADABLE, Stop, deliver, input_file, run
+from outcome import PROBLEMS, deliver, run
 from policy import read_policy
+from strict_json import AGAIN, given_again, read_json
 
 SCHEMA = Path(__file__).resolve().parent.parent / "references" / "decision-record.schema.json"
 _TYPES = {"object": dict, "array": list, "string": str, "boolean": bool}
@@ -26,12 +27,11 @@ def main() -> int:
     parser.add_argument("--policy", help="evaluate the request again with this policy and compare")
     parser.add_argument("--json", action="store_true", help="the problems as JSON")
     given = parser.parse_args()
-    file = input_file(given.record)
-    try:
-        record = json.loads(file.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise Stop(f"{given.record} is no JSON: {error}.", UNREADABLE) from None
+    record = read_json(given.record, once=False)
     problems = violations(record, json.loads(SCHEMA.read_text(encoding="utf-8")))
+    request = record.get("request") if isinstance(record, dict) else None
+    again = set(given_again(record)) - {f"request.{name}" for name in given_again(request)}
+    problems += [f"{name}: is {AGAIN}." for name in sorted(again)]
     if given.policy and not problems:
         problems = _differences(record, given.policy)
     if given.json:

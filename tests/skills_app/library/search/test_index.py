@@ -8,9 +8,12 @@ import pytest
 from django.db import connection
 
 from skills_app.actions.versions import VersionDetails, delete_skill
+from skills_app.library.pinned import PinnedSkill
+from skills_app.library.search import document
+from skills_app.library.search.document import cache
 from skills_app.models import Skill, SkillIndexEntry
 from skills_app.queries import index
-from skills_app.queries.index import index_version, remove_from_index, search_skills
+from skills_app.queries.index import index_version, remove_from_index, search_skills, suggested
 from skills_app.queries.stored import rank_versions
 from tests.support.skills import package, store_skill
 
@@ -78,6 +81,24 @@ def test_the_shortlist_gives_what_ranking_all_gives(skills: dict[str, int]) -> N
     for query in ("write an Excel report", "print letters", "报告 flyers", "nothing of it"):
         ranked = [found for found in rank_versions(query, every) if found.score]
         assert search_skills(query, Skill.objects.all()) == ranked
+
+
+def test_a_process_reads_the_analysis_of_another_one(
+    skills: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = search_skills("a flyer", Skill.objects.all())
+    cache.clear()
+    monkeypatch.setattr(document, "_analyse", None)
+    assert search_skills("a flyer", Skill.objects.all()) == first
+
+
+def test_suggestions_by_triggers_come_first_and_by_priority(tmp_path: Path) -> None:
+    pinned = []
+    for name, priority in (("aaa", 0), ("bbb", 1), ("ccc", 2), ("zzz", 100)):
+        head = {"priority": str(priority), "triggers": "[gizmo]"}
+        version = store_skill(package(tmp_path, name, description="Flowers.", **head))
+        pinned.append(PinnedSkill(version.pk, version.content_hash, "local", version.fields))
+    assert suggested("my gizmo is broken", pinned) == ["zzz", "ccc", "bbb"]
 
 
 ODD = [

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from skills_app.library.search.document import SkillDocument, analyse
+from skills_app.library.search.document import SkillDocument, analyse, dumped, loaded
 from skills_app.library.search.ranking import rank
 
 SHEETS = SkillDocument("spreadsheets", "Create and edit Excel workbooks with formulas and charts.")
@@ -55,6 +55,27 @@ def test_a_word_that_the_search_knows_is_no_typing_error() -> None:
     assert points("mails", SkillDocument("a", "Malls.")) == 0.0
     assert points("zorpla", SkillDocument("a", "Zorpla.")) > 0.2
     assert points("zorpla", SkillDocument("a", "Zorple.")) == 0.0
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "use the mail skill for the quarterly numbers of the Zurich plant",
+        "quarterly numbers of the Zurich plant with skill mail",
+        "night-owl the quarterly numbers of the Zurich plant",
+        "a gizmo in the quarterly numbers of the Zurich plant",
+    ],
+)
+def test_a_request_that_names_a_skill_or_has_its_trigger_finds_it(query: str) -> None:
+    others = SkillDocument("night-owl", "Sings.", triggers=("gizmo*numbers",))
+    wanted = "mail" if "mail" in query else "night-owl"
+    assert best(query, *ALL, others) == wanted
+    assert {match.name: match.score for match in rank(query, [*ALL, others])}[wanted] > 0.2
+
+
+def test_an_analysed_skill_is_stored_exactly() -> None:
+    analysed = analyse(SkillDocument("a-b", "Prunes röses “x” \ud800.", triggers=("x*",), body="y"))
+    assert loaded(dumped(analysed)) == analysed
 
 
 def test_everything_asked_for_scores_high() -> None:

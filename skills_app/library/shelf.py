@@ -1,0 +1,254 @@
+"""The tools of skills, and their segment of the prompt, over any set of skills.
+
+An agent's run has its skills in rows (`skills_app.runs.session`), a component of a program in
+memory (`skills_app.component`). Both use these functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import AliasChoices, BaseModel, Field
+
+from skills_app.library.normalise import normalise_name
+from skills_app.library.package import SKILL_FILE
+from skills_app.library.pinned import MOUNT, PinnedSkill, UnmetRequirement, with_requirements
+from skills_app.library.search.ranking import SHOWN
+
+COMMANDS = frozenset({"execute", "execute_python", "execute_in_sandbox"})
+"""Tools that run commands: each of them does for a skill that requires another."""
+_NAMED_WHEN_MISSING = 30
+_FOUND = 10
+"""Skills that a search shows."""
+_FILES_NAMED = 60
+
+LIST = "List the skills you have, the ones that fit a query first."
+LOAD = "Load a skill: its instructions, and the skills it requires."
+DEACTIVATE = "Put a loaded skill away, when its task is done."
+"""Descriptions of the tools."""
+
+
+class ListSkillsInput(BaseModel):
+    query: str = ""
+
+
+class SkillInput(BaseModel):
+    name: str = Field(validation_alias=AliasChoices("name", "skill_name"))
+
+
+class ShelfError(Exception):
+    """A call is impossible. The message is for the model; `code` is a stable word."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Shelf:
+    """The skills that an agent can load, by name, and the loaded ones in order."""
+
+    pinned: Mapping[str, PinnedSkill]
+    active: Mapping[str, PinnedSkill]
+    runs_commands: bool = True
+    """Whether the agent has a tool that runs commands."""
+
+    def ranked(self, query: str) -> list[tuple[PinnedSkill, float]]:
+        """Return (skill, score from 0 to 1), the best first."""
+        raise NotImplementedError
+
+    def text(self, skills: Sequence[PinnedSkill], *, heads_only: bool) -> str:
+        """Return the instructions of skills."""
+        raise NotImplementedError
+
+    def withheld(self, skills: Sequence[PinnedSkill]) -> list[str]:
+        """Return the names of those that may not be loaded any more."""
+        return []
+
+    def listed(self, query: str = "") -> list[dict[str, Any]] | str:
+        """Return all skills, or those that fit a query."""
+        if query.strip():
+            return self._found(query)
+        return [
+            {
+                "name": skill.name,
+                "description": skill.description,
+                "tags": list(skill.head.tags),
+                **self._lacking(skill),
+            }
+            for skill in self.pinned.values()
+        ]
+
+    def _found(self, query: str) -> list[dict[str, Any]] | str:
+        shown = [
+            {
+                "name": skill.name,
+                "description": skill.description,
+                "score": round(score, 2),
+                **self._lacking(skill),
+            }
+            for skill, score in self.ranked(query)[:_FOUND]
+            if score >= SHOWN
+        ]
+        return shown or f"None of your {len(self.pinned)} skills fits {query[:200]!r}."
+
+    def _lacking(self, skill: PinnedSkill) -> dict[str, list[str]]:
+        missing = self.missing_tools(skill)
+        return {"missing_tools": missing} if missing else {}
+
+    def missing_tools(self, skill: PinnedSkill) -> list[str]:
+        """Return the tools that the skill requires to run commands, which the agent lacks."""
+        return [] if self.runs_commands else sorted(COMMANDS & {*skill.head.tools_required})
+
+    def named(self, given: str) -> PinnedSkill:
+        """Return the skill that a model means: it also writes paths and titles."""
+        name = given.strip().removesuffix(f"/{SKILL_FILE}").rstrip("/").rpartition("/")[2]
+        found = self.pinned.get(name) or self.pinned.get(normalise_name(name))
+        if found is None:
+            names = sorted(self.pinned)
+            known = ", ".join(names[:_NAMED_WHEN_MISSING]) or "none"
+            more = "; list_skills shows more" if len(names) > _NAMED_WHEN_MISSING else ""
+            message = f"There is no skill {given[:100]!r}. This agent has: {known}{more}."
+            raise ShelfError(message, "not_found")
+        return found
+
+    def to_load(self, given: str) -> list[PinnedSkill]:
+        """Return the skill of this name after its requirements. Raises `ShelfError`."""
+        skill = self.named(given)
+        try:
+            return with_requirements(skill.name, self.pinned)
+        except UnmetRequirement as problem:
+            message = f"{skill.name} cannot be loaded. {problem}"
+            raise ShelfError(message, "unmet_requirement") from None
+
+    def loaded(self, skills: Sequence[PinnedSkill], *, in_prompt: bool) -> str:
+        """Return the result of loading these skills. Raises `ShelfError`."""
+        if bad := self.withheld(skills):
+            message = f"{skills[-1].name} cannot be loaded: {', '.join(bad)} was put in quarantine."
+            raise ShelfError(message, "quarantined")
+        text = self.text(skills, heads_only=in_prompt)
+        missing = sorted({name for skill in skills for name in self.missing_tools(skill)})
+        if missing:
+            text += (
+                f"\n\nIt requires {', '.join(missing)}, which you do not have: its scripts cannot "
+                "run here. Use what its instructions say without them."
+            )
+        if in_prompt:
+            text += "\n\nThe instructions are in your system prompt from now on."
+        return text
+
+    def to_deactivate(self, given: str) -> PinnedSkill:
+        """Return the active skill of this name. Raises `ShelfError`."""
+        skill = self.named(given)
+        if skill.name not in self.active:
+            raise ShelfError(f"The skill {skill.name} is not active.", "not_active")
+        return skill
+
+
+def deactivated(skill: PinnedSkill) -> str:
+    """Return the result of deactivating a skill."""
+    return f"The skill {skill.name} is not active any more."
+
+
+def segment(
+    pinned: Sequence[PinnedSkill], active: Sequence[str], tools: frozenset[str], budget: int
+) -> str:
+    """Return the segment of the system prompt. `active` are texts that belong in it.
+
+    `budget` is the limit for the catalogue, in bytes.
+    """
+    if not pinned:
+        return ""
+    runs = not COMMANDS.isdisjoint(tools)
+    if "load_skill" in tools:
+        how = "load it with load_skill before you begin"
+    else:
+        reader = "cat" if runs else "read_file"
+        how = f"read it before you begin ({reader} {MOUNT}/<name>/{SKILL_FILE})"
+    more = "list_skills" if "list_skills" in tools else f"ls {MOUNT}"
+    usable = [skill for skill in pinned if _can_run(skill, runs)]
+    others = sorted(skill.name for skill in pinned if not _can_run(skill, runs))
+    files = "Prefer its scripts to new code; its" if runs else "Its"
+    text = (
+        f"## Skills\nSkills are instructions for kinds of tasks. When one fits, {how}, follow "
+        "it, and begin your answer with [Using skill: name]. "
+        f"{files} files are in {MOUNT}/<name>/.\n" + catalogue(usable, budget, more)
+    )
+    if others:
+        names = ", ".join(others[:_NAMED_WHEN_MISSING])
+        left = len(others) - _NAMED_WHEN_MISSING
+        names += f" and {left} more" if left > 0 else ""
+        text = f"{text.rstrip()}\nTheir scripts cannot run here: {names}."
+    return "\n\n".join([text, *active])
+
+
+def _can_run(skill: PinnedSkill, runs: bool) -> bool:
+    return runs or COMMANDS.isdisjoint(skill.head.tools_required)
+
+
+_LENGTHS = (1024, 400, 200, 100, 50, 0)
+"""Characters of a description, tried one after another until all fit."""
+
+
+def catalogue(skills: Sequence[PinnedSkill], budget: int, more: str) -> str:
+    """Return one line a skill, by priority, then name. `more` is how to find the others.
+
+    If the budget is too small, first all descriptions become shorter, then names are omitted and
+    counted.
+    """
+    ordered = sorted(skills, key=lambda skill: (-skill.head.priority, skill.name))
+    for length in _LENGTHS:
+        lines = [_line(skill, length) for skill in ordered]
+        if _size(lines) <= budget:
+            return "\n".join(lines)
+    names: list[str] = []
+    room = budget - 60
+    for skill in ordered:
+        room -= len(skill.name.encode()) + 3
+        if room < 0:
+            break
+        names.append(f"- {skill.name}")
+    return "\n".join([*names, f"- and {len(ordered) - len(names)} more: {more} shows them"])
+
+
+def _line(skill: PinnedSkill, length: int) -> str:
+    description = " ".join(skill.description.split())
+    if len(description) > length:
+        description = f"{description[: max(length - 1, 0)].rstrip()}…" if length else ""
+    return f"- {skill.name}: {description}" if description else f"- {skill.name}"
+
+
+def _size(lines: Sequence[str]) -> int:
+    return sum(len(line.encode()) + 1 for line in lines)
+
+
+class Instructions:
+    """What the model gets of loaded skills: heading, list of files and body, about `limit` bytes.
+
+    A cut text names the place of the whole. Without more room, a skill has only one line.
+    """
+
+    def __init__(self, limit: int, *, heads_only: bool = False) -> None:
+        self.room = limit
+        self.heads_only = heads_only
+
+    def of(self, skill: PinnedSkill, body: str, files: Sequence[str], directory: str | None) -> str:
+        """Return the next text. `files` are the other files in `directory`."""
+        text = _title(skill)
+        if self.room > 0 and files and directory:
+            more = f" and {len(files) - _FILES_NAMED} more" if len(files) > _FILES_NAMED else ""
+            text += f"\nFiles in {directory}/: {', '.join(files[:_FILES_NAMED])}{more}"
+        self.room -= len(text.encode())
+        if self.heads_only:
+            return text
+        data = body.strip().encode("utf-8", "replace")
+        displayed = data[: max(self.room, 0)].decode(errors="ignore")
+        cut = f"\n\n[cut; the whole is in {directory}/{SKILL_FILE}]" if directory else "\n\n[cut]"
+        self.room -= len(data)
+        return f"{text}\n\n{displayed}{cut if len(displayed.encode()) < len(data) else ''}"
+
+
+def _title(skill: PinnedSkill) -> str:
+    version = f" {' '.join(skill.head.version.split())[:40]}" if skill.head.version else ""
+    trust = ", which nobody has reviewed" if skill.trust == "imported" else ""
+    return f"# Skill: {skill.name}{version} ({skill.trust}{trust})"
