@@ -30,11 +30,21 @@ class CompositeBackend(FileTools):
     for the mount itself. Results and errors have the paths of the whole tree. Directories on the
     way to a mount exist automatically. Files of `default` under a mount are hidden.
 
+    `aside` are mounts that a search of the whole tree does not enter: material beside the user's
+    files. A search that begins in them, or in another directory above them, does.
+
     Commands, if `default` supports them, see only the files of `default`.
     """
 
-    def __init__(self, default: FileBackend, routes: Mapping[str, FileBackend]) -> None:
+    def __init__(
+        self,
+        default: FileBackend,
+        routes: Mapping[str, FileBackend],
+        *,
+        aside: Collection[str] = (),
+    ) -> None:
         super().__init__()
+        self._aside = frozenset(aside)
         self._default = default
         self._mounts = {
             shown(paths.normalise(meant(path))): backend for path, backend in routes.items()
@@ -108,6 +118,7 @@ class CompositeBackend(FileTools):
             between = _below(mounted, path)
             left = None if depth is None else depth - len(between)
             nested = any(paths.is_within(mounted, other) for other in below if other != mounted)
+            nested = nested or (path == "/" and mounted in self._aside)
             if nested or (left is not None and left < 1) or not set(skip).isdisjoint(between):
                 continue
             yield from self.walk(mounted, walk_limit, skip=skip, depth=left)

@@ -100,7 +100,8 @@ class ThreadFiles:
                 else:
                     files = StateFilesystemBackend(DatabaseFileStore(family, self._call, check))
                     if areas := self._areas():
-                        files = CompositeBackend(files, _mounted(areas))
+                        mounted = _mounted(areas)
+                        files = CompositeBackend(files, mounted, aside=mounted)
                     if self.location.read_only:
                         files = ReadOnly(files, READ_ONLY_ADVICE)
                 thread_id = self._writer.thread_id
