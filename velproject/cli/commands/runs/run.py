@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,34 +15,32 @@ from agents.doors.cli.errors import FAILED, OK, WAITING, CliError
 from agents.doors.cli.late_imports import late_imports
 from agents.doors.cli.options import persist_option
 from agents.doors.cli.prompting import interruptible
-from agents.doors.cli.terminal import one_line
+from velproject.cli.commands.runs.option_values import (
+    Dollars,
+    check_together,
+    read_context,
+    read_databases,
+    read_fallbacks,
+    read_schema,
+)
 
 with late_imports:
-    from django.contrib.auth.models import User
-
-    from agents.doors.cli.console import new_console
     from agents.doors.cli.local_user import local_user
-    from agents.kernel import row_hooks
-    from agents.middleware.definition_checks import check_named_tools
-    from agents.middleware.registry import known_tool_names
     from agents.models import Run
-    from agents.providers.registry import get_provider
     from agents.selectors.visible import agents_for, runs_for
-    from agents.services.agent_definitions.actions import default_provider
-    from agents.services.agent_definitions.settings_places import default_model_problem, settings_of
-    from agents.services.errors import Conflict, InvalidRequest, NotFound, ServiceError
+    from agents.services.errors import Conflict, NotFound, ServiceError
     from agents.services.runs.start import RunRequest
-    from agents.settings import DataSettings
-    from agents.spec import AgentSpec
     from agents.states import ACTIVE_RUNS
-    from sandbox.errors import SandboxSetupError
-    from sandbox.host_paths import writable_directory
-    from sandbox.linux.probe import check_host
-    from sandbox.own_directory.rules import FileRules
-    from sandbox.toolboxes.find import hold_toolbox
-    from sandbox.workspace import own_directory_account
     from velproject.cli.commands.runs.drive import Driver
     from velproject.cli.commands.runs.instructions import instructions_of
+    from velproject.cli.commands.runs.option_checks import (
+        check_options,
+        file_rules,
+        skill_directories,
+        unknown_agent,
+        warn_without_sandbox,
+        workspace_directory,
+    )
     from velproject.cli.commands.runs.task_flags import (
         AgentOptions,
         agent_slug,
@@ -61,98 +55,6 @@ GREETING = "Type what the agent should do. `exit` ends the session, `clear` begi
 PROVIDERS = ["anthropic", "openai", "openai-responses", "openai-chat", "google", "scripted"]
 TASK_BYTES = 10_000_000
 """The most bytes that are read from standard input. The message has its own limit later."""
-SCHEMA_BYTES = 1_000_000
-
-_OF_THE_AGENT = (
-    *("provider", "model", "fallback", "profile", "no_sandbox", "toolbox", "approve"),
-    *("max_turns", "max_cost", "timeout", "no_instructions", "accept_findings"),
-)
-
-
-class Dollars(click.ParamType):
-    """A positive amount of US dollars."""
-
-    name = "usd"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Decimal:
-        text = str(value)
-        if not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", text) or not Decimal(text):
-            self.fail(f"{text!r} is no amount: write US dollars, as 0.50.", param, ctx)
-        return Decimal(text)
-
-
-def read_databases(
-    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
-) -> tuple[tuple[str, str], ...]:
-    """Parse NAME=URL, or NAME=env:VARIABLE for a URL that the command line should not show.
-
-    No error shows a value: any part of it may be a mistyped password.
-    """
-    found: dict[str, str] = {}
-    for value in values:
-        name, equals, url = value.partition("=")
-        if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,62}", name):
-            raise click.BadParameter(
-                "write NAME=URL, as shop=sqlite:///shop.db (a name of letters, digits, _ and -)."
-            )
-        if name in found:
-            raise click.BadParameter(f"{name} is given twice.")
-        if url.startswith("env:"):
-            variable = url.removeprefix("env:")
-            url = os.environ.get(variable, "").strip()
-            if not url:
-                where = variable if re.fullmatch("[A-Za-z0-9_]{1,100}", variable) else "variable"
-                raise click.BadParameter(f"{name}: there is no {where} in the environment.")
-        if not re.match(r"[a-z][a-z0-9+]*:", url):
-            raise click.BadParameter(f"{name}: the URL has no scheme, as postgresql://host/name.")
-        found[name] = url
-    return tuple(found.items())
-
-
-def read_schema(
-    ctx: click.Context, param: click.Parameter, value: str | None
-) -> dict[str, Any] | None:
-    """Read a JSON Schema from a file. The check of the request validates its content."""
-    if value is None:
-        return None
-    try:
-        with Path(value).open("rb") as file:
-            schema = json.loads(file.read(SCHEMA_BYTES + 1))
-    except OSError as error:
-        raise click.BadParameter(f"{value!r} cannot be read: {error.strerror}.") from None
-    except (ValueError, RecursionError) as error:
-        raise click.BadParameter(f"{value!r} holds no JSON: {error}.") from None
-    if not isinstance(schema, dict):
-        raise click.BadParameter(f"{value!r} holds no JSON Schema, which is an object.")
-    return schema
-
-
-def read_context(
-    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
-) -> dict[str, str]:
-    """Parse NAME=VALUE; the values are texts."""
-    found: dict[str, str] = {}
-    for value in values:
-        name, equals, text = value.partition("=")
-        if not equals or not name:
-            raise click.BadParameter(f"{value!r}: write NAME=VALUE, as customer=Acme.")
-        if name in found:
-            raise click.BadParameter(f"{name} is given twice.")
-        found[name] = text
-    return found
-
-
-def read_fallbacks(
-    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
-) -> tuple[tuple[str, str], ...]:
-    """Parse PROVIDER:MODEL. The check of the agent validates the names."""
-    found = []
-    for value in values:
-        provider, colon, model = value.partition(":")
-        if not colon or not provider or not model:
-            raise click.BadParameter(f"{value!r}: write PROVIDER:MODEL, as openai:gpt-6.2-sol.")
-        found.append((provider, model))
-    return tuple(found)
 
 
 @click.command(short_help="Give an agent a task (the same as `vel TASK`).")
@@ -254,39 +156,15 @@ def run(
     **flags: Any,
 ) -> int:
     """Give an agent a task, or, without one, start a session of several tasks."""
-    given = [name for name in _OF_THE_AGENT if flags[name]] + ["database"] * bool(databases)
-    if agent is not None and given:
-        names = ", ".join("--" + name.replace("_", "-") for name in given)
-        raise click.UsageError(f"{names}: with --agent its own settings count; leave them out.")
-    if flags["toolbox"] and flags["no_sandbox"]:
-        raise click.UsageError("--toolbox is for commands, and with --no-sandbox there are none.")
-    if flags["profile"] == "sandbox_only" and flags["no_sandbox"]:
-        raise click.UsageError("--profile sandbox_only needs the sandbox: leave --no-sandbox out.")
-    if flags["profile"] == "sandbox_only" and databases:
-        raise click.UsageError(
-            "--profile sandbox_only has no tools for databases: leave --database out."
-        )
-    if workspace is not None and flags["no_sandbox"]:
-        raise click.UsageError("--workspace is for the sandbox: leave out it or --no-sandbox.")
-    if workspace is not None and workspace.exists() and not workspace.is_dir():
-        raise click.UsageError(f"--workspace {workspace} is a file: name a directory.")
-    if (allow_write or protect) and workspace is None and session is None:
-        raise click.UsageError("--allow-write and --protect are for --workspace: name a directory.")
-    if session is not None and not 0 < len(session) <= 200:
-        raise click.UsageError("--session: the key must have 1 to 200 characters.")
+    check_together(
+        flags, agent=agent, databases=databases, workspace=workspace, session=session,
+        rules=(*allow_write, *protect), skills=skills, uploads=uploads,
+    )  # fmt: skip
     if task == "-":
         with interruptible():
             task = sys.stdin.read(TASK_BYTES)
     if task is not None and not task.strip():
         raise click.UsageError("The task is empty: say what the agent should do.")
-    for directory in skills:
-        if not directory.is_dir():
-            what = "is no directory" if directory.exists() else "is not there"
-            raise click.UsageError(f"--skills {directory} {what}: name a directory of skills.")
-    for file in uploads:
-        if not file.is_file():
-            what = "is no file" if file.exists() else "is not there"
-            raise click.UsageError(f"--upload {file} {what}: name a file.")
     with database(persist):
         # The URLs are encrypted from this line on.
         flags["databases"] = sealed_databases(databases)
@@ -410,92 +288,3 @@ class Conversation:
                 f"Go on with it ({again(f'runs resume {run.id}')}), "
                 f"or end it ({again(f'runs cancel {run.id}')})."
             ) from None
-
-
-def check_options(options: AgentOptions) -> None:
-    """Refuse options that would make the run fail later, before anything is stored."""
-    # Knowing all tools takes 30 ms, which most commands need not.
-    if options["approve"] and (unknown := sorted(set(options["approve"]) - known_tool_names())):
-        raise CliError(
-            f"--approve: there is no tool {one_line(unknown[0])!r}; "
-            f"the tools are {', '.join(sorted(known_tool_names()))}."
-        )
-    if options["approve"]:
-        given = {"profile": options["profile"]} if options["profile"] else {}
-        spec = AgentSpec.model_validate({"name": "", "slug": "", **given})
-        try:
-            check_named_tools(spec, [("--approve", tool) for tool in options["approve"]])
-        except InvalidRequest as error:
-            raise CliError(error.message) from None
-    settings = DataSettings.now()
-    if options["toolbox"]:
-        # raises ToolboxError if it is unusable
-        hold_toolbox(settings.toolboxes, options["toolbox"]).release()
-    if not options["provider"] and not options["model"] and (problem := default_model_problem()):
-        raise CliError(problem, exit_code=FAILED)
-    # Raises ProviderError for a missing key and for a provider that is not installed.
-    provider = options["provider"] or default_provider()
-    get_provider(provider, settings_of(provider))
-
-
-def warn_without_sandbox(options: AgentOptions) -> None:
-    """Warn if commands cannot run: file tools and the model still work."""
-    if options["no_sandbox"]:
-        return
-    report = check_host()
-    if not report.usable:
-        new_console(stderr=True).print(
-            f"No sandbox on this machine, so commands will be refused: {report.problems[0]} "
-            "(vel doctor says more; --no-sandbox goes without)",
-            style="yellow",
-        )
-
-
-def workspace_directory(given: Path) -> Path:
-    """Return the absolute path of the directory.
-
-    Refuses, before any model call, a directory that does not exist, or in which commands cannot or
-    must not work.
-    """
-    place = given.expanduser().resolve()
-    try:
-        writable_directory(place)
-        if not place.exists():
-            raise CliError(
-                f"--workspace {one_line(str(given))}: {one_line(str(place))} does not exist. "
-                "Make it, or name another directory."
-            )
-        own_directory_account(place)
-    except SandboxSetupError as error:
-        raise CliError(f"--workspace {one_line(str(given))}: {error}") from error
-    return place
-
-
-def file_rules(allow_write: Sequence[str], protect: Sequence[str]) -> FileRules:
-    """Return the rules for paths that the agent may also change, and for protected ones."""
-    try:
-        return FileRules(tuple(allow_write), tuple(protect))
-    except SandboxSetupError as error:
-        raise CliError(f"--allow-write, --protect: {error}") from error
-
-
-def skill_directories(given: Sequence[Path], workspace_path: str) -> tuple[str, ...]:
-    """Return the absolute paths without links. Refuses directories that no run could use."""
-    places = []
-    for directory in given:
-        place = directory.expanduser().resolve()
-        if not os.access(place, os.R_OK | os.X_OK):
-            raise CliError(
-                f"--skills {one_line(str(directory))} cannot be read by this account: "
-                "change its mode, or name another directory."
-            )
-        places.append(str(place))
-    unique = tuple(dict.fromkeys(places))
-    row_hooks.check_directories(unique, workspace_path)
-    return unique
-
-
-def unknown_agent(slug: str, owner: User) -> str:
-    known = ", ".join(agents_for(owner).values_list("slug", flat=True)[:10])
-    hint = f"there are {known}" if known else "there are none yet (vel up shows how to make one)"
-    return f"There is no agent {one_line(slug)!r} that you may use; {hint}."
