@@ -15,10 +15,10 @@ from agents.kernel import row_hooks
 from agents.middleware.definition_checks import check_named_tools
 from agents.middleware.registry import known_tool_names
 from agents.providers.registry import get_provider
-from agents.selectors.visible import agents_for
+from agents.selectors.visible import agents_for, runs_for
 from agents.services.agent_definitions.actions import default_provider
 from agents.services.agent_definitions.settings_places import default_model_problem, settings_of
-from agents.services.errors import InvalidRequest
+from agents.services.errors import InvalidRequest, ServiceError
 from agents.settings import DataSettings
 from agents.spec import AgentSpec
 from sandbox.errors import SandboxSetupError
@@ -27,7 +27,10 @@ from sandbox.linux.probe import check_host
 from sandbox.own_directory.rules import FileRules
 from sandbox.toolboxes.find import hold_toolbox
 from sandbox.workspace import own_directory_account
+from velproject.cli.commands.runs.instructions import WRITABLE_BY_ALL, say
 from velproject.cli.commands.runs.task_flags import AgentOptions
+
+DEFAULT_SKILLS = "./skills"
 
 
 def check_options(options: AgentOptions) -> None:
@@ -111,6 +114,32 @@ def skill_directories(given: Sequence[Path], workspace_path: str) -> tuple[str, 
     unique = tuple(dict.fromkeys(places))
     row_hooks.check_directories(unique, workspace_path)
     return unique
+
+
+def default_skill_directories(
+    owner: User, session: str | None, workspace_path: str
+) -> tuple[str, ...]:
+    """Return `./skills`, as in the Python API; none if the session has other directories.
+
+    Standard error says that it is used, or why it is not.
+    """
+    place = Path(DEFAULT_SKILLS).resolve()
+    if not place.is_dir():
+        return ()
+    kept = runs_for(owner).filter(thread__key=session).exclude(thread__skill_directories=[])
+    if session is not None and kept.exists():
+        return ()
+    for directory in (place, Path.cwd()):
+        if directory.stat().st_mode & WRITABLE_BY_ALL:
+            say(f"{DEFAULT_SKILLS} is not used: everybody can write in {directory}.")
+            return ()
+    try:
+        found = skill_directories([place], workspace_path)
+    except (CliError, ServiceError) as error:
+        say(f"{DEFAULT_SKILLS} is not used: {error.message}")
+        return ()
+    say(f"skills: {DEFAULT_SKILLS}")
+    return found
 
 
 def unknown_agent(slug: str, owner: User) -> str:

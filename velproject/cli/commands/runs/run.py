@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +11,7 @@ from typing import Any, cast
 import click
 
 from agents.doors.cli.boot import again, database
-from agents.doors.cli.errors import FAILED, OK, WAITING, CliError
+from agents.doors.cli.errors import FAILED, INTERRUPTED, OK, WAITING, CliError
 from agents.doors.cli.late_imports import late_imports
 from agents.doors.cli.options import persist_option
 from agents.doors.cli.prompting import interruptible
@@ -29,12 +29,15 @@ with late_imports:
     from agents.models import Run
     from agents.selectors.visible import agents_for, runs_for
     from agents.services.errors import Conflict, NotFound, ServiceError
+    from agents.services.runs.control import cancel_run
     from agents.services.runs.start import RunRequest
     from agents.states import ACTIVE_RUNS
     from velproject.cli.commands.runs.drive import Driver
+    from velproject.cli.commands.runs.follow import STOPPED
     from velproject.cli.commands.runs.instructions import instructions_of
     from velproject.cli.commands.runs.option_checks import (
         check_options,
+        default_skill_directories,
         file_rules,
         skill_directories,
         unknown_agent,
@@ -50,6 +53,9 @@ with late_imports:
     )
 
 GREETING = "Type what the agent should do. `exit` ends the session, `clear` begins a new one."
+NEXT_STEPS = (
+    "Type `resume` to be asked again, `cancel` to end the run, or `clear` to begin a new session."
+)
 
 
 PROVIDERS = ["anthropic", "openai", "openai-responses", "openai-chat", "google", "scripted"]
@@ -74,7 +80,7 @@ TASK_BYTES = 10_000_000
     metavar="DIR",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="A directory of skills that the agent has; repeat for several.",
+    help="A directory of skills that the agent has, else ./skills; repeat for several.",
 )
 @click.option(
     "--workspace",
@@ -176,6 +182,8 @@ def run(
         if workspace is not None or allow_write or protect:
             rules = file_rules(allow_write, protect)
         directories = skill_directories(skills, workspace_path)
+        if not skills and agent is None:
+            directories = default_skill_directories(owner, session, workspace_path)
         if agent is None:
             check_options(options)
             if not flags["no_instructions"]:
@@ -219,6 +227,8 @@ class Conversation:
         self._uploads = uploads
         self._request = request
         self._options = options
+        self._waiting: Run | None = None
+        """The last run, if it waits for a decision."""
 
     def say(self, message: str) -> int:
         """Run one task in the current thread, or in a new one. Return the exit code of its run."""
@@ -226,7 +236,12 @@ class Conversation:
         self._uploads = ()  # the first task has sent them
         if self._request.key is None:
             self._request = replace(self._request, thread=started.thread_id)
-        return self._driver.drive(started)
+        return self._drive(started)
+
+    def _drive(self, run: Run, *, is_known: bool = False) -> int:
+        code = self._driver.drive(run, is_known=is_known)
+        self._waiting = run if code == WAITING else None
+        return code
 
     def hold(self) -> int:
         """Read tasks until `exit` or the end of input."""
@@ -236,26 +251,45 @@ class Conversation:
             self._driver.display.note(GREETING)
         last = OK
         while (line := self._read()) is not None:
-            match line.strip():
+            match line.strip().lower():
                 case "":
                     continue
-                case "exit":
+                case "exit" | "quit":
                     break
                 case "clear":
                     self._request = replace(self._request, thread=None, key=None)
+                    self._waiting = None
                     self._driver.display.note("A new session begins.")
                     continue
-                case task:
-                    last = self._say_or_explain(task)
-                    if last == WAITING and not self._driver.interactive:
-                        break
+                case "resume" | "cancel" as step if self._waiting is not None:
+                    last = self._explained(self._go_on, step, self._waiting)
+                case _:
+                    last = self._explained(self.say, line.strip())
+            if last == WAITING and not self._driver.interactive:
+                break
+            if self._waiting is not None:
+                self._driver.display.note(NEXT_STEPS, "yellow")
         return last
 
-    def _say_or_explain(self, task: str) -> int:
-        """Run a task, and print a refusal: it does not end a session with a person."""
+    def _go_on(self, step: str, run: Run) -> int:
+        """Ask about the requests of a waiting run again, or end it."""
+        run.refresh_from_db()
+        if run.has_ended:  # somebody has decided elsewhere
+            self._waiting = None
+            self._driver.display.note(f"The run is {run.status}: {again(f'runs show {run.id}')}")
+            return OK
+        if step == "resume":
+            return self._drive(run, is_known=True)
+        cancel_run(run.id, by=self._driver.owner.username, reason=STOPPED)
+        self._waiting = None
+        self._driver.display.note("Cancelled", "yellow")
+        return INTERRUPTED
+
+    def _explained(self, step: Callable[..., int], *arguments: Any) -> int:
+        """Do it, and print a refusal: it does not end a session with a person."""
         try:
-            return self.say(task)
-        except ServiceError as error:
+            return step(*arguments)
+        except (ServiceError, CliError) as error:
             if not self._driver.interactive:
                 raise
             self._driver.display.note(error.message, "red")
@@ -275,16 +309,18 @@ class Conversation:
             with opened_uploads(self._uploads) as files:
                 return start_run(request, self._options, self._driver.owner, files)
         except Conflict as error:
-            if error.code != "thread_busy" or request.key is None:
-                raise
-            busy = runs_for(self._driver.owner).filter(
-                thread__key=request.key, status__in=ACTIVE_RUNS
-            )
-            run = busy.first()
+            run = self._busy() if error.code == "thread_busy" else None
             if run is None:
                 raise
             raise CliError(
-                f"The session {request.key!r} is busy: its run {run.id} is {run.status}. "
-                f"Go on with it ({again(f'runs resume {run.id}')}), "
+                f"The session{f' {request.key!r}' if request.key else ''} is busy: its run "
+                f"{run.id} is {run.status}. Go on with it ({again(f'runs resume {run.id}')}), "
                 f"or end it ({again(f'runs cancel {run.id}')})."
             ) from None
+
+    def _busy(self) -> Run | None:
+        """Return the run of the session that has not ended."""
+        request = self._request
+        of_session = {"thread__key": request.key} if request.key else {"thread": request.thread}
+        found = runs_for(self._driver.owner).filter(**of_session, status__in=ACTIVE_RUNS)
+        return found.filter(parent=None).first()
