@@ -35,6 +35,9 @@ class CompositeBackend(FileTools):
     for the mount itself. Results and errors have the paths of the whole tree. Directories on the
     way to a mount exist automatically. Files of `default` under a mount are hidden.
 
+    `aside` are mounts that a search of the whole tree does not enter: material beside the user's
+    files. A search that begins in them, or in another directory above them, does.
+
     Each backend is one of Vel's, or any object with the six file tools (FilesystemBackend), whose
     own tools are then used for its files. Commands, if `default` supports them, see only the files
     of `default`.
@@ -48,8 +51,11 @@ class CompositeBackend(FileTools):
         self,
         default: FileBackend | FilesystemBackend,
         routes: Mapping[str, FileBackend | FilesystemBackend],
+        *,
+        aside: Collection[str] = (),
     ) -> None:
         super().__init__()
+        self._aside = frozenset(aside)
         if not isinstance(routes, Mapping):
             raise SandboxSetupError(f"routes must be a dictionary, got {routes!r:.80}.")
         self._default = file_backend(default)
@@ -229,6 +235,7 @@ class CompositeBackend(FileTools):
             between = _below(mounted, path)
             left = None if depth is None else depth - len(between)
             nested = any(paths.is_within(mounted, other) for other in below if other != mounted)
+            nested = nested or (path == "/" and mounted in self._aside)
             if nested or (left is not None and left < 1) or not set(skip).isdisjoint(between):
                 continue
             yield from self.walk(mounted, walk_limit, skip=skip, depth=left)
@@ -265,8 +272,9 @@ class CompositeBackend(FileTools):
         """Return the same tree without the files of the backend at `mount`."""
         nothing = StateFilesystemBackend()
         if not mount:
-            return CompositeBackend(nothing, self._mounts)
-        return CompositeBackend(self._default, {**self._mounts, mount: nothing})
+            return CompositeBackend(nothing, self._mounts, aside=self._aside)
+        routes = {**self._mounts, mount: nothing}
+        return CompositeBackend(self._default, routes, aside=self._aside)
 
     def _mount_of(self, path: str) -> str:
         """The mount that `path` is in, "" for the default."""

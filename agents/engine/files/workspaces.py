@@ -115,7 +115,7 @@ class ThreadFiles:
         if own is None:
             files: FileBackend = StateFilesystemBackend(rows)
             if areas:
-                files = CompositeBackend(files, areas)
+                files = CompositeBackend(files, areas, aside=areas)
             if self.location.read_only:
                 files = ReadOnly(files, READ_ONLY_ADVICE)
             return self._with_routes(files, routes)
@@ -123,8 +123,9 @@ class ThreadFiles:
             kept = StateFilesystemBackend(StoreBelow(rows, top))
             areas[top] = ReadOnly(kept, READ_ONLY_ADVICE) if self.location.read_only else kept
         if isinstance(own, AdaptedBackend):
-            return CompositeBackend(own, {**routes, **areas, **_mounts(self._agent_id, self._call)})
-        return self._with_routes(CompositeBackend(own, areas), routes)
+            mounted = {**routes, **areas, **_mounts(self._agent_id, self._call)}
+            return CompositeBackend(own, mounted, aside=areas)
+        return self._with_routes(CompositeBackend(own, areas, aside=areas), routes)
 
     def _with_routes(self, files: FileBackend, routes: Mapping[str, FileBackend]) -> FileBackend:
         """Return `files` with mounts and routes. Only the tools of programs' backends are theirs.

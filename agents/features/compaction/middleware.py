@@ -36,7 +36,7 @@ from agents.features.compaction.opening import (
     opening_text,
 )
 from agents.features.compaction.options import ContextOptions
-from agents.features.compaction.plan import Plan, Room, make_plan, place_after
+from agents.features.compaction.plan import Plan, Room, make_plan, place_after, room_beside
 from agents.features.compaction.result_files import keep_text, message_place
 from agents.features.compaction.summary import Summary, summarize
 from agents.kernel.middleware import LoadContext, ModelHandler, ModelRequest, RunContext
@@ -59,9 +59,18 @@ class Material:
     turns: list[Said]
     """The turns that are not left out, with uncut texts."""
     end: Place
-    """The place of the run's next reply."""
+    """The place after the last of them."""
     sections: list[tuple[ReminderSection, str]]
     """The sections of features, with their texts."""
+    newest: Said | None = None
+    """The run's message, after the last of `turns`, if it stays as it is."""
+
+    def with_newest_apart(self, run: Run) -> Material:
+        """Take the run's message out of the turns, if the model has not replied to it yet."""
+        if not self.turns or self.turns[-1].place != (run.number, 0):
+            return self
+        newest = self.turns[-1]
+        return replace(self, turns=self.turns[:-1], end=newest.place, newest=newest)
 
 
 def read_material(run: Run) -> Material:
@@ -107,6 +116,8 @@ TORN = "model_context_window_exceeded"
 """The stop reason of a reply that the end of the window has cut off."""
 OVERFLOWS = frozenset({"context_window", "too_large"})
 """Codes of errors that mean that the prompt is too long."""
+WHOLE_TRIES = 2
+"""Attempts after an error of the server that do not cut the newest message."""
 MIN_FREE = 500
 """Tokens that a conversation needs at least."""
 
@@ -155,22 +166,25 @@ class CompactionMiddleware(Middleware):
             await make_room(run, request, overflows)
 
 
-async def make_room(run: RunContext, request: ModelRequest, hardness: int = 0) -> None:
+async def make_room(run: RunContext, request: ModelRequest, overflows: int = 0) -> None:
     """Compact until the conversation is under the threshold, or at least fits.
 
-    `hardness` is from 0 to `MAX_TRIES`. Raises `ProviderError` (context_window) if the
-    conversation cannot be made to fit.
+    `overflows` is how often the server has refused the prompt. Raises `ProviderError`
+    (context_window) if the conversation cannot be made to fit.
     """
+    hardness, whole = overflows, overflows <= WHOLE_TRIES
     while True:
-        await _compact(run, request, min(hardness, MAX_TRIES))
+        whole, limit = await _compact(run, request, min(hardness, MAX_TRIES), whole=whole)
         total = run.prompt_tokens
-        if total <= _threshold(run):
+        if total <= limit:
             return
         hardness += 1
         if hardness > MAX_TRIES:
             if total <= usable_tokens(run.window):
                 return
-            raise _hopeless(run, f"it still has about {total:,} tokens")
+            if not whole:
+                raise _hopeless(run, f"it still has about {total:,} tokens")
+            hardness, whole = overflows, False
 
 
 def _threshold(run: RunContext) -> int:
@@ -189,11 +203,26 @@ def _hopeless(run: RunContext, reason: str) -> ProviderError:
     )
 
 
-async def _compact(run: RunContext, request: ModelRequest, hardness: int) -> None:
+async def _compact(
+    run: RunContext, request: ModelRequest, hardness: int, *, whole: bool
+) -> tuple[bool, int]:
+    """Store a shorter form. With `whole`, the newest message stays as it is, if it fits.
+
+    Returns whether it did, and the tokens that the prompt should have at most.
+    """
     before = run.prompt_tokens
+    limit = _threshold(run)
     material = await run.in_database(read_material, run.row)
     usable = int(usable_tokens(run.window) / run.token_scale)
     room = Room(usable, head_tokens(run.head), hardness)
+    apart = material.with_newest_apart(run.row) if whole else material
+    beside = room_beside(apart.newest, room, int(limit / run.token_scale))
+    whole = apart.newest is not None and beside.free >= MIN_FREE
+    if whole:
+        material, room = apart, beside
+        limit = max(limit, int(room.usable * run.token_scale))
+        if not (hardness or material.turns) and before <= limit:
+            return whole, limit  # there is nothing else to shorten
     if room.free < MIN_FREE:
         raise _hopeless(run, f"its prompt and tools alone have about {room.fixed:,} tokens")
     previous = material.previous
@@ -218,6 +247,7 @@ async def _compact(run: RunContext, request: ModelRequest, hardness: int) -> Non
     )
     await request.begin_epoch([event], write=partial(store_compaction, row))
     reached(CrashPoint.COMPACTED)
+    return whole, limit
 
 
 async def _row_that_cuts(run: RunContext, material: Material, plan: Plan) -> Compaction:

@@ -5,8 +5,9 @@ A turn is never split: a reply stays with the results of its calls, or both are 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agents.engine.prompt.conversation import clip_blocks, clip_result
 from agents.engine.prompt.history import Place, Said, result_block
@@ -16,6 +17,8 @@ from agents.settings import ContextSettings
 
 HARDER = 0.6
 """The part of the room that each attempt leaves of the one before."""
+LEAST_BESIDE = 0.05
+"""The part of the room that the rest of a conversation needs beside a long message."""
 MIN_BYTES = 200
 MAX_CLIP_BYTES = 2_000
 """The shortest and the longest limit for a text in an older turn."""
@@ -44,6 +47,18 @@ class Room:
     def share_bytes(self, part: float) -> int:
         """Return a part of `free`, in bytes."""
         return max(MIN_BYTES, self.share(part) * BYTES_PER_TOKEN)
+
+
+def room_beside(newest: Said | None, room: Room, threshold: int) -> Room:
+    """Return the room that `newest`, uncut, leaves for the rest of the conversation.
+
+    The prompt stays below `threshold` if possible.
+    """
+    if newest is None:
+        return room
+    fixed = room.fixed + turn_tokens(newest, sys.maxsize)[0]
+    below = Room(threshold, fixed, room.hardness)
+    return below if below.share(1) >= room.share(LEAST_BESIDE) else replace(room, fixed=fixed)
 
 
 @dataclass(frozen=True, slots=True)

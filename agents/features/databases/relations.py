@@ -15,6 +15,7 @@ from agents.features.databases.actions import (
     save_own_connection,
     seal_url,
 )
+from agents.features.databases.drivers.address import from_here
 from agents.features.databases.models import DatabaseConnection
 from agents.features.databases.queries import shared_names
 from agents.kernel.relations import AgentRelation
@@ -70,7 +71,7 @@ class Databases(AgentRelation):
         return [row]
 
     def seal(self, name: str, value: str) -> SecretText:
-        return seal_url(value)
+        return seal_url(from_here(value))
 
     def own_row(
         self, agent: Any, name: str, sealed: SecretText, *, writable: bool = False

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from agents.custom.tool_spec import EffectName, ToolSpec
+from agents.features.databases.drivers.changes import Changes
 from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.table import QueryResult as Table
 from agents.features.databases.drivers.target import DatabaseTarget
@@ -100,14 +101,18 @@ class DatabaseBackend:
     async def execute(
         self, query: str, database: str = "default", params: Mapping[str, Any] | None = None
     ) -> QueryResult:
-        """Run one statement; `params` are values for `:name` in it."""
-        found = await self._ask(
-            database,
-            lambda target, own, cancel: write.execute_sql(target, query, params, own, cancel),
-        )
-        if found.error is None or self.read_only:
-            return found
-        return await self._write(query, database, params, found)
+        """Run one statement; `params` are values for `:name` in it.
+
+        Values of rows are Python's: `Decimal`, `datetime`, `list`. Values that Python does not
+        have are text, for example the date `infinity`.
+        """
+        return await self._execute(query, database, params, native=True)
+
+    async def execute_as_text(
+        self, query: str, database: str = "default", params: Mapping[str, Any] | None = None
+    ) -> QueryResult:
+        """Run one statement as `execute`, with values for a model: numbers, and the rest text."""
+        return await self._execute(query, database, params, native=False)
 
     async def get_schema(self, database: str = "default") -> QueryResult:
         """Return a row for each column of each table."""
@@ -127,6 +132,30 @@ class DatabaseBackend:
     async def close(self) -> None:
         """Release the engine. Idle connections are closed automatically."""
         await in_thread(engine.leave, self)
+
+    async def _execute(
+        self, query: str, database: str, params: Mapping[str, Any] | None, *, native: bool
+    ) -> QueryResult:
+        def read(target: DatabaseTarget, own: Any, cancel: Cancellation) -> Table:
+            return write.execute_sql(replace(target, native=native), query, params, own, cancel)
+
+        found = await self._ask(database, read)
+        if found.error is None or self.read_only:
+            return found
+
+        def change(target: DatabaseTarget, own: Any, cancel: Cancellation) -> Changes:
+            return write.write_now(replace(target, native=native), query, params, own, cancel)
+
+        try:
+            changes = await self._call(database, change)
+        except QueryFailed as problem:
+            if problem.code == "invalid":
+                return found
+            if problem.code == "read_only":
+                return QueryResult(error=f"{found.error}\n{problem}")
+            return QueryResult(error=str(problem))
+        returned = changes.returned
+        return QueryResult(list(returned.columns), returned.rows, changes.row_count)
 
     async def _call(self, database: str, work: Callable[..., T]) -> T:
         """Call `work` with the target on a thread. Raises `QueryFailed`."""
@@ -151,23 +180,6 @@ class DatabaseBackend:
             list(table.columns), table.rows, table.row_count, table.truncated, table.error
         )
 
-    async def _write(
-        self, query: str, database: str, params: Mapping[str, Any] | None, refused: QueryResult
-    ) -> QueryResult:
-        try:
-            changes = await self._call(
-                database,
-                lambda target, own, cancel: write.write_now(target, query, params, own, cancel),
-            )
-        except QueryFailed as problem:
-            if problem.code == "invalid":
-                return refused
-            if problem.code == "read_only":
-                return QueryResult(error=f"{refused.error}\n{problem}")
-            return QueryResult(error=str(problem))
-        returned = changes.returned
-        return QueryResult(list(returned.columns), returned.rows, changes.row_count)
-
     def _target(self, database: str) -> tuple[DatabaseTarget, Any]:
         """Return the target and the identity of Vel's database. Blocks. Raises `QueryFailed`."""
         prepare()
@@ -177,7 +189,7 @@ class DatabaseBackend:
         if meant not in self.connections:
             raise QueryFailed(f"There is no database {database!r}: {', '.join(names) or 'none'}.")
         try:
-            url = address.checked_url(self.connections[meant], resolve=True)
+            url = address.checked_url(address.from_here(self.connections[meant]), resolve=True)
         except address.AddressRefused as problem:
             raise QueryFailed(f"{meant}: {problem}") from None
         engine.join(self)
@@ -260,7 +272,7 @@ class DatabaseMiddleware(BuiltInMiddleware):
         self, query: str, database: str = "default", params: dict[str, Any] | None = None
     ) -> dict[str, Any]:
         """Run one SQL statement. params: values for :name in the query."""
-        return (await self.backend.execute(query, database, params)).to_dict()
+        return (await self.backend.execute_as_text(query, database, params)).to_dict()
 
     async def get_schema(self, database: str = "default") -> dict[str, Any]:
         """Show all tables with columns, types and keys."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Any, TypeVar
 
 from django.utils.text import slugify
@@ -419,17 +418,8 @@ def _sealed(databases: Mapping[str, str]) -> dict[str, Any]:
     sealed = {}
     for name, url in databases.items():
         try:
-            sealed[name] = _relation("databases").seal(name, _from_here(url))
+            sealed[name] = _relation("databases").seal(name, url)
         except InvalidRequest as error:
             reason = error.message.removeprefix("url: ")
             raise SetupError(f"databases: {name}: {reason}") from None
     return sealed
-
-
-def _from_here(url: str) -> str:
-    """Return a URL with an absolute path, since a run can be resumed from another directory."""
-    for kind in ("sqlite", "duckdb"):
-        path = url.removeprefix(f"{kind}:///")
-        if path != url and path and not path.startswith(("/", ":")):
-            return f"{kind}:///{Path.cwd() / path}"
-    return url

@@ -10,11 +10,11 @@ import logging
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from io import BufferedIOBase
 from pathlib import Path
 
 from agents.models import Thread
 from agents.sdk.streaming.agent_file import AgentFile
+from agents.services.files.copies import blocks_of, size_of, why_left_out
 from agents.services.files.thread_files import has_workspace, readable_files
 from agents.services.files.workspaces import workspace_location
 from agents.settings import DataSettings
@@ -24,7 +24,6 @@ from sandbox.backends.names import meant, shown
 from sandbox.backends.protocol import Entry, FileBackend
 from sandbox.errors import FileError, FileTooLarge, SandboxSetupError
 from sandbox.own_directory.guard import DirectoryGuard
-from sandbox.own_directory.names import GIT, fold, why_protected
 from sandbox.own_directory.rules import FileRules
 from sandbox.paths import WORKING_DIR
 
@@ -34,9 +33,6 @@ OUTPUTS = "/sandbox/outputs"
 MAX_FILES = 1_000
 MAX_BYTES = 1024**3
 """Limit for all copies of one session."""
-_BLOCK = 1024**2
-_GIT_NAMES = frozenset({GIT, "head"})
-"""Names that make a directory a git repository: `.git`, or `HEAD` in a bare one."""
 
 Known = dict[str, tuple[str, AgentFile]]
 """The copied files of a session by path, with the version of each."""
@@ -75,7 +71,9 @@ def files_in_rows(thread_id: str) -> list[AgentFile]:
     thread = Thread.objects.get(pk=thread_id)
     backend = readable_files(thread, in_workspace=False)
     problem = "It is in the database: get_state() has its content."
-    return [AgentFile(entry.path, _size(backend, entry), None, problem) for entry in _walk(backend)]
+    return [
+        AgentFile(entry.path, size_of(backend, entry), None, problem) for entry in _walk(backend)
+    ]
 
 
 def collect(place: FilesPlace, destination: Path | None, known: Known) -> Collected:
@@ -128,7 +126,7 @@ class _Copies:
         """Copy one file. Return its size and the path of the copy. Raises `FileError`."""
         relative = path.lstrip("/")
         for part in relative.split("/"):
-            if why := _why_left_out(part):
+            if why := why_left_out(part):
                 raise FileError(f"the name {part!r} is protected: {why}.", path)
         # `shown` again: on the host its escapes are part of the name, without invisible characters.
         target = f"/{shown(self._directory)}/{shown(relative)}"
@@ -139,14 +137,14 @@ class _Copies:
             if self.left < 0:
                 raise FileTooLarge(f"the outputs have more than {MAX_BYTES:,} bytes in all.", path)
             tree = TreeBackend(self._root, guard=self._guard)
-            tree.write_chunks(target, _blocks(opened.stream, opened.stat.size, path))
+            tree.write_chunks(target, blocks_of(opened.stream, opened.stat.size, path))
         return opened.stat.size, str(self._root / self._directory / relative)
 
 
 def _file(
     source: FileBackend, entry: Entry, place: FilesPlace, copies: _Copies | None
 ) -> AgentFile:
-    path, size = OUTPUTS + entry.path, _size(source, entry)
+    path, size = OUTPUTS + entry.path, size_of(source, entry)
     if not entry.addressable:
         return AgentFile(path, size, None, "Its name is not valid UTF-8.")
     if copies is None:
@@ -160,13 +158,6 @@ def _file(
     except OSError as error:
         return AgentFile(path, size, None, f"The copy cannot be written: {error}.")
     return AgentFile(path, size, host_path)
-
-
-def _why_left_out(name: str) -> str | None:
-    """Return why programs could execute or obey a file of this name; None for other names."""
-    if fold(name) in _GIT_NAMES:
-        return "git would take the directory for a repository and obey its settings"
-    return why_protected(name)
 
 
 def _walk(backend: FileBackend) -> Iterator[Entry]:
@@ -183,22 +174,6 @@ def _walk(backend: FileBackend) -> Iterator[Entry]:
         yield entry
     if walk_limit.cut:
         logger.warning("Not all files were found: %s.", walk_limit.cut)
-
-
-def _blocks(stream: BufferedIOBase, size: int, path: str) -> Iterator[bytes]:
-    """Yield the content. It must not grow while it is read, since the size was checked."""
-    while block := stream.read(min(_BLOCK, size + 1)):
-        size -= len(block)
-        if size < 0:
-            raise FileTooLarge("it grew while it was copied.", path)
-        yield block
-
-
-def _size(backend: FileBackend, entry: Entry) -> int:
-    if not entry.addressable:
-        return 0
-    found = backend.stat(entry.path)
-    return found.size if found is not None else 0
 
 
 def _version(backend: FileBackend, entry: Entry) -> str:

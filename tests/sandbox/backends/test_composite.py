@@ -54,6 +54,21 @@ def test_writes_go_to_the_mount_under_its_own_names() -> None:
     assert backend.edit_file("/memory/notes/x.md", "y", "z")["path"] == "/memory/notes/x.md"
 
 
+def test_a_search_of_the_whole_tree_leaves_out_mounts_aside() -> None:
+    skills = state(a="seen")
+    routes = {"/sandbox/skills": skills, "/skills": skills, "/memory": state(b="seen")}
+    backend = CompositeBackend(
+        state(own="seen", sandbox__c="seen"), routes, aside=["/sandbox/skills", "/skills"]
+    )
+    own = ["/memory/b.md", "/own.md", "/sandbox/c.md"]
+    assert backend.glob("**/*.md")["matches"] == own
+    assert sorted(found["file"] for found in backend.grep("seen", "/")["matches"]) == own
+    there = ["/sandbox/c.md", "/sandbox/skills/a.md"]
+    assert backend.glob("**/*.md", "/sandbox")["matches"] == there
+    assert backend.glob("/skills/**")["matches"] == ["/skills/a.md"]
+    assert "skills" in names(backend, "/")
+
+
 def test_listings_show_mounts_and_hide_what_is_under_them() -> None:
     default = state(a="", memory__hidden="", memory__shared__hidden="")
     backend = CompositeBackend(default, {"/memory/shared": state(seen=""), "/x/y/z": state(b="")})

@@ -64,6 +64,23 @@ def test_a_skill_of_a_directory_is_shown_loaded_and_its_script_runs(tmp_path: Pa
     assert events(run, "skill.loaded")[0]["name"] == "beans"
 
 
+def test_without_a_sandbox_a_search_finds_the_agents_files_and_skills_once(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills")
+    run_with(
+        tmp_path,
+        [call("write_file", path="/own.md", content="Beans.")],
+        [call("glob", pattern="**/*.md"), call("grep", pattern="(?i)beans")],
+        [call("glob", pattern="**/*.md", path="/sandbox")],
+        directory=tmp_path / "skills",
+        sandbox=False,
+    )
+    found = [json.loads(row.result) for row in ToolCall.objects.order_by("turn", "position")]
+    own, lines, skills = (json.loads(text) for text in found[1:])
+    assert own["matches"] == ["/memory/AGENTS.md", "/own.md"]
+    assert {match["file"] for match in lines["matches"]} == {"/own.md"}
+    assert skills["matches"] == ["/sandbox/skills/beans/SKILL.md"]
+
+
 def test_commands_cannot_change_a_skill(tmp_path: Path) -> None:
     directory = tmp_path / "skills"
     write_skill(directory)

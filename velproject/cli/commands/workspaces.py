@@ -21,7 +21,7 @@ with late_imports:
 
     from agents.doors.cli.console import print_table
     from agents.kernel.retention import unused_files
-    from agents.models import WorkspaceSnapshot
+    from agents.models import StateFile, WorkspaceSnapshot
     from agents.services.errors import Conflict
     from agents.services.files.changes import shown_path
     from agents.services.files.workspace_care import (
@@ -181,7 +181,13 @@ def find_workspace(thread: str) -> KeptWorkspace:
     for kept in kept_workspaces():
         if kept.key == thread:
             return kept
-    raise CliError(f"There is no workspace {one_line(thread)!r}: vel workspaces list shows them.")
+    name = one_line(thread)
+    if StateFile.objects.filter(thread=thread).exists():
+        raise CliError(
+            f"The thread {name} has no workspace: its files are in the database. "
+            "`vel runs files RUN --to DIR` copies those of a run's thread."
+        )
+    raise CliError(f"There is no workspace {name!r}: vel workspaces list shows them.")
 
 
 def as_data(kept: KeptWorkspace) -> dict[str, Any]:

@@ -101,6 +101,7 @@ _FILES = (SQLITE, DUCKDB)
 _DRIVERS = {
     "sqlite": SQLITE,
     "sqlite+pysqlite": SQLITE,
+    "postgres": POSTGRESQL,
     "postgresql": POSTGRESQL,
     "postgresql+psycopg": POSTGRESQL,
     "duckdb": DUCKDB,
@@ -164,6 +165,16 @@ def address_of(url: str) -> Address:
     port = 0 if parts.drivername in _FILES else parts.port or default
     dialect = parts.drivername.partition("+")[0]
     return Address(dialect, parts.host or "", port, parts.database or "", parts.username or "")
+
+
+@sensitive_variables()
+def from_here(url: str) -> str:
+    """Return a program's URL with an absolute path, since it can be used in another directory."""
+    for kind in _FILES:
+        path = url.removeprefix(f"{kind}:///")
+        if path != url and path and not path.startswith(("/", ":")):
+            return f"{kind}:///{Path.cwd() / path}"
+    return url
 
 
 @sensitive_variables()

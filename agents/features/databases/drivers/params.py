@@ -33,6 +33,13 @@ def numbered(query: str, params: Mapping[str, Any]) -> tuple[str, list[Any]]:
     return text, [params[name] for name in places]
 
 
+def without_value(query: str, params: Mapping[str, Any] | None, *, mysql: bool) -> list[str]:
+    """Return the names in the statement that `params` do not have, as `:name`."""
+    parts = (_MYSQL_PARTS if mysql else _PARTS).finditer(query)
+    names = dict.fromkeys(found["name"] for found in parts if found["name"])
+    return [f":{name}" for name in names if name not in (params or {})]
+
+
 _MYSQL_PARTS = re.compile(
     r"""
     '(?:[^'\\]|''|\\.)*' | "(?:[^"\\]|""|\\.)*" | `[^`]*`

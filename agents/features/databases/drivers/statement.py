@@ -21,6 +21,25 @@ _TOKEN = re.compile(
 )
 _WRITES = frozenset({"insert", "update", "delete", "merge", "replace"})
 
+_CHANGES = _WRITES | frozenset(
+    {
+        *("alter", "call", "comment", "copy", "create", "do", "drop", "grant", "import", "load"),
+        *("lock", "rename", "revoke", "truncate", "vacuum"),
+    }
+)
+_EMPTY = re.compile(r"(?:\s|;|--[^\n]*+(?:\n|\Z)|/\*(?!!).*?\*/)*+", re.DOTALL)
+
+
+def is_empty(query: str) -> bool:
+    """Return whether there is nothing but comments and semicolons."""
+    return _EMPTY.fullmatch(query) is not None
+
+
+def word_of_change(query: str) -> str:
+    """Return the first word if it is one of a statement that changes something, else ``""``."""
+    first = next((found["word"].lower() for found in _TOKEN.finditer(query) if found["word"]), "")
+    return first.upper() if first in _CHANGES else "A write" if looks_like_writing(query) else ""
+
 
 def looks_like_writing(query: str) -> bool:
     """Return whether the first word is INSERT, UPDATE, DELETE, MERGE or REPLACE.

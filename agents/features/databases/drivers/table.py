@@ -12,6 +12,14 @@ CELL_CHARACTERS = 200
 """Characters of a cell in a Markdown table."""
 
 Cell = str | int | float | bool | None
+"""A value as text. For programs, cells also have other types, in lists and dictionaries too."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """A dictionary on its way from a helper. JSON's own keys are only texts."""
+
+    pairs: list[tuple[Any, Any]]
 
 
 @dataclass(frozen=True)
@@ -20,7 +28,7 @@ class QueryResult:
 
     `columns` are unique: a second `id` is `id_2`. `values` are the rows, in their order. Numbers
     and truth values are Python's; everything else is the database's own text, so that dates,
-    decimals, arrays and JSON are exact.
+    decimals, arrays and JSON are exact. Of a `native` target, all values are Python's.
     """
 
     columns: tuple[str, ...] = ()
@@ -83,11 +91,25 @@ def unique_names(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(unique)
 
 
-def size_of(row: Sequence[Cell]) -> int:
+def size_of(row: Sequence[Any]) -> int:
     """Return the length of the row as text in bytes, with separators."""
-    return sum(
-        len(value.encode(errors="replace")) if isinstance(value, str) else 8 for value in row
-    ) + len(row)
+    return sum(map(_size_of, row)) + len(row)
+
+
+def _size_of(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value.encode(errors="replace"))
+    if value is None or isinstance(value, bool | float):
+        return 8
+    if isinstance(value, int):
+        return max(8, value.bit_length() // 8)
+    if isinstance(value, bytes):
+        return 2 * len(value) + 8
+    if isinstance(value, list | tuple):
+        return size_of(value) + 8
+    if isinstance(value, Pairs):
+        return size_of(value.pairs) + 16
+    return max(8, len(str(value)))  # a decimal, a date or a time
 
 
 def shown(value: Cell) -> str:

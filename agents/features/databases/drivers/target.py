@@ -42,6 +42,8 @@ class DatabaseTarget:
     """Whether writes can be tried, and carried out after approval of their changes."""
     allow_routines: bool = False
     """Also writes that call the database's functions and triggers, which a trial runs too."""
+    native: bool = False
+    """Whether values of rows are Python's, for programs, instead of text, for models."""
     parts: UrlParts | None = field(default=None, repr=False)
     """The URL, parsed. Only in a helper process, which then need not load a parser."""
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from django.utils.crypto import salted_hmac
@@ -26,10 +28,14 @@ from agents.features.databases.drivers.changes import (
 from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.helper.client import ask_for_rows, ask_to_try, ask_to_write
 from agents.features.databases.drivers.own_database import OwnDatabase
+from agents.features.databases.drivers.params import without_value
+from agents.features.databases.drivers.statement import is_empty, word_of_change
 from agents.features.databases.drivers.table import QueryResult
 from agents.features.databases.drivers.target import DatabaseTarget
 from sandbox.cancellation import Cancellation
 
+_NO_VALUE = re.compile(r"""near ['"]:|did not supply a value""")
+"""In an error about a parameter without a value, which is a syntax error for most databases."""
 Preview = dict[str, Any]
 """A `drivers.changes.summary` with the `database` and the `digest` of all changes."""
 _LONGEST_PAUSE = 0.1
@@ -56,8 +62,9 @@ def try_sql(
 ) -> Preview:
     """Return a preview of one statement's changes. Blocks. Raises QueryFailed."""
     given = _checked(target, query, params)
-    first = ask_to_try(target, own, cancel, query, given)
-    second = ask_to_try(target, own, cancel, query, given)
+    with _explained(target, query, params):
+        first = ask_to_try(target, own, cancel, query, given)
+        second = ask_to_try(target, own, cancel, query, given)
     if not first.tables and not second.tables:
         raise QueryFailed("No row fits: the statement would change nothing.", "no_change")
     unstable = unstable_columns(first, second)
@@ -125,7 +132,7 @@ def _checked(
         raise QueryFailed("DuckDB databases can only be read.", "read_only")
     if dialect_of(target) == "mysql":
         raise QueryFailed("MySQL and MariaDB databases can only be read.", "read_only")
-    refuse_nul(query)
+    _check_text(query)
     return params if dialect_of(target) == "postgresql" else with_json_text(params)
 
 
@@ -148,15 +155,39 @@ def execute_sql(
     `params` are values for `:name` in the statement. Lists are arrays for PostgreSQL, lists for
     DuckDB, and JSON text for SQLite and MySQL, where `json_each(:name)` and `JSON_TABLE` read them.
     """
-    refuse_nul(query)
+    _check_text(query)
     given = with_json_text(params) if dialect_of(target) in ("sqlite", "mysql") else params
-    return ask_for_rows(target, own, cancel, {"do": "query", "text": query, "params": given})
+    with _explained(target, query, params):
+        return ask_for_rows(target, own, cancel, {"do": "query", "text": query, "params": given})
 
 
-def refuse_nul(query: str) -> None:
-    """Refuse a NUL character, at which drivers would cut the statement."""
+def _check_text(query: str) -> None:
+    """Refuse a NUL character, at which drivers would cut the statement, and an empty one."""
     if "\0" in query:
         raise QueryFailed("A statement has no NUL characters.", "invalid")
+    if is_empty(query):
+        raise QueryFailed("The statement is empty.", "invalid")
+
+
+@contextmanager
+def _explained(
+    target: DatabaseTarget, query: str, params: Mapping[str, Any] | None
+) -> Iterator[None]:
+    """Name the mistake in an error of the database that only shows its place."""
+    try:
+        yield
+    except QueryFailed as problem:
+        text = str(problem)
+        if problem.code != "database":
+            raise
+        missing = without_value(query, params, mysql=dialect_of(target) == "mysql")
+        if missing and _NO_VALUE.search(text):
+            raise QueryFailed(f"params has no value for {', '.join(missing)}.", "invalid") from None
+        word = "" if target.allow_writes else word_of_change(query)
+        if word:
+            refusal = f"{target.name} can only be read: {word} is not allowed in read-only mode."
+            raise QueryFailed(f"{refusal} {text}", problem.code) from None
+        raise
 
 
 def with_json_text(params: Mapping[str, Any] | None) -> dict[str, Any]:

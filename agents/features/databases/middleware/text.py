@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import Any
 
 from agents.features.databases.drivers.address import dialect_of
@@ -17,6 +18,9 @@ _INLINE_ROWS = 50
 _FIRST_ROWS = 20
 _TABLE_CHARACTERS = 8_000
 _SCHEMA_CHARACTERS = 16_000
+_PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_FOLDED = re.compile("[a-z_][a-z0-9_]*", re.ASCII)
+"""Names that need no quotes: PostgreSQL makes capital letters small."""
 DIALECTS = {
     "postgresql": "PostgreSQL",
     "sqlite": "SQLite",
@@ -73,7 +77,7 @@ def _file_of(context: ToolContext) -> str:
 
 def shown_tables(target: DatabaseTarget, result: QueryResult) -> str:
     lines = [
-        _qualified(str(schema), str(table)) + (" (view)" if kind == "VIEW" else "")
+        _qualified(target, str(schema), str(table)) + (" (view)" if kind == "VIEW" else "")
         for schema, table, kind in result.values
     ]
     return _lines(target, lines)
@@ -83,17 +87,27 @@ def shown_schema(target: DatabaseTarget, result: QueryResult) -> str:
     """Return a line for each table: a third of the length of a table with a row for each column."""
     tables: dict[str, list[str]] = {}
     for schema, table, column, kind, nullable, key in result.values:
-        parts = [str(column), str(kind), str(key)]
+        parts = [_quoted(target, str(column)), str(kind), str(key)]
         if nullable == "NO" and "PK" not in str(key):
             parts.append("NOT NULL")
-        tables.setdefault(_qualified(str(schema), str(table)), []).append(
+        tables.setdefault(_qualified(target, str(schema), str(table)), []).append(
             " ".join(part for part in parts if part)
         )
     return _lines(target, [f"{name}({', '.join(of)})" for name, of in tables.items()])
 
 
-def _qualified(schema: str, table: str) -> str:
-    return table if schema in ("main", "public") else f"{schema}.{table}"
+def _qualified(target: DatabaseTarget, schema: str, table: str) -> str:
+    names = [table] if schema in ("main", "public") else [schema, table]
+    return ".".join(_quoted(target, name) for name in names)
+
+
+def _quoted(target: DatabaseTarget, name: str) -> str:
+    """Return the name as a statement must write it."""
+    dialect = dialect_of(target)
+    if (_FOLDED if dialect == "postgresql" else _PLAIN).fullmatch(name):
+        return name
+    mark = "`" if dialect == "mysql" else '"'
+    return mark + name.replace(mark, 2 * mark) + mark
 
 
 def _lines(target: DatabaseTarget, lines: list[str]) -> str:

@@ -313,6 +313,19 @@ def test_a_message_larger_than_the_window(text: str) -> None:
     assert len(shown.encode()) < 20_000
 
 
+@pytest.mark.parametrize("size", [22_000, 32_000])
+def test_a_message_that_fits_is_read_whole(size: int) -> None:
+    """The second is too long for the threshold, but not for the window."""
+    text = ("bean " * size)[:size]
+    with served(conversation([Turn(text="Aha."), Turn(text="Done.")])) as server:
+        run = drive_to_end(a_run(message="Earlier. " * 1_800))
+        again = drive_to_end(start_run(run.owner, text, thread=run.thread_id))
+    assert again.status == "completed", again.error_message
+    assert server.violations == []
+    assert events(again, "context.compacted")
+    assert main_requests(server)[-1].messages[-1]["content"][-1]["text"] == text
+
+
 def test_many_calls_in_one_turn_that_are_too_much_together() -> None:
     uses = [ToolUse("fetch", {"size": 4_000, "mark": f"m{number}"}) for number in range(40)]
     with served(conversation([Turn(tool_uses=uses), Turn(text="Done.")])) as server:

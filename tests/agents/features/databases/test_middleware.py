@@ -15,6 +15,9 @@ from django.db import connection
 
 from agents.events.append import dump
 from agents.features.databases.drivers.own_database import own_database
+from agents.features.databases.drivers.table import QueryResult
+from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.middleware.text import shown_schema
 from agents.features.databases.models import DatabaseConnection
 from agents.middleware.registry import Toolset, known_tool_names, toolset_for
 from agents.models import Run, ToolCall
@@ -68,6 +71,21 @@ def calls_of(run: Run) -> list[ToolCall]:
 def content(call: ToolCall) -> Any:
     assert call.status == "succeeded", call.result_content
     return json.loads(str(call.result_content))
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("sqlite:///x", 'Shop("a b" INT, "new\nline" INT, "q""q" INT)'),
+        ("mysql://x", 'Shop(`a b` INT, `new\nline` INT, `q"q` INT)'),
+        ("postgresql://x", '"Shop"("a b" INT, "new\nline" INT, "q""q" INT)'),
+    ],
+)
+def test_a_model_can_copy_the_names_of_the_schema(url: str, expected: str) -> None:
+    columns = ("a b", "new\nline", 'q"q')
+    rows = [("public", "Shop", column, "INT", "YES", "") for column in columns]
+    shown = shown_schema(DatabaseTarget("shop", url), QueryResult(("",) * 6, rows))
+    assert shown.partition("\n")[2] == expected
 
 
 @pytest.mark.django_db(transaction=True)

@@ -33,7 +33,7 @@ from agents.features.approvals.pending_responses import pending_responses
 from agents.ids import own_executor
 from agents.kernel.lazy_modules import lazy_modules
 from agents.middleware.decisions import decide
-from agents.models import ApprovalRequest, Run
+from agents.models import ApprovalRequest, Run, StateFile
 from agents.sdk.rows.state import Family
 from agents.services.approvals.decisions import DecisionRequest
 from agents.services.errors import NotFound, ServiceError
@@ -80,11 +80,11 @@ class Driver:
         self._runner = asyncio.Runner()
         self._started = False
 
-    def drive(self, run: Run, *, adopt: bool = False) -> int:
+    def drive(self, run: Run, *, adopt: bool = False, is_known: bool = False) -> int:
         """Drive `run` with its subagents until it ends or waits for somebody else.
 
-        Returns the exit code. With `adopt`, the run belonged to another process, and earlier events
-        are not shown again.
+        Returns the exit code. With `adopt`, the run belonged to another process; with `is_known`,
+        this process has driven it before. Then earlier events are not shown again.
         """
         if not self._started:
             self.worker.start()
@@ -93,11 +93,12 @@ class Driver:
         family = Family(run.id)
         self._left.clear()
         self._tree = TreeDisplay(run.id, self.display)
-        if adopt:
+        is_known = is_known or adopt
+        if is_known:
             self._tree.know(family.members()[1:])
         watch = self._watched = Watch(
             run.id,
-            family.positions() if adopt else {},
+            family.positions() if is_known else {},
             self._show,
             self.owner.username,
             lambda: self._has_question(family) or family.is_stuck(),
@@ -200,6 +201,8 @@ class Driver:
             return
         for place in kept_files(run):
             self.display.note(f"Files: {place}")
+        if not run.spec["sandbox"] and StateFile.objects.filter(thread=run.thread_id).exists():
+            self.display.note(f"Files: {again(f'runs files {run.id} --to DIR')} copies them.")
 
     def _decide(self, family: Family) -> bool:
         """Ask about every pending request of the family. Return False if the run cannot continue.

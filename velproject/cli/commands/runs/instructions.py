@@ -17,7 +17,7 @@ from agents.services.errors import InvalidRequest
 from agents.services.findings import findings_in
 
 HEADING = "## Instructions of this directory"
-_WRITABLE_BY_ALL = 0o002
+WRITABLE_BY_ALL = 0o002
 
 
 def instructions_of(directory: Path, *, accept_findings: bool = False) -> str:
@@ -26,29 +26,29 @@ def instructions_of(directory: Path, *, accept_findings: bool = False) -> str:
     Standard error says which files are used, or why they are not.
     """
     try:
-        if directory.stat().st_mode & _WRITABLE_BY_ALL:
+        if directory.stat().st_mode & WRITABLE_BY_ALL:
             if (directory / PROMPT).exists():
-                _say(f"{PROMPT} is not used: everybody can write in {directory}.")
+                say(f"{PROMPT} is not used: everybody can write in {directory}.")
             return ""
         files = read_agents_files(directory)
         text = prompt_of(files)
     except OSError as error:
-        _say(f"{PROMPT} is not used: {error.strerror or error}.")
+        say(f"{PROMPT} is not used: {error.strerror or error}.")
         return ""
     except InvalidRequest as error:
-        _say(f"{PROMPT} is not used: {error.message}")
+        say(f"{PROMPT} is not used: {error.message}")
         return ""
     if not files:
         return ""
     if "\x00" in text:
-        _say(f"{PROMPT} is not used: it holds a NUL character.")
+        say(f"{PROMPT} is not used: it holds a NUL character.")
         return ""
     findings = findings_in({file.path: file.content for file in files})
     if findings and not accept_findings:
         show_findings(findings)
-        _say(f"{PROMPT} is not used: the scanner suspects it. --accept-findings uses it.")
+        say(f"{PROMPT} is not used: the scanner suspects it. --accept-findings uses it.")
         return ""
-    _say(f"instructions: {', '.join(file.path for file in files)}")
+    say(f"instructions: {', '.join(file.path for file in files)}")
     return text
 
 
@@ -61,5 +61,5 @@ def prompt_with(prompt: str, instructions: str, name: str) -> str:
     return f"{own or default}\n\n{HEADING}\n\n{instructions}"
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     print(one_line(text, 500), file=sys.stderr)

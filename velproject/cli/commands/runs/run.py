@@ -2,51 +2,48 @@
 
 from __future__ import annotations
 
-import json
-import os
-import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
 
 import click
 
 from agents.doors.cli.boot import again, database
-from agents.doors.cli.errors import FAILED, OK, WAITING, CliError
+from agents.doors.cli.errors import FAILED, INTERRUPTED, OK, WAITING, CliError
 from agents.doors.cli.late_imports import late_imports
 from agents.doors.cli.options import persist_option
 from agents.doors.cli.prompting import interruptible
-from agents.doors.cli.terminal import one_line
+from velproject.cli.commands.runs.option_values import (
+    Dollars,
+    check_together,
+    read_context,
+    read_databases,
+    read_fallbacks,
+    read_schema,
+)
 
 with late_imports:
-    from django.contrib.auth.models import User
-
-    from agents.doors.cli.console import new_console
     from agents.doors.cli.local_user import local_user
-    from agents.kernel import row_hooks
-    from agents.middleware.definition_checks import check_named_tools
-    from agents.middleware.registry import known_tool_names
     from agents.models import Run
-    from agents.providers.registry import get_provider
     from agents.selectors.visible import agents_for, runs_for
-    from agents.services.agent_definitions.actions import default_provider
-    from agents.services.agent_definitions.settings_places import default_model_problem, settings_of
-    from agents.services.errors import Conflict, InvalidRequest, NotFound, ServiceError
+    from agents.services.errors import Conflict, NotFound, ServiceError
+    from agents.services.runs.control import cancel_run
     from agents.services.runs.start import RunRequest
-    from agents.settings import DataSettings
-    from agents.spec import AgentSpec
     from agents.states import ACTIVE_RUNS
-    from sandbox.errors import SandboxSetupError
-    from sandbox.host_paths import writable_directory
-    from sandbox.linux.probe import check_host
-    from sandbox.own_directory.rules import FileRules
-    from sandbox.toolboxes.find import hold_toolbox
-    from sandbox.workspace import own_directory_account
     from velproject.cli.commands.runs.drive import Driver
+    from velproject.cli.commands.runs.follow import STOPPED
     from velproject.cli.commands.runs.instructions import instructions_of
+    from velproject.cli.commands.runs.option_checks import (
+        check_options,
+        default_skill_directories,
+        file_rules,
+        skill_directories,
+        unknown_agent,
+        warn_without_sandbox,
+        workspace_directory,
+    )
     from velproject.cli.commands.runs.task_flags import (
         AgentOptions,
         agent_slug,
@@ -56,103 +53,14 @@ with late_imports:
     )
 
 GREETING = "Type what the agent should do. `exit` ends the session, `clear` begins a new one."
+NEXT_STEPS = (
+    "Type `resume` to be asked again, `cancel` to end the run, or `clear` to begin a new session."
+)
 
 
 PROVIDERS = ["anthropic", "openai", "openai-responses", "openai-chat", "google", "scripted"]
 TASK_BYTES = 10_000_000
 """The most bytes that are read from standard input. The message has its own limit later."""
-SCHEMA_BYTES = 1_000_000
-
-_OF_THE_AGENT = (
-    *("provider", "model", "fallback", "profile", "no_sandbox", "toolbox", "approve"),
-    *("max_turns", "max_cost", "timeout", "no_instructions", "accept_findings"),
-)
-
-
-class Dollars(click.ParamType):
-    """A positive amount of US dollars."""
-
-    name = "usd"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Decimal:
-        text = str(value)
-        if not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", text) or not Decimal(text):
-            self.fail(f"{text!r} is no amount: write US dollars, as 0.50.", param, ctx)
-        return Decimal(text)
-
-
-def read_databases(
-    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
-) -> tuple[tuple[str, str], ...]:
-    """Parse NAME=URL, or NAME=env:VARIABLE for a URL that the command line should not show.
-
-    No error shows a value: any part of it may be a mistyped password.
-    """
-    found: dict[str, str] = {}
-    for value in values:
-        name, equals, url = value.partition("=")
-        if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,62}", name):
-            raise click.BadParameter(
-                "write NAME=URL, as shop=sqlite:///shop.db (a name of letters, digits, _ and -)."
-            )
-        if name in found:
-            raise click.BadParameter(f"{name} is given twice.")
-        if url.startswith("env:"):
-            variable = url.removeprefix("env:")
-            url = os.environ.get(variable, "").strip()
-            if not url:
-                where = variable if re.fullmatch("[A-Za-z0-9_]{1,100}", variable) else "variable"
-                raise click.BadParameter(f"{name}: there is no {where} in the environment.")
-        if not re.match(r"[a-z][a-z0-9+]*:", url):
-            raise click.BadParameter(f"{name}: the URL has no scheme, as postgresql://host/name.")
-        found[name] = url
-    return tuple(found.items())
-
-
-def read_schema(
-    ctx: click.Context, param: click.Parameter, value: str | None
-) -> dict[str, Any] | None:
-    """Read a JSON Schema from a file. The check of the request validates its content."""
-    if value is None:
-        return None
-    try:
-        with Path(value).open("rb") as file:
-            schema = json.loads(file.read(SCHEMA_BYTES + 1))
-    except OSError as error:
-        raise click.BadParameter(f"{value!r} cannot be read: {error.strerror}.") from None
-    except (ValueError, RecursionError) as error:
-        raise click.BadParameter(f"{value!r} holds no JSON: {error}.") from None
-    if not isinstance(schema, dict):
-        raise click.BadParameter(f"{value!r} holds no JSON Schema, which is an object.")
-    return schema
-
-
-def read_context(
-    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
-) -> dict[str, str]:
-    """Parse NAME=VALUE; the values are texts."""
-    found: dict[str, str] = {}
-    for value in values:
-        name, equals, text = value.partition("=")
-        if not equals or not name:
-            raise click.BadParameter(f"{value!r}: write NAME=VALUE, as customer=Acme.")
-        if name in found:
-            raise click.BadParameter(f"{name} is given twice.")
-        found[name] = text
-    return found
-
-
-def read_fallbacks(
-    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
-) -> tuple[tuple[str, str], ...]:
-    """Parse PROVIDER:MODEL. The check of the agent validates the names."""
-    found = []
-    for value in values:
-        provider, colon, model = value.partition(":")
-        if not colon or not provider or not model:
-            raise click.BadParameter(f"{value!r}: write PROVIDER:MODEL, as openai:gpt-6.2-sol.")
-        found.append((provider, model))
-    return tuple(found)
 
 
 @click.command(short_help="Give an agent a task (the same as `vel TASK`).")
@@ -172,7 +80,7 @@ def read_fallbacks(
     metavar="DIR",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="A directory of skills that the agent has; repeat for several.",
+    help="A directory of skills that the agent has, else ./skills; repeat for several.",
 )
 @click.option(
     "--workspace",
@@ -254,39 +162,15 @@ def run(
     **flags: Any,
 ) -> int:
     """Give an agent a task, or, without one, start a session of several tasks."""
-    given = [name for name in _OF_THE_AGENT if flags[name]] + ["database"] * bool(databases)
-    if agent is not None and given:
-        names = ", ".join("--" + name.replace("_", "-") for name in given)
-        raise click.UsageError(f"{names}: with --agent its own settings count; leave them out.")
-    if flags["toolbox"] and flags["no_sandbox"]:
-        raise click.UsageError("--toolbox is for commands, and with --no-sandbox there are none.")
-    if flags["profile"] == "sandbox_only" and flags["no_sandbox"]:
-        raise click.UsageError("--profile sandbox_only needs the sandbox: leave --no-sandbox out.")
-    if flags["profile"] == "sandbox_only" and databases:
-        raise click.UsageError(
-            "--profile sandbox_only has no tools for databases: leave --database out."
-        )
-    if workspace is not None and flags["no_sandbox"]:
-        raise click.UsageError("--workspace is for the sandbox: leave out it or --no-sandbox.")
-    if workspace is not None and workspace.exists() and not workspace.is_dir():
-        raise click.UsageError(f"--workspace {workspace} is a file: name a directory.")
-    if (allow_write or protect) and workspace is None and session is None:
-        raise click.UsageError("--allow-write and --protect are for --workspace: name a directory.")
-    if session is not None and not 0 < len(session) <= 200:
-        raise click.UsageError("--session: the key must have 1 to 200 characters.")
+    check_together(
+        flags, agent=agent, databases=databases, workspace=workspace, session=session,
+        rules=(*allow_write, *protect), skills=skills, uploads=uploads,
+    )  # fmt: skip
     if task == "-":
         with interruptible():
             task = sys.stdin.read(TASK_BYTES)
     if task is not None and not task.strip():
         raise click.UsageError("The task is empty: say what the agent should do.")
-    for directory in skills:
-        if not directory.is_dir():
-            what = "is no directory" if directory.exists() else "is not there"
-            raise click.UsageError(f"--skills {directory} {what}: name a directory of skills.")
-    for file in uploads:
-        if not file.is_file():
-            what = "is no file" if file.exists() else "is not there"
-            raise click.UsageError(f"--upload {file} {what}: name a file.")
     with database(persist):
         # The URLs are encrypted from this line on.
         flags["databases"] = sealed_databases(databases)
@@ -298,6 +182,8 @@ def run(
         if workspace is not None or allow_write or protect:
             rules = file_rules(allow_write, protect)
         directories = skill_directories(skills, workspace_path)
+        if not skills and agent is None:
+            directories = default_skill_directories(owner, session, workspace_path)
         if agent is None:
             check_options(options)
             if not flags["no_instructions"]:
@@ -341,6 +227,8 @@ class Conversation:
         self._uploads = uploads
         self._request = request
         self._options = options
+        self._waiting: Run | None = None
+        """The last run, if it waits for a decision."""
 
     def say(self, message: str) -> int:
         """Run one task in the current thread, or in a new one. Return the exit code of its run."""
@@ -348,7 +236,12 @@ class Conversation:
         self._uploads = ()  # the first task has sent them
         if self._request.key is None:
             self._request = replace(self._request, thread=started.thread_id)
-        return self._driver.drive(started)
+        return self._drive(started)
+
+    def _drive(self, run: Run, *, is_known: bool = False) -> int:
+        code = self._driver.drive(run, is_known=is_known)
+        self._waiting = run if code == WAITING else None
+        return code
 
     def hold(self) -> int:
         """Read tasks until `exit` or the end of input."""
@@ -358,26 +251,45 @@ class Conversation:
             self._driver.display.note(GREETING)
         last = OK
         while (line := self._read()) is not None:
-            match line.strip():
+            match line.strip().lower():
                 case "":
                     continue
-                case "exit":
+                case "exit" | "quit":
                     break
                 case "clear":
                     self._request = replace(self._request, thread=None, key=None)
+                    self._waiting = None
                     self._driver.display.note("A new session begins.")
                     continue
-                case task:
-                    last = self._say_or_explain(task)
-                    if last == WAITING and not self._driver.interactive:
-                        break
+                case "resume" | "cancel" as step if self._waiting is not None:
+                    last = self._explained(self._go_on, step, self._waiting)
+                case _:
+                    last = self._explained(self.say, line.strip())
+            if last == WAITING and not self._driver.interactive:
+                break
+            if self._waiting is not None:
+                self._driver.display.note(NEXT_STEPS, "yellow")
         return last
 
-    def _say_or_explain(self, task: str) -> int:
-        """Run a task, and print a refusal: it does not end a session with a person."""
+    def _go_on(self, step: str, run: Run) -> int:
+        """Ask about the requests of a waiting run again, or end it."""
+        run.refresh_from_db()
+        if run.has_ended:  # somebody has decided elsewhere
+            self._waiting = None
+            self._driver.display.note(f"The run is {run.status}: {again(f'runs show {run.id}')}")
+            return OK
+        if step == "resume":
+            return self._drive(run, is_known=True)
+        cancel_run(run.id, by=self._driver.owner.username, reason=STOPPED)
+        self._waiting = None
+        self._driver.display.note("Cancelled", "yellow")
+        return INTERRUPTED
+
+    def _explained(self, step: Callable[..., int], *arguments: Any) -> int:
+        """Do it, and print a refusal: it does not end a session with a person."""
         try:
-            return self.say(task)
-        except ServiceError as error:
+            return step(*arguments)
+        except (ServiceError, CliError) as error:
             if not self._driver.interactive:
                 raise
             self._driver.display.note(error.message, "red")
@@ -397,105 +309,18 @@ class Conversation:
             with opened_uploads(self._uploads) as files:
                 return start_run(request, self._options, self._driver.owner, files)
         except Conflict as error:
-            if error.code != "thread_busy" or request.key is None:
-                raise
-            busy = runs_for(self._driver.owner).filter(
-                thread__key=request.key, status__in=ACTIVE_RUNS
-            )
-            run = busy.first()
+            run = self._busy() if error.code == "thread_busy" else None
             if run is None:
                 raise
             raise CliError(
-                f"The session {request.key!r} is busy: its run {run.id} is {run.status}. "
-                f"Go on with it ({again(f'runs resume {run.id}')}), "
+                f"The session{f' {request.key!r}' if request.key else ''} is busy: its run "
+                f"{run.id} is {run.status}. Go on with it ({again(f'runs resume {run.id}')}), "
                 f"or end it ({again(f'runs cancel {run.id}')})."
             ) from None
 
-
-def check_options(options: AgentOptions) -> None:
-    """Refuse options that would make the run fail later, before anything is stored."""
-    # Knowing all tools takes 30 ms, which most commands need not.
-    if options["approve"] and (unknown := sorted(set(options["approve"]) - known_tool_names())):
-        raise CliError(
-            f"--approve: there is no tool {one_line(unknown[0])!r}; "
-            f"the tools are {', '.join(sorted(known_tool_names()))}."
-        )
-    if options["approve"]:
-        given = {"profile": options["profile"]} if options["profile"] else {}
-        spec = AgentSpec.model_validate({"name": "", "slug": "", **given})
-        try:
-            check_named_tools(spec, [("--approve", tool) for tool in options["approve"]])
-        except InvalidRequest as error:
-            raise CliError(error.message) from None
-    settings = DataSettings.now()
-    if options["toolbox"]:
-        # raises ToolboxError if it is unusable
-        hold_toolbox(settings.toolboxes, options["toolbox"]).release()
-    if not options["provider"] and not options["model"] and (problem := default_model_problem()):
-        raise CliError(problem, exit_code=FAILED)
-    # Raises ProviderError for a missing key and for a provider that is not installed.
-    provider = options["provider"] or default_provider()
-    get_provider(provider, settings_of(provider))
-
-
-def warn_without_sandbox(options: AgentOptions) -> None:
-    """Warn if commands cannot run: file tools and the model still work."""
-    if options["no_sandbox"]:
-        return
-    report = check_host()
-    if not report.usable:
-        new_console(stderr=True).print(
-            f"No sandbox on this machine, so commands will be refused: {report.problems[0]} "
-            "(vel doctor says more; --no-sandbox goes without)",
-            style="yellow",
-        )
-
-
-def workspace_directory(given: Path) -> Path:
-    """Return the absolute path of the directory.
-
-    Refuses, before any model call, a directory that does not exist, or in which commands cannot or
-    must not work.
-    """
-    place = given.expanduser().resolve()
-    try:
-        writable_directory(place)
-        if not place.exists():
-            raise CliError(
-                f"--workspace {one_line(str(given))}: {one_line(str(place))} does not exist. "
-                "Make it, or name another directory."
-            )
-        own_directory_account(place)
-    except SandboxSetupError as error:
-        raise CliError(f"--workspace {one_line(str(given))}: {error}") from error
-    return place
-
-
-def file_rules(allow_write: Sequence[str], protect: Sequence[str]) -> FileRules:
-    """Return the rules for paths that the agent may also change, and for protected ones."""
-    try:
-        return FileRules(tuple(allow_write), tuple(protect))
-    except SandboxSetupError as error:
-        raise CliError(f"--allow-write, --protect: {error}") from error
-
-
-def skill_directories(given: Sequence[Path], workspace_path: str) -> tuple[str, ...]:
-    """Return the absolute paths without links. Refuses directories that no run could use."""
-    places = []
-    for directory in given:
-        place = directory.expanduser().resolve()
-        if not os.access(place, os.R_OK | os.X_OK):
-            raise CliError(
-                f"--skills {one_line(str(directory))} cannot be read by this account: "
-                "change its mode, or name another directory."
-            )
-        places.append(str(place))
-    unique = tuple(dict.fromkeys(places))
-    row_hooks.check_directories(unique, workspace_path)
-    return unique
-
-
-def unknown_agent(slug: str, owner: User) -> str:
-    known = ", ".join(agents_for(owner).values_list("slug", flat=True)[:10])
-    hint = f"there are {known}" if known else "there are none yet (vel up shows how to make one)"
-    return f"There is no agent {one_line(slug)!r} that you may use; {hint}."
+    def _busy(self) -> Run | None:
+        """Return the run of the session that has not ended."""
+        request = self._request
+        of_session = {"thread__key": request.key} if request.key else {"thread": request.thread}
+        found = runs_for(self._driver.owner).filter(**of_session, status__in=ACTIVE_RUNS)
+        return found.filter(parent=None).first()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -20,7 +21,7 @@ with late_imports:
 
     from agents.doors.cli.console import print_table
     from agents.doors.cli.local_user import local_user
-    from agents.models import Run
+    from agents.models import Message, MessageRole, Run
     from agents.selectors.disk_space import waiting_for_space
     from agents.selectors.family import with_child_count
     from agents.selectors.visible import runs_for
@@ -54,9 +55,10 @@ def list_runs(
     rows: list[Any] = list(
         found.select_related("thread", "agent_version", "clock", "owner")[:limit]
     )
+    tasks = tasks_of(rows)
     if as_json:
         for run in rows:
-            print(json.dumps(as_data(run)))
+            print(json.dumps(as_data(run, tasks[run.pk])))
         return
     if not rows:
         print('No runs yet: vel "write a haiku into haiku.txt" makes one.', file=sys.stderr)
@@ -71,7 +73,7 @@ def list_runs(
                 Text(one_line(run.spec["slug"], 30)),
                 str(run.child_count or ""),
                 age(run),
-                Text(one_line(run.thread.title, 60)),
+                Text(one_line(tasks[run.pk], 60)),
             )
             for run in rows
         ),
@@ -86,7 +88,14 @@ def status_words(run: Run) -> str:
     return f"{run.status} ({detail})" if detail else run.status
 
 
-def as_data(run: Any) -> dict[str, Any]:
+def tasks_of(rows: Sequence[Run]) -> dict[str, str]:
+    """Return the message of each run. Without one, it is the title of the session."""
+    first = Message.objects.filter(run__in=rows, role=MessageRole.USER, turn=0)
+    texts = {message.run_id: message.text for message in first.order_by("-position")}
+    return {run.pk: texts.get(run.pk) or run.thread.title for run in rows}
+
+
+def as_data(run: Any, task: str) -> dict[str, Any]:
     """Return a row of `with_child_count` as data."""
     clock = run.clock
     return {
@@ -104,6 +113,7 @@ def as_data(run: Any) -> dict[str, Any]:
         "source": run.source,
         "subagents": run.child_count,
         "title": run.thread.title,
+        "task": one_line(task, 200),
         "turns": clock.turn,
         "tokens": clock.total_tokens,
         "cost": str(clock.cost) if clock.cost is not None else None,

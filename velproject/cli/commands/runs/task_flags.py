@@ -124,20 +124,11 @@ def sealed_databases(given: Sequence[tuple[str, str]]) -> tuple[tuple[str, Any],
     sealed = []
     for name, url in given:
         try:
-            sealed.append((name, _databases().seal(name, _from_here(url))))
+            sealed.append((name, _databases().seal(name, url)))
         except InvalidRequest as error:
             reason = error.message.removeprefix("url: ")
             raise CliError(f"--database {one_line(name)}: {reason}") from None
     return tuple(sealed)
-
-
-def _from_here(url: str) -> str:
-    """Make a file's relative path absolute: a run can be resumed from another directory."""
-    for kind in ("sqlite", "duckdb"):
-        path = url.removeprefix(f"{kind}:///")
-        if path != url and path and not path.startswith(("/", ":")):
-            return f"{kind}:///{Path.cwd() / path}"
-    return url
 
 
 @contextmanager

@@ -16,9 +16,10 @@ from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.own_database import OwnDatabase
 from agents.features.databases.drivers.params import numbered
 from agents.features.databases.drivers.rows import RowsWithin
-from agents.features.databases.drivers.sqlite.read import cell, path_of
-from agents.features.databases.drivers.table import Cell, QueryResult
+from agents.features.databases.drivers.sqlite.read import path_of
+from agents.features.databases.drivers.table import QueryResult
 from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.drivers.values import form_of
 
 _ROWS = 200
 _CONFIGURATION = {
@@ -49,9 +50,10 @@ def query_duckdb(
         if cursor.description is None:
             return QueryResult()
         kept = RowsWithin(target, [str(column[0]) for column in cursor.description])
+        form = form_of(target)
         while rows := cursor.fetchmany(_ROWS):
             for row in rows:
-                if not kept.add(tuple(_cell(value) for value in row)):
+                if not kept.add(tuple(map(form, row))):
                     return kept.result()
         return kept.result()
 
@@ -109,12 +111,6 @@ def _duckdb() -> ModuleType:
 
 def _first_line(problem: Exception) -> str:
     return str(problem).partition("\n")[0]
-
-
-def _cell(value: Any) -> Cell:
-    if value is None or isinstance(value, str | int | float | bytes):
-        return cell(value)
-    return str(value)
 
 
 _TABLES = """

@@ -16,19 +16,23 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from agents.features.databases.drivers.table import Pairs
+
 _HEAD = 4
 _CHUNK = 1 << 20
 _TYPE, _TEXT = "\0type", "\0text"
 
-# Values of parameters that programs may give, and JSON does not have.
-_WRITTEN: dict[type, Callable[[Any], str]] = {
+# Values of parameters and rows that JSON does not have.
+_WRITTEN: dict[type, Callable[[Any], Any]] = {
     bytes: bytes.hex, datetime: datetime.isoformat, date: date.isoformat,
     time_of_day: time_of_day.isoformat, Decimal: str, UUID: str,
+    Pairs: lambda value: value.pairs,
     timedelta: lambda value: json.dumps([value.days, value.seconds, value.microseconds]),
 }  # fmt: skip
-_READ: dict[str, Callable[[str], Any]] = {
+_READ: dict[str, Callable[[Any], Any]] = {
     "bytes": bytes.fromhex, "datetime": datetime.fromisoformat, "date": date.fromisoformat,
     "time": time_of_day.fromisoformat, "Decimal": Decimal, "UUID": UUID,
+    "Pairs": dict,
     "timedelta": lambda text: timedelta(*json.loads(text)),
 }  # fmt: skip
 

@@ -7,11 +7,14 @@ is prepared, which accepts one statement only.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from agents.features.databases.drivers.errors import QueryFailed
@@ -24,10 +27,10 @@ from agents.features.databases.drivers.mysql.connection import (
 from agents.features.databases.drivers.params import marked
 from agents.features.databases.drivers.pools import Pool, pool_for
 from agents.features.databases.drivers.rows import RowsWithin
-from agents.features.databases.drivers.sqlite.read import cell
 from agents.features.databases.drivers.stopping import CANCEL_SECONDS, ended_in_time
 from agents.features.databases.drivers.table import QueryResult
 from agents.features.databases.drivers.target import DatabaseTarget, is_hidden
+from agents.features.databases.drivers.values import form_of, native_of, text_of
 from sandbox.cancellation import Cancellation
 
 _END = re.compile(r"[;\s]+\Z")
@@ -46,10 +49,35 @@ def query_mysql(
             if cursor.description is None:
                 return QueryResult()
             kept = RowsWithin(target, [str(column[0]) for column in cursor.description])
+            forms = _forms(target, cursor.description)
             while (row := cursor.fetchone()) is not None:
-                if not kept.add(tuple(cell(value) for value in row)):
+                if not kept.add(tuple(form(value) for form, value in zip(forms, row, strict=True))):
                     break
             return kept.result()
+
+
+def _forms(target: DatabaseTarget, columns: Sequence[Sequence[Any]]) -> list[Callable[[Any], Any]]:
+    """Return for each column the function that gives its values the target's form."""
+    usual = form_of(target)
+    if not target.native:
+        return [usual] * len(columns)
+    kinds, convert = driver().constants.FIELD_TYPE, driver().converters
+    readers: dict[int, Callable[[str], Any]] = {
+        kinds.DECIMAL: Decimal, kinds.NEWDECIMAL: Decimal, kinds.JSON: json.loads,
+        kinds.DATE: convert.convert_date, kinds.TIME: convert.convert_timedelta,
+        kinds.DATETIME: convert.convert_datetime, kinds.TIMESTAMP: convert.convert_datetime,
+    }  # fmt: skip
+    return [
+        partial(_read, readers[column[1]]) if column[1] in readers else usual for column in columns
+    ]
+
+
+def _read(reader: Callable[[str], Any], text: str | None) -> Any:
+    """Return what `reader` makes of the server's text, or the text, as of the date 0000-00-00."""
+    try:
+        return None if text is None else native_of(reader(text))
+    except (ArithmeticError, ValueError, RecursionError):
+        return text_of(text)
 
 
 @contextmanager

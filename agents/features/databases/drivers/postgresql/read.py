@@ -9,11 +9,15 @@ refused before.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import psycopg
+from psycopg.abc import Loader
+from psycopg.adapt import Transformer
+from psycopg.pq import Format
 from psycopg.pq.abc import PGresult
 from psycopg.types.json import Jsonb
 
@@ -26,13 +30,14 @@ from agents.features.databases.drivers.postgresql.session import Connection, poo
 from agents.features.databases.drivers.rows import RowsWithin
 from agents.features.databases.drivers.table import Cell, QueryResult, size_of
 from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.drivers.values import native_or
 from sandbox.cancellation import Cancellation
 
 _FIRST_ROWS, _MOST_ROWS = 50, 1_000
 """Rows of one fetch. Their number depends on the size of the earlier rows."""
 _FETCHED_BYTES = 1_000_000
 
-_BOOLEAN, _INTEGERS, _FLOATS = 16, frozenset({20, 21, 23, 26}), frozenset({700, 701})
+Forms = Sequence[Callable[[bytes], Any]]
 
 
 def query_postgresql(
@@ -75,6 +80,7 @@ def read_only_postgresql(
 def _fetch(connection: Connection, target: DatabaseTarget) -> QueryResult:
     deadline = time.monotonic() + target.statement_seconds
     kept: RowsWithin | None = None
+    forms: Forms = ()
     rows, size, wanted = 0, 0, _FIRST_ROWS
     while True:
         left = int((deadline - time.monotonic()) * 1000)
@@ -91,8 +97,9 @@ def _fetch(connection: Connection, target: DatabaseTarget) -> QueryResult:
         assert found is not None
         if kept is None:
             kept = RowsWithin(target, names_of(found))
+            forms = forms_of(connection, target, found)
         for number in range(found.ntuples):
-            row = cells_of(found, number)
+            row = cells_of(found, number, forms)
             size += size_of(row)
             if not kept.add(row):
                 return kept.result()
@@ -107,24 +114,43 @@ def names_of(found: PGresult) -> list[str]:
     return [_text(found.fname(at)) for at in range(found.nfields)]
 
 
-def cells_of(found: PGresult, row: int) -> tuple[Cell, ...]:
+def forms_of(connection: Connection, target: DatabaseTarget, found: PGresult) -> Forms:
+    """Return for each column the function that reads the server's text in the target's form."""
+    types = [found.ftype(at) for at in range(found.nfields)]
+    if not target.native:
+        return [_TEXT_FORMS.get(kind, _text) for kind in types]
+    readers = Transformer(connection)
+    return [partial(_native, readers.get_loader(kind, Format.TEXT)) for kind in types]
+
+
+def cells_of(found: PGresult, row: int, forms: Forms) -> tuple[Any, ...]:
     """Return one row of a result in the text format."""
-    return tuple(_cell(found, row, at) for at in range(found.nfields))
+    values = (found.get_value(row, at) for at in range(found.nfields))
+    return tuple(
+        None if value is None else form(value) for form, value in zip(forms, values, strict=True)
+    )
 
 
-def _cell(found: PGresult, row: int, at: int) -> Cell:
-    value = found.get_value(row, at)
-    if value is None:
-        return None
-    text, kind = _text(value), found.ftype(at)
-    if kind == _BOOLEAN:
-        return text == "t"
-    if kind in _INTEGERS:
-        return int(text)
-    if kind in _FLOATS and text not in ("NaN", "Infinity", "-Infinity"):
-        return float(text)
-    return text
+def _native(loader: Loader, value: bytes) -> Any:
+    """Return Python's value, or the server's text if it has none, as for the date `infinity`."""
+    try:
+        return native_or(loader.load(value), lambda _: _text(value))
+    except (psycopg.Error, ArithmeticError, ValueError, RecursionError):
+        return _text(value)
+
+
+def _float(value: bytes) -> Cell:
+    text = _text(value)
+    return text if text in ("NaN", "Infinity", "-Infinity") else float(text)
 
 
 def _text(value: bytes | None) -> str:
     return (value or b"").decode(errors="replace")
+
+
+_TEXT_FORMS: dict[int, Callable[[bytes], Cell]] = {
+    16: lambda value: value == b"t",
+    **dict.fromkeys((20, 21, 23, 26), int),
+    **dict.fromkeys((700, 701), _float),
+}
+"""By type: boolean, integers, floats."""

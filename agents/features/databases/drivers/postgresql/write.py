@@ -17,7 +17,7 @@ from agents.features.databases.drivers.changes import ChangeLimit, Changes, Tabl
 from agents.features.databases.drivers.errors import OutcomeUnknown, QueryFailed
 from agents.features.databases.drivers.own_database import OwnDatabase
 from agents.features.databases.drivers.params import numbered
-from agents.features.databases.drivers.postgresql.read import cells_of, names_of
+from agents.features.databases.drivers.postgresql.read import Forms, cells_of, forms_of, names_of
 from agents.features.databases.drivers.postgresql.role import check_role
 from agents.features.databases.drivers.postgresql.session import Connection, pool_of, stoppable
 from agents.features.databases.drivers.postgresql.statement import Looked, WrittenTable, look_at
@@ -127,11 +127,13 @@ def _execute(
         cursor.execute(text, values, binary=True)  # with the extended protocol
         return QueryResult()
     kept: RowsWithin | None = None
+    forms: Forms = ()
     for _ in cursor.stream(text, values):
         found = cursor.pgresult
         assert found is not None
-        kept = kept or RowsWithin(target, names_of(found))
-        if not kept.add(cells_of(found, 0)):
+        if kept is None:
+            kept, forms = RowsWithin(target, names_of(found)), forms_of(connection, target, found)
+        if not kept.add(cells_of(found, 0, forms)):
             connection.close()  # otherwise psycopg would read all other rows
             raise QueryFailed(
                 "It returns more than the connection allows: return less.", "too_much"

@@ -22,8 +22,9 @@ from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.own_database import OwnDatabase
 from agents.features.databases.drivers.rows import RowsWithin
 from agents.features.databases.drivers.sqlite.hidden import HiddenInSqlite, find_hidden
-from agents.features.databases.drivers.table import Cell, QueryResult
+from agents.features.databases.drivers.table import QueryResult
 from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.drivers.values import form_of
 
 BUSY_SECONDS = 5.0
 _VIRTUAL_TABLES = 100
@@ -69,8 +70,9 @@ def query_sqlite(
         if cursor.description is None:
             return QueryResult()
         kept = RowsWithin(target, [column[0] for column in cursor.description])
+        form = form_of(target)
         for row in cursor:
-            if not kept.add(tuple(cell(value) for value in row)):
+            if not kept.add(tuple(map(form, row))):
                 break
         return kept.result()
 
@@ -187,15 +189,6 @@ def meet_virtual_tables(connection: sqlite3.Connection) -> None:
         # A table whose module is missing fails again later, with a message.
         with suppress(sqlite3.OperationalError):
             connection.execute(f'SELECT 1 FROM "{quoted}" LIMIT 0')  # noqa: S608
-
-
-def cell(value: Any) -> Cell:
-    """Return a value for display: bytes as hexadecimal digits."""
-    if isinstance(value, bytes):
-        return f"\\x{value.hex()}"
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return str(value)
-    return value
 
 
 PRAGMAS = frozenset(

@@ -15,8 +15,8 @@ from typing import Any
 from agents.features.databases.drivers.changes import ChangeLimit, TableChanges
 from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.sqlite.hidden import HiddenInSqlite
-from agents.features.databases.drivers.sqlite.read import cell
 from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.drivers.values import text_of
 
 _ARGUMENTS = 45
 """Columns in one call of the function, each up to twice: it accepts 100 arguments."""
@@ -125,9 +125,9 @@ class Recorder:
                 before += part[:half]
                 after += part[half:]
         if event != "INSERT":
-            changes.before.append(self._change_limit.spend(tuple(map(cell, before))))
+            changes.before.append(self._change_limit.spend(tuple(map(text_of, before))))
         if event != "DELETE":
-            changes.after.append(self._change_limit.spend(tuple(map(cell, after))))
+            changes.after.append(self._change_limit.spend(tuple(map(text_of, after))))
 
     def changed(self) -> list[TableChanges]:
         return [table for table in self.tables.values() if any(table.counts)]

@@ -26,7 +26,6 @@ from agents.features.databases.drivers.sqlite.read import (
     BUSY_SECONDS,
     Authorizer,
     begin_reading,
-    cell,
     limit,
     path_of,
     reading_only,
@@ -35,6 +34,7 @@ from agents.features.databases.drivers.sqlite.read import (
 from agents.features.databases.drivers.sqlite.recorder import Recorder
 from agents.features.databases.drivers.table import QueryResult
 from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.drivers.values import form_of
 
 COPIED_BYTES = 2 * 1024**3
 """Limit for the copy of a trial. Larger databases cannot be written."""
@@ -108,8 +108,9 @@ def _run(
         if cursor.description is not None:
             # SQLite makes all changes before it returns the first row.
             kept = RowsWithin(target, [column[0] for column in cursor.description])
+            form = form_of(target)
             for row in cursor:
-                if not kept.add(tuple(cell(value) for value in row)):
+                if not kept.add(tuple(map(form, row))):
                     raise QueryFailed(
                         "It returns more than the connection allows: return less.", "too_much"
                     )

@@ -40,7 +40,7 @@ def refused(url: str) -> str:
             "postgresql+psycopg://u@127.0.0.1:6543/a-b?sslmode=verify-full&connect_timeout=5",
             "postgresql+psycopg://u@127.0.0.1:6543/a-b?connect_timeout=5&sslmode=verify-full",
         ),
-        ("postgresql://u:p%40ss@[::1]/n", "postgresql+psycopg://u:p%40ss@[::1]/n"),
+        ("postgres://u:p%40ss@[::1]/n", "postgresql+psycopg://u:p%40ss@[::1]/n"),
     ],
 )
 def test_servers_are_stored_with_their_driver(url, stored):

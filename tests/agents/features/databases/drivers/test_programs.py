@@ -6,6 +6,8 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ from agents.features.databases.drivers.write import write_now
 from agents.sdk.components.databases import QueryResult
 from sandbox.cancellation import Cancellation
 from tests.agents.features.databases.drivers.shop import NOBODYS, ask, make_sqlite
-from vel import DatabaseBackend
+from vel import DatabaseBackend, DatabaseMiddleware
 
 SHOPS = pytest.mark.parametrize(
     "shop",
@@ -79,6 +81,24 @@ def test_a_program_writes_at_the_same_time(tmp_path: Path) -> None:
     backend = DatabaseBackend({"shop": make_sqlite(tmp_path / "shop.sqlite3").url}, read_only=False)
     results = in_program(backend, *[ONE_ROW] * 5)
     assert [(result.error, result.row_count) for result in results] == [(None, 1)] * 5
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_program_gets_values_and_a_model_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import duckdb  # an extra
+
+    monkeypatch.chdir(tmp_path)
+    duckdb.connect("shop.duckdb").close()
+    backend = DatabaseBackend({"shop": "duckdb:///shop.duckdb"})
+    query = "SELECT 1.50 AS a, DATE '2026-03-04' AS b, [1, 2] AS c"
+    (result,) = in_program(backend, query)
+    assert result.rows == [{"a": Decimal("1.50"), "b": date(2026, 3, 4), "c": [1, 2]}]
+    assert "| 1.50 | 2026-03-04 | [1, 2] |" in result.to_markdown_table()
+    told = asyncio.run(DatabaseMiddleware(backend).execute_sql(query))
+    assert told["rows"] == [{"a": "1.50", "b": "2026-03-04", "c": "[1, 2]"}]
+    asyncio.run(backend.close())
 
 
 @pytest.mark.django_db(transaction=True)

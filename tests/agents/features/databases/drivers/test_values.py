@@ -5,8 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import sqlite3
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from pathlib import Path
+from uuid import UUID
 
+import duckdb
 import pytest
 
 from agents.features.databases.drivers.errors import QueryFailed
@@ -14,7 +19,10 @@ from agents.features.databases.drivers.inspect import describe_table, get_schema
 from agents.features.databases.drivers.table import QueryResult, unique_names
 from agents.features.databases.drivers.target import DatabaseTarget
 from sandbox.cancellation import Cancellation
+from tests.agents.features.databases.drivers.mariadb_shop import target_of
 from tests.agents.features.databases.drivers.shop import NOBODYS, ask
+
+AT = datetime(2026, 3, 4, 3, 6, tzinfo=UTC)
 
 
 def test_sqlites_values(sqlite_shop: DatabaseTarget) -> None:
@@ -35,6 +43,87 @@ def test_postgresqls_values(postgres_shop: DatabaseTarget) -> None:
         (None, 1, 1.5, "NaN", True, "12345678901234567890.10", "2026-03-04", "infinity",
          "4713-01-01 BC", "\\x00ff", "{1,NULL}", '{"a": [1]}', "1 day", "ä", "[1,3)")
     ]  # fmt: skip
+
+
+NATIVE = {
+    "sqlite": ("SELECT NULL, 1.5, x'00ff', 9e999", (None, 1.5, b"\x00\xff", float("inf"))),
+    "postgresql": (
+        """SELECT 1.50::numeric, date '2026-03-04', time '05:06', timestamptz '2026-03-04 05:06+02',
+        interval '1 day', '\\x00ff'::bytea, ARRAY[1.5, NULL], ARRAY['a', 'b'], 'infinity'::float8,
+        '{"\\u0001type": [1.5, {}]}'::jsonb, '00000000-0000-0000-0000-000000000001'::uuid,
+        timestamp 'infinity', date '4713-01-01 BC', int4range(1, 3), 'NaN'::numeric = 'NaN'""",
+        (
+            Decimal("1.50"), date(2026, 3, 4), time(5, 6), AT, timedelta(days=1), b"\x00\xff",
+            [Decimal("1.5"), None], ["a", "b"], float("inf"), {"\1type": [1.5, {}]}, UUID(int=1),
+            "infinity", "4713-01-01 BC", "[1,3)", True,
+        ),
+    ),
+    "mariadb": (
+        """SELECT 1.50, DATE '2026-03-04', TIME '-01:02:03', TIMESTAMP '2026-03-04 05:06:00',
+        x'00ff', 7, 1e0, NULL, CAST('0000-00-00' AS DATE), CAST(NULL AS DATE)""",
+        (
+            Decimal("1.50"), date(2026, 3, 4), -timedelta(hours=1, minutes=2, seconds=3),
+            datetime(2026, 3, 4, 5, 6),  # noqa: DTZ001  # the type has no zone
+            b"\x00\xff", 7, 1.0, None, "0000-00-00", None,
+        ),
+    ),
+    "duckdb": (
+        """SELECT 1.50, DATE '2026-03-04', TIME '05:06', TIMESTAMPTZ '2026-03-04 05:06+02',
+        INTERVAL 1 DAY, '\\x00\\xFF'::BLOB, [1.50, NULL], array_value(1, 2), MAP {7: ['a']},
+        {'a': {'b': DATE '2026-03-04'}}, 1::HUGEINT << 100, true""",
+        (
+            Decimal("1.50"), date(2026, 3, 4), time(5, 6), AT, timedelta(days=1), b"\x00\xff",
+            [Decimal("1.5"), None], [1, 2], {7: ["a"]}, {"a": {"b": date(2026, 3, 4)}}, 1 << 100,
+            True,
+        ),
+    ),
+}  # fmt: skip
+"""For each database, a query, and the values of its row for a program."""
+
+
+MARKS = {"postgresql": pytest.mark.postgresql, "mariadb": pytest.mark.mariadb}
+
+
+@pytest.fixture
+def any_shop(request: pytest.FixtureRequest, tmp_path: Path) -> DatabaseTarget:
+    """One of the engines in `NATIVE`."""
+    if request.param == "mariadb":
+        return target_of(request.getfixturevalue("mariadb"), "reader")
+    if request.param == "duckdb":
+        duckdb.connect(str(tmp_path / "shop.duckdb")).close()
+        return DatabaseTarget("shop", f"duckdb:///{tmp_path}/shop.duckdb")
+    name = {"sqlite": "sqlite_shop", "postgresql": "postgres_shop"}[request.param]
+    shop: DatabaseTarget = request.getfixturevalue(name)
+    return shop
+
+
+ENGINES = pytest.mark.parametrize(
+    "any_shop", [pytest.param(name, marks=MARKS.get(name, ())) for name in NATIVE], indirect=True
+)
+
+
+@ENGINES
+def test_a_program_gets_pythons_values(
+    any_shop: DatabaseTarget, request: pytest.FixtureRequest
+) -> None:
+    query, expected = NATIVE[request.node.callspec.params["any_shop"]]
+    (row,) = ask(replace(any_shop, native=True), query).values
+    assert [(type(value), value) for value in row] == [(type(value), value) for value in expected]
+
+
+@ENGINES
+def test_an_error_names_the_mistake(any_shop: DatabaseTarget) -> None:
+    for query, params, expected in (
+        ("SELECT :a + :b, ':c'", {"b": 1}, "params has no value for :a."),
+        ("SELECT :a", None, "params has no value for :a."),
+        ("INSERT INTO orders VALUES (1)", None, "INSERT is not allowed in read-only mode"),
+        ("WITH a AS (SELECT 1) DELETE FROM b", None, "not allowed in read-only mode"),
+        ("VACUUM", None, "VACUUM is not allowed in read-only mode"),
+        ("-- nothing\n/* at all */ ;", None, "The statement is empty."),
+    ):
+        with pytest.raises(QueryFailed) as refused:
+            ask(any_shop, query, params)
+        assert expected in str(refused.value)
 
 
 def test_columns_of_the_same_name_are_kept_apart(sqlite_shop: DatabaseTarget) -> None:

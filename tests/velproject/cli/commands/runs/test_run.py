@@ -54,7 +54,7 @@ def test_the_task_comes_from_standard_input_for_a_dash(vel: Vel) -> None:
 
 @pytest.mark.slow
 def test_lines_of_a_pipe_are_turns_of_one_session(vel: Vel) -> None:
-    done = vel(*ECHO, stdin="first\nsecond\nexit\nnever\n")
+    done = vel(*ECHO, stdin="first\nsecond\nQuit\nnever\n")
     assert done.returncode == 0, done.stderr
     assert "first" in done.stdout
     assert "second" in done.stdout
@@ -66,9 +66,10 @@ def test_lines_of_a_pipe_are_turns_of_one_session(vel: Vel) -> None:
 
 @pytest.mark.slow
 def test_clear_begins_a_new_session(vel: Vel) -> None:
-    done = vel(*ECHO, stdin="first\nclear\nsecond\n")
+    done = vel(*ECHO, stdin="first\nCLEAR\nsecond\nEXIT\nnever\n")
     assert done.returncode == 0, done.stderr
     runs = vel.runs()
+    assert len(runs) == 2
     assert runs[0]["thread_id"] != runs[1]["thread_id"]
 
 
@@ -78,6 +79,9 @@ def test_a_session_key_continues_its_session(vel: Vel) -> None:
         assert vel(*ECHO, "--session", "work", message).returncode == 0
     runs = vel.rows("runs", "list")
     assert {run["session"] for run in runs} == {"work"}
+    assert [run["task"] for run in runs] == ["two", "one"]
+    listed = vel("runs", "list").stdout.splitlines()
+    assert [line.split()[-1] for line in listed[1:]] == ["two", "one"]
     assert runs[0]["thread"] == runs[1]["thread"]
 
 

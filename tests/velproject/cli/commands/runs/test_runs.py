@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,30 @@ def test_show_prints_what_the_run_printed(vel: Vel) -> None:
     assert shown.stdout == "Looking.\nNothing here.\n"
     assert "> look" in shown.stderr
     assert "• ls" in shown.stderr
+
+
+@pytest.mark.slow
+def test_the_files_of_a_run_are_listed_and_copied(vel: Vel, tmp_path: Path) -> None:
+    written = [("/a.txt", "A"), ("/b/c.txt", "CC"), ("/.git/config", "x"), ("/ctrl\x1b.txt", "")]
+    calls = [("write_file", {"path": path, "content": text}) for path, text in written]
+    done = vel(*vel.script(say("", *calls), say("Done.")), "--no-sandbox", "write")
+    assert done.returncode == 0, done.stderr
+    (run,) = vel.runs()
+    assert f"runs files {run['id']} --to DIR" in done.stderr
+    listed = vel("runs", "files", run["id"])
+    assert listed.returncode == 0
+    assert "/b/c.txt" in listed.stdout
+    copied = vel("runs", "files", run["id"], "--to", str(tmp_path / "new"))
+    assert copied.returncode == 1
+    assert "protected" in copied.stdout
+    found = {path.relative_to(tmp_path / "new") for path in (tmp_path / "new").rglob("*.*")}
+    assert {Path("a.txt"), Path("b/c.txt")} <= found
+    assert not any(".git" in str(path) or "\x1b" in str(path) for path in found)
+    assert (tmp_path / "new" / "b" / "c.txt").read_text() == "CC"
+    again = vel("runs", "files", run["id"], "--to", str(tmp_path / "new"))
+    assert again.returncode == 2
+    assert "is not empty" in again.stderr
+    assert "runs files RUN" in vel("workspaces", "show", run["thread_id"]).stderr
 
 
 @pytest.mark.slow

@@ -132,6 +132,33 @@ def test_closing_the_terminal_at_work_cancels_the_run(vel: Vel) -> None:
 
 
 @pytest.mark.slow
+def test_after_ctrl_d_at_an_approval_the_session_offers_the_next_steps(vel: Vel) -> None:
+    looks = say("", ("ls", {"path": "."}))
+    terminal = Terminal(vel, *vel.script(looks, looks, say("Done.")), "--approve", "ls")
+    terminal.expect("> ")
+    terminal.type("look\n")
+    terminal.expect("Run it?")
+    terminal.type("\x04")
+    terminal.expect("Type `resume`")
+    terminal.type("and now?\n")
+    terminal.expect("is busy: its run")
+    terminal.expect("Type `resume`")
+    terminal.type("Resume\n")
+    terminal.expect("Run it?")
+    terminal.type("y\n")
+    terminal.expect("Run it?")
+    terminal.type("\x04")
+    terminal.expect("Type `resume`")
+    terminal.type("cancel\n")
+    terminal.expect("Cancelled")
+    terminal.type("go on\n")
+    terminal.expect("Done.")
+    terminal.type("exit\n")
+    assert terminal.finish() == 0
+    assert [run["status"] for run in vel.runs()] == ["completed", "cancelled"]
+
+
+@pytest.mark.slow
 def test_in_a_session_ctrl_c_cancels_the_run_and_the_session_goes_on(vel: Vel) -> None:
     script = vel.script(say("Thinking very hard.", delay=600.0))
     terminal = Terminal(vel, *script)

@@ -73,6 +73,31 @@ def test_an_agent_of_the_database_and_a_session_of_several_tasks_have_them_too(
 
 
 @pytest.mark.slow
+def test_the_directory_skills_is_used_as_in_python(vel: Vel, place: Path) -> None:
+    write_skill(place / "skills")
+    write_skill(place / "one", "peas")
+    flags = vel.script(say("", ("load_skill", {"name": "beans"})), say("Loaded."))
+    done = vel(*flags, "--no-sandbox", "--session", "s", "count", cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert "skill: beans (local)" in done.stderr
+    assert directories(vel) == [str(place / "skills")]
+    # A named directory replaces it, and stays that of the session.
+    for given in (["--skills", "one"], []):
+        done = vel(*flags, "--no-sandbox", "--session", "s", *given, "count", cwd=place)
+        assert "There is no skill 'beans'" in done.stderr
+        assert directories(vel) == [str(place / "one")]
+    (place / "skills").chmod(0o777)
+    done = vel(*ECHO, "--no-sandbox", "count", cwd=place)
+    assert "./skills is not used: everybody can write in" in done.stderr
+    (place / "skills").chmod(0o755)
+    if os.geteuid() == 0:
+        os.chown(place, 65534, 65534)
+    done = vel(*ECHO, "--workspace", ".", "count", cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert "./skills is not used: " in done.stderr
+
+
+@pytest.mark.slow
 def test_at_a_terminal(vel: Vel, place: Path) -> None:
     write_skill(place / "one")
     flags = vel.script(say("", ("load_skill", {"name": "beans"})), say("Loaded."))

@@ -1,0 +1,148 @@
+"""Checks of the options of `vel TASK` before anything is stored."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from django.contrib.auth.models import User
+
+from agents.doors.cli.console import new_console
+from agents.doors.cli.errors import FAILED, CliError
+from agents.doors.cli.terminal import one_line
+from agents.kernel import row_hooks
+from agents.middleware.definition_checks import check_named_tools
+from agents.middleware.registry import known_tool_names
+from agents.providers.registry import get_provider
+from agents.selectors.visible import agents_for, runs_for
+from agents.services.agent_definitions.actions import default_provider
+from agents.services.agent_definitions.settings_places import default_model_problem, settings_of
+from agents.services.errors import InvalidRequest, ServiceError
+from agents.settings import DataSettings
+from agents.spec import AgentSpec
+from sandbox.errors import SandboxSetupError
+from sandbox.host_paths import writable_directory
+from sandbox.linux.probe import check_host
+from sandbox.own_directory.rules import FileRules
+from sandbox.toolboxes.find import hold_toolbox
+from sandbox.workspace import own_directory_account
+from velproject.cli.commands.runs.instructions import WRITABLE_BY_ALL, say
+from velproject.cli.commands.runs.task_flags import AgentOptions
+
+DEFAULT_SKILLS = "./skills"
+
+
+def check_options(options: AgentOptions) -> None:
+    """Refuse options that would make the run fail later, before anything is stored."""
+    # Knowing all tools takes 30 ms, which most commands need not.
+    if options["approve"] and (unknown := sorted(set(options["approve"]) - known_tool_names())):
+        raise CliError(
+            f"--approve: there is no tool {one_line(unknown[0])!r}; "
+            f"the tools are {', '.join(sorted(known_tool_names()))}."
+        )
+    if options["approve"]:
+        given = {"profile": options["profile"]} if options["profile"] else {}
+        spec = AgentSpec.model_validate({"name": "", "slug": "", **given})
+        try:
+            check_named_tools(spec, [("--approve", tool) for tool in options["approve"]])
+        except InvalidRequest as error:
+            raise CliError(error.message) from None
+    settings = DataSettings.now()
+    if options["toolbox"]:
+        # raises ToolboxError if it is unusable
+        hold_toolbox(settings.toolboxes, options["toolbox"]).release()
+    if not options["provider"] and not options["model"] and (problem := default_model_problem()):
+        raise CliError(problem, exit_code=FAILED)
+    # Raises ProviderError for a missing key and for a provider that is not installed.
+    provider = options["provider"] or default_provider()
+    get_provider(provider, settings_of(provider))
+
+
+def warn_without_sandbox(options: AgentOptions) -> None:
+    """Warn if commands cannot run: file tools and the model still work."""
+    if options["no_sandbox"]:
+        return
+    report = check_host()
+    if not report.usable:
+        new_console(stderr=True).print(
+            f"No sandbox on this machine, so commands will be refused: {report.problems[0]} "
+            "(vel doctor says more; --no-sandbox goes without)",
+            style="yellow",
+        )
+
+
+def workspace_directory(given: Path) -> Path:
+    """Return the absolute path of the directory.
+
+    Refuses, before any model call, a directory that does not exist, or in which commands cannot or
+    must not work.
+    """
+    place = given.expanduser().resolve()
+    try:
+        writable_directory(place)
+        if not place.exists():
+            raise CliError(
+                f"--workspace {one_line(str(given))}: {one_line(str(place))} does not exist. "
+                "Make it, or name another directory."
+            )
+        own_directory_account(place)
+    except SandboxSetupError as error:
+        raise CliError(f"--workspace {one_line(str(given))}: {error}") from error
+    return place
+
+
+def file_rules(allow_write: Sequence[str], protect: Sequence[str]) -> FileRules:
+    """Return the rules for paths that the agent may also change, and for protected ones."""
+    try:
+        return FileRules(tuple(allow_write), tuple(protect))
+    except SandboxSetupError as error:
+        raise CliError(f"--allow-write, --protect: {error}") from error
+
+
+def skill_directories(given: Sequence[Path], workspace_path: str) -> tuple[str, ...]:
+    """Return the absolute paths without links. Refuses directories that no run could use."""
+    places = []
+    for directory in given:
+        place = directory.expanduser().resolve()
+        if not os.access(place, os.R_OK | os.X_OK):
+            raise CliError(
+                f"--skills {one_line(str(directory))} cannot be read by this account: "
+                "change its mode, or name another directory."
+            )
+        places.append(str(place))
+    unique = tuple(dict.fromkeys(places))
+    row_hooks.check_directories(unique, workspace_path)
+    return unique
+
+
+def default_skill_directories(
+    owner: User, session: str | None, workspace_path: str
+) -> tuple[str, ...]:
+    """Return `./skills`, as in the Python API; none if the session has other directories.
+
+    Standard error says that it is used, or why it is not.
+    """
+    place = Path(DEFAULT_SKILLS).resolve()
+    if not place.is_dir():
+        return ()
+    kept = runs_for(owner).filter(thread__key=session).exclude(thread__skill_directories=[])
+    if session is not None and kept.exists():
+        return ()
+    for directory in (place, Path.cwd()):
+        if directory.stat().st_mode & WRITABLE_BY_ALL:
+            say(f"{DEFAULT_SKILLS} is not used: everybody can write in {directory}.")
+            return ()
+    try:
+        found = skill_directories([place], workspace_path)
+    except (CliError, ServiceError) as error:
+        say(f"{DEFAULT_SKILLS} is not used: {error.message}")
+        return ()
+    say(f"skills: {DEFAULT_SKILLS}")
+    return found
+
+
+def unknown_agent(slug: str, owner: User) -> str:
+    known = ", ".join(agents_for(owner).values_list("slug", flat=True)[:10])
+    hint = f"there are {known}" if known else "there are none yet (vel up shows how to make one)"
+    return f"There is no agent {one_line(slug)!r} that you may use; {hint}."

@@ -1,0 +1,149 @@
+"""Reading the options of `vel TASK`, and checks that need no Django."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import click
+
+SCHEMA_BYTES = 1_000_000
+
+_OF_THE_AGENT = (
+    *("provider", "model", "fallback", "profile", "no_sandbox", "toolbox", "approve"),
+    *("max_turns", "max_cost", "timeout", "no_instructions", "accept_findings"),
+)
+"""Options that are settings of an agent."""
+
+
+class Dollars(click.ParamType):
+    """A positive amount of US dollars."""
+
+    name = "usd"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Decimal:
+        text = str(value)
+        if not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", text) or not Decimal(text):
+            self.fail(f"{text!r} is no amount: write US dollars, as 0.50.", param, ctx)
+        return Decimal(text)
+
+
+def read_databases(
+    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """Parse NAME=URL, or NAME=env:VARIABLE for a URL that the command line should not show.
+
+    No error shows a value: any part of it may be a mistyped password.
+    """
+    found: dict[str, str] = {}
+    for value in values:
+        name, equals, url = value.partition("=")
+        if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,62}", name):
+            raise click.BadParameter(
+                "write NAME=URL, as shop=sqlite:///shop.db (a name of letters, digits, _ and -)."
+            )
+        if name in found:
+            raise click.BadParameter(f"{name} is given twice.")
+        if url.startswith("env:"):
+            variable = url.removeprefix("env:")
+            url = os.environ.get(variable, "").strip()
+            if not url:
+                where = variable if re.fullmatch("[A-Za-z0-9_]{1,100}", variable) else "variable"
+                raise click.BadParameter(f"{name}: there is no {where} in the environment.")
+        if not re.match(r"[a-z][a-z0-9+]*:", url):
+            raise click.BadParameter(f"{name}: the URL has no scheme, as postgresql://host/name.")
+        found[name] = url
+    return tuple(found.items())
+
+
+def read_schema(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> dict[str, Any] | None:
+    """Read a JSON Schema from a file. The check of the request validates its content."""
+    if value is None:
+        return None
+    try:
+        with Path(value).open("rb") as file:
+            schema = json.loads(file.read(SCHEMA_BYTES + 1))
+    except OSError as error:
+        raise click.BadParameter(f"{value!r} cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:
+        raise click.BadParameter(f"{value!r} holds no JSON: {error}.") from None
+    if not isinstance(schema, dict):
+        raise click.BadParameter(f"{value!r} holds no JSON Schema, which is an object.")
+    return schema
+
+
+def read_context(
+    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
+) -> dict[str, str]:
+    """Parse NAME=VALUE; the values are texts."""
+    found: dict[str, str] = {}
+    for value in values:
+        name, equals, text = value.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{value!r}: write NAME=VALUE, as customer=Acme.")
+        if name in found:
+            raise click.BadParameter(f"{name} is given twice.")
+        found[name] = text
+    return found
+
+
+def read_fallbacks(
+    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """Parse PROVIDER:MODEL. The check of the agent validates the names."""
+    found = []
+    for value in values:
+        provider, colon, model = value.partition(":")
+        if not colon or not provider or not model:
+            raise click.BadParameter(f"{value!r}: write PROVIDER:MODEL, as openai:gpt-6.2-sol.")
+        found.append((provider, model))
+    return tuple(found)
+
+
+def check_together(
+    flags: Mapping[str, Any],
+    *,
+    agent: str | None,
+    databases: Sequence[tuple[str, str]],
+    workspace: Path | None,
+    session: str | None,
+    rules: Sequence[str],
+    skills: Sequence[Path],
+    uploads: Sequence[Path],
+) -> None:
+    """Refuse options that contradict each other, and files that are not there."""
+    given = [name for name in _OF_THE_AGENT if flags[name]] + ["database"] * bool(databases)
+    if agent is not None and given:
+        names = ", ".join("--" + name.replace("_", "-") for name in given)
+        raise click.UsageError(f"{names}: with --agent its own settings count; leave them out.")
+    if flags["toolbox"] and flags["no_sandbox"]:
+        raise click.UsageError("--toolbox is for commands, and with --no-sandbox there are none.")
+    if flags["profile"] == "sandbox_only" and flags["no_sandbox"]:
+        raise click.UsageError("--profile sandbox_only needs the sandbox: leave --no-sandbox out.")
+    if flags["profile"] == "sandbox_only" and databases:
+        raise click.UsageError(
+            "--profile sandbox_only has no tools for databases: leave --database out."
+        )
+    if workspace is not None and flags["no_sandbox"]:
+        raise click.UsageError("--workspace is for the sandbox: leave out it or --no-sandbox.")
+    if workspace is not None and workspace.exists() and not workspace.is_dir():
+        raise click.UsageError(f"--workspace {workspace} is a file: name a directory.")
+    if rules and workspace is None and session is None:
+        raise click.UsageError("--allow-write and --protect are for --workspace: name a directory.")
+    if session is not None and not 0 < len(session) <= 200:
+        raise click.UsageError("--session: the key must have 1 to 200 characters.")
+    for directory in skills:
+        if not directory.is_dir():
+            what = "is no directory" if directory.exists() else "is not there"
+            raise click.UsageError(f"--skills {directory} {what}: name a directory of skills.")
+    for file in uploads:
+        if not file.is_file():
+            what = "is no file" if file.exists() else "is not there"
+            raise click.UsageError(f"--upload {file} {what}: name a file.")
