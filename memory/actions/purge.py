@@ -17,7 +17,7 @@ from agents.states import ApprovalStatus
 from memory.actions.changes import check_may_change
 from memory.folders import folder_of
 from memory.models import MemoryEditRequest, MemoryRevision
-from memory.paths import InvalidPath, check_writable, is_personal, person_at, shown_path
+from memory.paths import InvalidPath, check_writable, person_at, shown_path
 from memory.queries.rights import reader_of
 from memory.queries.rows import file_at, revisions_at
 
@@ -50,7 +50,7 @@ def plan_purge(agent: Agent, path: str, person_id: int | None = None) -> Purge:
         )
     if not revisions_at(agent.pk, path, person_id).exists():
         raise NotFound(f"There is no history of {path!r}.", code="unknown_file")
-    requests = _requests(agent, path)
+    requests = _requests(agent, path, person_id)
     threads = requests.filter(run__isnull=False).order_by().values_list("run__thread", flat=True)
     return Purge(_revisions(agent, path, person_id).count(), requests.count(), sorted(set(threads)))
 
@@ -74,7 +74,7 @@ def purge_history(agent: Agent, path: str, *, by: AbstractBaseUser, source: str)
     _revisions(agent, path, person_id).update(
         content=None, sha256="", size_bytes=0, reason="", purged_at=now
     )
-    _requests(agent, path).update(
+    _requests(agent, path, person_id).update(
         previous_content=None,
         proposed_content=None,
         asked={},
@@ -102,8 +102,8 @@ def _revisions(agent: Agent, path: str, person_id: int | None) -> QuerySet[Memor
     return revisions.exclude(number__in=list(current))
 
 
-def _requests(agent: Agent, path: str) -> QuerySet[MemoryEditRequest]:
-    if is_personal(path):
-        return MemoryEditRequest.objects.none()  # agents cannot propose changes of these
+def _requests(agent: Agent, path: str, person_id: int | None) -> QuerySet[MemoryEditRequest]:
     decided = ~Q(approval__status=ApprovalStatus.PENDING) | Q(approval=None)
-    return MemoryEditRequest.objects.filter(decided, agent=agent, path=path, purged_at=None)
+    return MemoryEditRequest.every.filter(
+        decided, agent=agent, person_id=person_at(path, person_id), path=path, purged_at=None
+    )
