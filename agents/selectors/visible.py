@@ -52,8 +52,16 @@ def agent_named(agents: QuerySet[Agent], name: str) -> Agent | None:
     A text that is the id of any agent is no slug: somebody could give an agent the id of another
     one as its slug.
     """
+    return agents.filter(of_agent("", name)).first()
+
+
+def of_agent(relation: str, name: str) -> Q:
+    """Return a filter of rows whose `relation` is the agent with the id or slug `name`.
+
+    With an empty relation, it is a filter of agents. See `agent_named`.
+    """
     by = "pk" if Agent.objects.filter(pk=name).exists() else "slug"
-    return agents.filter(**{by: name}).first()
+    return Q(**{f"{relation}__{by}" if relation else by: name})
 
 
 def definitions_for(user: Person) -> QuerySet[Agent]:
