@@ -180,7 +180,7 @@ class MemoryEditKind(ProposalKind):
 
 def _proposal(found: EditProposal) -> Proposal:
     edit, is_private = found.edit, found.person_id is not None
-    bound = (edit.path, edit.operation, found.base_revision, found.after)
+    bound: tuple[Any, ...] = (edit.path, edit.operation, found.base_revision, found.after)
     if is_private:
         # Others can read the digest in the log, and must not be able to try contents.
         bound = (*bound, secrets.token_hex())
