@@ -241,6 +241,7 @@ def purge(agent: str, path: str, apply: bool) -> None:
     """Erase a file's earlier contents: nobody can read or restore them any more.
 
     The file itself stays, if it is not deleted. Times, people and operations of its history stay.
+    Conversations that contain the texts stay: the command names them, and how to erase them.
     """
     found, user = _agent(agent), local_user()
     memory_changes.check_may_change(found, user, path)
@@ -250,7 +251,10 @@ def purge(agent: str, path: str, apply: bool) -> None:
     done = "are" if apply else "would be"
     print(f"The contents of {plan.revisions} revisions and {plan.requests} requests {done} erased.")
     if plan.threads:
-        print("These conversations requested edits of the file, and contain their texts:")
+        print(
+            "These conversations contain texts of the file, in their prompts, calls or requests. "
+            "They stay until you erase them:"
+        )
         for thread in plan.threads:
             print(f"  vel prune --thread {thread} --apply")
     if not apply:

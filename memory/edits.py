@@ -7,7 +7,7 @@ from typing import Literal
 
 from memory.errors import InvalidEdit
 from memory.limits import ALWAYS_BYTES, MAX_FILE_BYTES, TOTAL_BYTES, WARN_SHARE, size_of
-from memory.paths import ALWAYS
+from memory.paths import ALWAYS, PERSONAL_ALWAYS
 from sandbox.backends.editing import replace_text
 from sandbox.errors import InvalidRequest
 
@@ -71,11 +71,12 @@ def size_of_text(text: str) -> int:
 
 def always_warnings(path: str, after: str | None) -> list[str]:
     """Return warnings for the approver about the file that each prompt contains."""
-    if path != ALWAYS or after is None:
+    if path not in (ALWAYS, PERSONAL_ALWAYS) or after is None:
         return []
     size = size_of(after)
     cut = f", of which only the first {ALWAYS_BYTES:,} are" if size > ALWAYS_BYTES else ""
-    return [f"This file is in the prompt of each new conversation ({size:,} bytes{cut})."]
+    whose = "" if path == ALWAYS else " that you begin"
+    return [f"This file is in the prompt of each new conversation{whose} ({size:,} bytes{cut})."]
 
 
 def size_warnings(total: int) -> list[str]:

@@ -6,14 +6,19 @@ from django.db.models import Q
 
 from agents.kernel.erasure import Keeper, Stays
 from memory.models import MemoryRevision
+from memory.paths import shown_path
 
 
 def remembered_from(thread_id: str) -> list[Stays]:
-    """Return the memory files that this thread or one of its subagents has changed."""
-    revisions = MemoryRevision.objects.filter(
+    """Return the memory files that this thread or one of its subagents has changed.
+
+    Of a person's own files only the directory, because others may read it.
+    """
+    revisions = MemoryRevision.every.filter(
         Q(edit_request__run__thread=thread_id) | Q(edit_request__run__thread__root=thread_id)
     )
-    found = set(revisions.order_by().values_list("agent__slug", "path"))
+    rows = revisions.order_by().values_list("agent__slug", "path")
+    found = {(agent, shown_path(path)) for agent, path in rows}
     return [Stays(agent, path) for agent, path in sorted(found)]
 
 

@@ -15,7 +15,7 @@ class MemoryChanged(Event):
     type: ClassVar[str] = "memory.changed"
 
     path: str
-    """The path of the file, such as `knowledge/preferences.md`."""
+    """The path of the file, such as `knowledge/preferences.md`; `me/` for a file of one person."""
     operation: str
     """`write`, `append` or `delete`."""
     revision: int

@@ -176,12 +176,13 @@ class MemoryMiddleware(Middleware):
 
 
 def _personal_text(knowledge: Knowledge | None) -> str:
-    if knowledge is None or knowledge.is_empty:
+    if knowledge is None:
         return ""
     return (
         "\n\n### The person's own memory\nme/ is what the person of this conversation wants you to "
-        "know. Only read_memory reads it, and only the person changes it. Never copy it into "
-        f"knowledge/, which others read.{_knowledge_text(knowledge, PERSONAL_ALWAYS)}"
+        "know. Only read_memory reads it. Propose what concerns this person alone as me/NAME.md: "
+        "nobody else sees it. Never copy it into knowledge/, which others read."
+        f"{_knowledge_text(knowledge, PERSONAL_ALWAYS)}"
     )
 
 

@@ -155,6 +155,14 @@ class MemoryEditRequest(models.Model):
     agent = models.ForeignKey(
         "agents.Agent", on_delete=models.CASCADE, related_name="memory_edit_requests"
     )
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text=_("Who alone sees and decides it: a change of a file of `me/`."),
+    )
     run = models.ForeignKey(
         "agents.Run", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -183,8 +191,15 @@ class MemoryEditRequest(models.Model):
         null=True, blank=True, help_text=_("When its contents and its reason were erased.")
     )
 
+    objects: ClassVar[SharedRows[Self]] = SharedRows()
+    every = models.Manager()
+
     class Meta:
+        base_manager_name = "every"
         ordering = ["-created_at"]
+        constraints = [
+            models.CheckConstraint(condition=_is_consistent(), name="memory_edit_is_somebodys"),
+        ]
 
     def __str__(self) -> str:
-        return f"{self.operation} {self.path}"
+        return f"{self.operation} {shown_path(self.path)}"

@@ -44,6 +44,7 @@ from memory.review import memory_edit_review, purged_review
 from text_scanner import scan
 
 SOURCE = "web"
+SHOWN_THREADS = 20
 REVISIONS_A_PAGE = 50
 REASON_CHARACTERS = 2_000
 SHOWN_REQUESTS = 50
@@ -189,7 +190,13 @@ def _carry_out(request: PersonRequest, agent: Agent, path: str) -> str:
             if form.get("sure") != "yes":
                 raise InvalidRequest("Confirm that the earlier contents should be erased.")
             done = purge_history(agent, path, by=request.user, source=SOURCE)
-            return f"Purged: the contents of {done.revisions} revisions are erased."
+            told = f"Purged: the contents of {done.revisions} revisions are erased."
+            if not done.threads:
+                return told
+            return (
+                f"{told} {len(done.threads)} conversations still contain texts of the file: erase "
+                f"them, if nobody needs them. Their ids: {', '.join(done.threads[:SHOWN_THREADS])}"
+            )
     raise InvalidRequest("Choose save, delete, restore or purge.")
 
 

@@ -116,9 +116,8 @@ def person_at(path: str, person_id: int | None) -> int | None:
         return None
     if person_id is None:
         raise InvalidPath(
-            f"{path!r}: {PERSONAL}/ is the memory of one person. Only this person changes it, on "
-            "the page Knowledge, over REST or with `vel memory`, and only read_memory and "
-            "list_memory read it, in this person's own conversations."
+            f"{path!r}: {PERSONAL}/ is the memory of one person. Only this person changes it, and "
+            "only read_memory and list_memory read it, in this person's own conversations."
         )
     return person_id
 

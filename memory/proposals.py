@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,8 @@ from agents.services.approvals.asking import ask_beside
 from agents.services.errors import NotAllowed
 from agents.spec import AgentSpec
 from agents.states import ApprovalStatus
+from memory.actions.changes import check_may_change
+from memory.actions.edits import Proposal as EditProposal
 from memory.actions.edits import (
     asked_edit,
     carry_out_edit,
@@ -33,6 +36,8 @@ from memory.edits import MemoryEdit
 from memory.limits import MAX_FILE_BYTES
 from memory.models import KIND, MemoryEditRequest
 from memory.options import MemoryOptions
+from memory.paths import is_personal, shown_path
+from memory.queries.readers import personal_reader
 from memory.queries.requests import shown_edit
 from memory.queries.rights import may_change_memory
 from memory.review import memory_edit_review, purged_review
@@ -66,10 +71,9 @@ class MemoryEditKind(ProposalKind):
     question = "Save it"
     most_bytes = MAX_FILE_BYTES
 
-    def propose(self, agent_id: str, change: MemoryEdit) -> Proposal:
-        found = propose_edit(agent_id, change)
-        bound = (change.path, change.operation, found.base_revision, found.after)
-        return Proposal(found, bound, can_be_edited=found.after is not None)
+    def propose(self, run: Run, change: MemoryEdit) -> Proposal:
+        person_id = personal_reader(run) if is_personal(change.path) else None
+        return _proposal(propose_edit(run.agent_version.agent_id, change, person_id))
 
     def needs_person(self, run: Run, spec: AgentSpec, tool: str, change: MemoryEdit) -> bool:
         if tool != TOOL:
@@ -78,7 +82,7 @@ class MemoryEditKind(ProposalKind):
 
     def propose_again(self, request: ApprovalRequest) -> Proposal:
         edit = request.memory_edit
-        return self.propose(edit.agent_id, asked_edit(edit))
+        return _proposal(propose_edit(edit.agent_id, asked_edit(edit), edit.person_id))
 
     def store(self, request: ApprovalRequest, proposal: Proposal, step: int) -> None:
         record_proposal(request, step, proposal.change)
@@ -95,6 +99,9 @@ class MemoryEditKind(ProposalKind):
     def check_right(self, request: ApprovalRequest, by: AbstractBaseUser) -> None:
         # If other people's runs read the memory, not every user of the agent may change it.
         agent = request.memory_edit.agent
+        if is_personal(request.memory_edit.path):
+            check_may_change(agent, by, request.memory_edit.path)
+            return
         if not may_change_memory(by, agent):
             raise NotAllowed(
                 f"The memory of {agent.name} is shared: it is changed by its owner, or by people "
@@ -111,7 +118,7 @@ class MemoryEditKind(ProposalKind):
 
     def event_fields(self, request: ApprovalRequest) -> dict[str, str]:
         edit = request.memory_edit
-        return {"path": edit.path, "operation": edit.operation}
+        return {"path": shown_path(edit.path), "operation": edit.operation}
 
     def review(self, request: ApprovalRequest) -> Review:
         edit: MemoryEditRequest = request.memory_edit
@@ -125,6 +132,7 @@ class MemoryEditKind(ProposalKind):
             proposed,
             findings=scan(proposed) if proposed is not None else (),
             warnings=edit.warnings,
+            is_personal=edit.person_id is not None,
         )
 
     def edit_review(
@@ -170,6 +178,15 @@ class MemoryEditKind(ProposalKind):
         }
 
 
+def _proposal(found: EditProposal) -> Proposal:
+    edit, is_private = found.edit, found.person_id is not None
+    bound: tuple[Any, ...] = (edit.path, edit.operation, found.base_revision, found.after)
+    if is_private:
+        # Others can read the digest in the log, and must not be able to try contents.
+        bound = (*bound, secrets.token_hex())
+    return Proposal(found, bound, can_be_edited=found.after is not None, is_private=is_private)
+
+
 MEMORY_EDIT = MemoryEditKind()
 
 
@@ -198,7 +215,7 @@ def save_or_ask(run_id: str, edit: MemoryEdit) -> None:
         "operation": edit.operation,
     }
     verdict = judge(spec, TOOL, Effect.READ, given, proposes=MEMORY_EDIT)
-    proposal = MEMORY_EDIT.propose(run.agent_version.agent_id, edit)
+    proposal = MEMORY_EDIT.propose(run, edit)
     asked = ask_beside(
         run, MEMORY_EDIT, proposal, verdict.terms, TOOL, given,
         step=run.clock.turn, prompt=verdict.reason,

@@ -18,15 +18,19 @@ def memory_edit_review(
     proposed: str | None,
     findings: Sequence[Finding] = (),
     warnings: Sequence[str] = (),
+    *,
+    is_personal: bool = False,
 ) -> Review:
     """Return the review of `operation` on the memory file `path`.
 
     `proposed` is the whole file after the change, for `append` too, and None for `delete`;
     `current` is None if there is no file. `findings` give places in `proposed`. `warnings` are
-    sentences. Operations other than write, append and delete appear under their own names.
+    sentences. `is_personal`: the file belongs to the reader alone. Operations other than write,
+    append and delete appear under their own names.
     """
     verb = _verb(operation)
-    notes = [Note(one_line(warning), "warning") for warning in warnings]
+    notes = [Note("Only you see this request and the file.")] if is_personal else []
+    notes += [Note(one_line(warning), "warning") for warning in warnings]
     if operation == "append" and not (proposed or "").startswith(current or ""):
         notes.append(Note("This changes what the file holds, though it says append.", "danger"))
     if grave := worst(findings):

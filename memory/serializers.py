@@ -162,7 +162,11 @@ class RevisionContentShape(RevisionShape):
 
 
 class PurgeShape(serializers.Serializer[object]):
-    """Numbers of erased revisions and edit requests. Erase `threads` to erase their texts, too."""
+    """Numbers of erased revisions and edit requests.
+
+    `threads` contain texts of the file, too, in their prompts, calls or requests. They stay: erase
+    them (`DELETE /threads/{id}`) to erase these texts.
+    """
 
     path = serializers.CharField()
     revisions = serializers.IntegerField()

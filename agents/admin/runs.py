@@ -30,7 +30,7 @@ from agents.models import ApprovalRequest, Message, Run, RunClock, RunEvent, Thr
 from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.queue import paths_of_runs
 from agents.selectors.starters import of_starter, starters
-from agents.selectors.visible import runs_for
+from agents.selectors.visible import runs_for, unless_private
 from agents.services.agent_definitions.actions import SCRIPTED
 from agents.services.errors import ServiceError
 from agents.services.runs.control import OPERATE, cancel_for, resume_run
@@ -183,7 +183,9 @@ class RunAdmin(JournalAdmin):
         page = pages.get_page(request.GET.get("turns"))
         # Turn 0 is the person's message.
         first = page.start_index() if page.has_previous() else 0
-        pending = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING)
+        pending = ApprovalRequest.objects.filter(
+            unless_private(person(request)), run=run, status=ApprovalStatus.PENDING
+        )
         return {
             "title": f"Run {run.pk}",
             "run": run,

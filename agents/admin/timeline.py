@@ -145,10 +145,13 @@ def _parts(blocks: Iterable[dict[str, Any]]) -> Iterable[ShownPart]:
 
 
 def _decisions(window: Q) -> dict[int | None, list[ShownDecision]]:
-    """Return the approval requests of the window's calls, by the call's key."""
+    """Return the approval requests of the window's calls, by the call's key.
+
+    Private requests are missing: only their person sees them, outside of the admin.
+    """
     found: dict[int | None, list[ShownDecision]] = defaultdict(list)
     requests = (
-        ApprovalRequest.objects.filter(window)
+        ApprovalRequest.objects.filter(window, is_private=False)
         .defer("input")
         .select_related("decided_by")
         .order_by("created_at", "id")

@@ -16,7 +16,7 @@ from agents.events.projections.ui_stream import DONE, UiStream
 from agents.events.read import RunNotFound
 from agents.events.tree import follow_tree
 from agents.models import Run
-from agents.selectors.chats import outcome_events
+from agents.selectors.chats import begin_after
 from agents.states import RunStatus, WaitReason
 
 PING = ": ping\n\n"
@@ -50,14 +50,8 @@ async def chat_frames(
 
 
 def _begin(stream: UiStream, after: int) -> list[Chunk]:
-    """Replay the events up to `after`, which the client has, and return the first chunks."""
     try:
-        if not after:
-            return []
-        for event in outcome_events([stream.run_id], upto=after):
-            stream.feed(event)
-        stream.finish_response()
-        return stream.begin_response()
+        return begin_after(stream, after)
     finally:
         free_connection()
 

@@ -30,7 +30,7 @@ from agents.doors.rest.wire import StrictJSONParser
 from agents.kernel.triggers import trigger_kinds
 from agents.models import ApiToken, Run, TokenScope
 from agents.selectors.starters import of_starter
-from agents.selectors.visible import runs_for, watchable_runs_for
+from agents.selectors.visible import of_agent, runs_for, watchable_runs_for
 from agents.services.errors import Conflict, NotFound
 from agents.services.files.uploads import create_run_with
 from agents.services.runs.control import cancel_for
@@ -69,7 +69,7 @@ class Runs(UploadsView):
         if "status" in query:
             runs = runs.filter(status=query["status"])
         if "agent" in query:
-            runs = runs.filter(agent_version__agent__slug=query["agent"])
+            runs = runs.filter(of_agent("agent_version__agent", query["agent"]))
         if "started_by" in query:
             runs = runs.filter(of_starter(query["started_by"]))
         show = RunShape().to_representation

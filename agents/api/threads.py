@@ -23,7 +23,7 @@ from agents.doors.rest.operations import Page, operation
 from agents.doors.rest.pagination import ordered_page
 from agents.doors.rest.serializers import read_body, read_query
 from agents.models import TokenScope
-from agents.selectors.visible import threads_for
+from agents.selectors.visible import of_agent, threads_for
 from agents.services.erasure.actions import erase_thread
 from agents.services.errors import NotFound
 from agents.services.threads import rename_thread
@@ -39,7 +39,7 @@ class Threads(ApiView):
         query = read_query(ThreadListQuery, request)
         threads = threads_for(person(request)).filter(**created_between(query))
         if "agent" in query:
-            threads = threads.filter(agent__slug=query["agent"])
+            threads = threads.filter(of_agent("agent", query["agent"]))
         if "key" in query:
             threads = threads.filter(key=query["key"])
         among = None

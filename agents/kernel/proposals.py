@@ -49,6 +49,11 @@ class Proposal:
     bound: tuple[Any, ...]
     """JSON values that a decision is bound to, in addition to the tool and its input."""
     can_be_edited: bool = True
+    is_private: bool = False
+    """Only the owner of the run sees and decides the request: nobody else, with any permission.
+
+    One approval is enough then. The log of the run, which others may read, does not show the input.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +116,8 @@ class ProposalKind:
         """The code of calls with an invalid proposal."""
         return f"{self.name}_refused"
 
-    def propose(self, agent_id: str, change: Any) -> Proposal:
-        """Return the result of `change`. Raises `InvalidRequest` if no approval is needed."""
+    def propose(self, run: Run, change: Any) -> Proposal:
+        """Return the result of `change` by `run`. Raises `InvalidRequest` if it is impossible."""
         raise NotImplementedError
 
     def needs_person(self, run: Run, spec: Any, tool: str, change: Any) -> bool:
@@ -150,7 +155,10 @@ class ProposalKind:
         raise NotImplementedError
 
     def seen_by(self, user: AbstractBaseUser) -> Q:
-        """Return a filter of requests that the user sees, besides own ones and as an approver."""
+        """Return a filter of requests that the user sees, besides own ones and as an approver.
+
+        It does not apply to private requests.
+        """
         raise NotImplementedError
 
     def carry_out(
@@ -163,7 +171,10 @@ class ProposalKind:
         raise NotImplementedError
 
     def event_fields(self, request: ApprovalRequest) -> dict[str, str]:
-        """Return more fields of the events of a request: `path` and `operation`."""
+        """Return more fields of the events of a request: `path` and `operation`.
+
+        Everybody who may watch the run reads them, also those of a private request.
+        """
         return {}
 
     def review(self, request: ApprovalRequest) -> Review:

@@ -129,6 +129,7 @@ class Migration(migrations.Migration):
                     ('workspace_generation', models.PositiveBigIntegerField(default=0)),
                     ('approvals_needed', models.PositiveSmallIntegerField(default=1, help_text='How many different people must approve.')),
                     ('self_approval', models.BooleanField(default=True, help_text="Whether the run's owner may approve.")),
+                    ('is_private', models.BooleanField(default=False, help_text="Whether nobody but the run's owner sees and decides it.")),
                     ('first_approver', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                     ('first_approved_at', models.DateTimeField(blank=True, null=True)),
                     ('status', models.CharField(choices=[('pending', 'pending'), ('decided', 'decided'), ('expired', 'expired'), ('cancelled', 'cancelled'), ('superseded', 'superseded')], default='pending', max_length=20)),

@@ -52,6 +52,9 @@ class ApprovalRequest(models.Model):
     self_approval = models.BooleanField(
         default=True, help_text=_("Whether the run's owner may approve.")
     )
+    is_private = models.BooleanField(
+        default=False, help_text=_("Whether nobody but the run's owner sees and decides it.")
+    )
     first_approver = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )

@@ -371,6 +371,8 @@ class Runner:
         teller = modes.Teller(engine, StreamMode(mode), place, session_id)
         failure: Exception | None = None
         told: set[str] = set()
+        for item in await teller.begin():
+            yield item
         async with aclosing(self.events(place, session_id)) as found:
             async for event, read in found:
                 async for item in teller.tell(event, read):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.agent_files.reading import BadFile, read_document
+from agents.events.projections.ui import DEFAULT_VERSION, DIALECTS
 from agents.sdk import arguments
 from agents.sdk.agent_registry import AgentConfig, AgentRegistry, checked_types
 from agents.sdk.config import DeepAgentConfig, DefaultDirectory
@@ -62,6 +63,8 @@ class HarnessConfig:
     interrupt_on: Mapping[str, Any] = field(default_factory=dict)
     persistence_path: str | Path | None = None
     name: str = "vel-harness"
+    ai_sdk_version: int = DEFAULT_VERSION
+    """The version of the AI SDK whose parts the streams have: 5, 6 or 7."""
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -71,6 +74,9 @@ class HarnessConfig:
         arguments.check_texts(self, ("system_prompt",), or_none=True)
         arguments.check_number("max_turns", self.max_turns, 1)
         arguments.check_paths(self, ("working_directory",))
+        if self.ai_sdk_version not in DIALECTS or type(self.ai_sdk_version) is not int:
+            versions = ", ".join(map(str, sorted(DIALECTS)))
+            raise arguments.wrong("ai_sdk_version", f"one of {versions}", self.ai_sdk_version)
         if self.working_directory is not None and not self.sandbox:
             raise SetupError(
                 "working_directory has no effect without a sandbox: leave it out, or leave out "
@@ -187,6 +193,7 @@ class VelHarness:
         `config` can be a dictionary of fields. Raises `SetupError` for a wrong option.
         """
         self.config = _merged(config, given)
+        self._mode = StreamMode.of_ai_sdk(self.config.ai_sdk_version)
         self.agent = DeepAgent(self.config.agent_config())
         self.agents = self.agent.agent_types
 
@@ -209,14 +216,12 @@ class VelHarness:
         *,
         queue: bool = False,
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """Yield the parts of the AI SDK's UI message stream, version 5.
+        """Yield the parts of the AI SDK's UI message stream, as the REST API does.
 
         For example `{"type": "text-delta", "id", "delta"}`. Ends as `DeepAgent.run_stream` does; a
         failure is a part as well as an exception.
         """
-        events = self.agent.run_stream(
-            message, session_id, StreamMode.UI_PARTS, context, queue=queue
-        )
+        events = self.agent.run_stream(message, session_id, self._mode, context, queue=queue)
         async with aclosing(events) as parts:
             async for part in parts:
                 yield part
@@ -225,13 +230,13 @@ class VelHarness:
         self, session_id: str | None = None, modified_state: Any = None
     ) -> Continued[dict[str, Any], Any]:
         """Call `DeepAgent.resume`; `async for` yields the parts of `run_stream`."""
-        return self.agent.resume(session_id, modified_state, StreamMode.UI_PARTS)
+        return self.agent.resume(session_id, modified_state, self._mode)
 
     def reject(
         self, session_id: str | None = None, reason: str = ""
     ) -> Continued[dict[str, Any], None]:
         """Call `DeepAgent.reject`; `async for` yields the parts of `run_stream`."""
-        return self.agent.reject(session_id, reason, StreamMode.UI_PARTS)
+        return self.agent.reject(session_id, reason, self._mode)
 
     async def files(self, session_id: str | None = None) -> list[AgentFile]:
         """Call `DeepAgent.files`."""

@@ -11,6 +11,8 @@ from django.db.models.functions import Length
 from agents.events.catalogue.messages import ReasoningDelta, StepReset, StepStarted, TextDelta
 from agents.events.catalogue.runs import RunSuspended
 from agents.events.catalogue.tool_calls import ToolInputDelta
+from agents.events.projections.ui_message import Chunk
+from agents.events.projections.ui_stream import UiStream
 from agents.events.read import EVENTS_AT_ONCE, StoredEvent, stored_events
 from agents.models import Agent, Message, MessageRole, Run, RunEvent, Thread
 from agents.selectors.visible import Person, agent_named, threads_for
@@ -96,6 +98,19 @@ def outcome_events(run_ids: Collection[str], *, upto: int | None = None) -> Iter
     found = rows.order_by("run_id", "seq").values_list(*columns)
     for run_id, *row in found.iterator(chunk_size=EVENTS_AT_ONCE):
         yield from stored_events(run_id, [tuple(row)])
+
+
+def begin_after(stream: UiStream, after: int) -> list[Chunk]:
+    """Let `stream` read the events up to the seq `after`, which the client has.
+
+    Return the first chunks of the response that continues the message.
+    """
+    if not after:
+        return []
+    for event in outcome_events([stream.run_id], upto=after):
+        stream.feed(event)
+    stream.finish_response()
+    return stream.begin_response()
 
 
 def _outcome_rows(run_ids: Collection[str]) -> QuerySet[RunEvent]:

@@ -52,8 +52,16 @@ def agent_named(agents: QuerySet[Agent], name: str) -> Agent | None:
     A text that is the id of any agent is no slug: somebody could give an agent the id of another
     one as its slug.
     """
+    return agents.filter(of_agent("", name)).first()
+
+
+def of_agent(relation: str, name: str) -> Q:
+    """Return a filter of rows whose `relation` is the agent with the id or slug `name`.
+
+    With an empty relation, it is a filter of agents. See `agent_named`.
+    """
     by = "pk" if Agent.objects.filter(pk=name).exists() else "slug"
-    return agents.filter(**{by: name}).first()
+    return Q(**{f"{relation}__{by}" if relation else by: name})
 
 
 def definitions_for(user: Person) -> QuerySet[Agent]:
@@ -123,14 +131,17 @@ def approved_agents(user: Person) -> QuerySet[Agent]:
 
 
 def watchable_runs_for(user: Person) -> QuerySet[Run]:
-    """Return runs that `user` can watch: readable runs, and for approvers runs with requests."""
+    """Return runs that `user` can watch: readable runs, and for approvers runs with requests.
+
+    A private request does not show a run to approvers.
+    """
     if not user.is_authenticated:
         return Run.objects.none()
     runs = Run.objects.filter(is_copy=False)
     if _has(user, VIEW_ALL):
         return runs
     mine = Q(owner=user.pk)
-    requested = ApprovalRequest.objects.values("run")
+    requested = ApprovalRequest.objects.filter(is_private=False).values("run")
     if _has(user, APPROVE):
         mine |= Q(pk__in=requested)
     else:
@@ -138,15 +149,24 @@ def watchable_runs_for(user: Person) -> QuerySet[Run]:
     return runs.filter(mine)
 
 
+def unless_private(user: Person) -> Q:
+    """Return a filter of requests without the private ones of other people's runs.
+
+    No permission shows those, also not to superusers.
+    """
+    return Q(is_private=False) | Q(run__owner=user.pk)
+
+
 def approvals_for(user: Person) -> QuerySet[ApprovalRequest]:
     """Return the requests that `user` can see, and can decide unless another person is required.
 
     These are requests of own runs, of kinds that the user can see, and of agents that a group of
-    the user approves for. With the permission to approve, all requests.
+    the user approves for. With the permission to approve, all requests. Nobody sees private
+    requests of other people's runs.
     """
     if not user.is_authenticated:
         return ApprovalRequest.objects.none()
-    requests = ApprovalRequest.objects.filter(run__is_erased=False)
+    requests = ApprovalRequest.objects.filter(unless_private(user), run__is_erased=False)
     if _has(user, APPROVE):
         return requests
     mine = Q(run__owner=user.pk)

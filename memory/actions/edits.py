@@ -48,42 +48,56 @@ from memory.queries.rows import file_at, files_of
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """An edit with the content before it (None: no file) and after it (None: deleted)."""
+    """An edit with the content before it (None: no file) and after it (None: deleted).
+
+    `person_id` is the person to whom the file belongs, None if it is the agent's.
+    """
 
     edit: MemoryEdit
     before: str | None
     base_revision: int
     after: str | None
     warnings: list[str]
+    person_id: int | None = None
 
 
-def propose_edit(agent_id: str, edit: MemoryEdit) -> Proposal:
+def propose_edit(agent_id: str, edit: MemoryEdit, person_id: int | None = None) -> Proposal:
     """Return the result that `edit` would have on the current memory.
 
-    Raises `InvalidRequest` if the edit is invalid or would change nothing.
+    `person_id` is the person whose `me/` the edit may change. Raises `InvalidRequest` if the edit
+    is invalid or would change nothing.
     """
     try:
         path = check_writable(edit.path)
-        state = memory_state(agent_id, path)
+        owner_id = person_at(path, person_id)
+        state = memory_state(agent_id, path, owner_id)
         after = content_after(edit, state.content)
     except (InvalidPath, MemoryRefused) as problem:
         raise InvalidRequest(str(problem)) from None
     if after is not None:
-        check_edited_content(agent_id, path, after)
+        check_edited_content(agent_id, path, after, owner_id)
         if after == state.content:
             raise InvalidRequest(f"{path} is like this already: nothing would change.")
-    total = memory_bytes(agent_id, without=path) + (size_of(after) if after is not None else 0)
+    others = memory_bytes(agent_id, owner_id, without=path)
+    total = others + (size_of(after) if after is not None else 0)
     warnings = [*always_warnings(path, after), *size_warnings(total)]
-    return Proposal(edit, state.content, state.revision, after, warnings)
+    return Proposal(edit, state.content, state.revision, after, warnings, owner_id)
 
 
-def check_edited_content(agent_id: str, path: str, content: str) -> None:
+def check_edited_content(
+    agent_id: str, path: str, content: str, person_id: int | None = None
+) -> None:
     """Raise `InvalidRequest` if the file at `path` may not have this content."""
-    check_edited_contents(agent_id, {path: content})
+    check_edited_contents(agent_id, {path: content}, person_id)
 
 
-def check_edited_contents(agent_id: str, contents: Mapping[str, str]) -> None:
-    """Raise `InvalidRequest` if the files at these paths may not have these contents together."""
+def check_edited_contents(
+    agent_id: str, contents: Mapping[str, str], person_id: int | None = None
+) -> None:
+    """Raise `InvalidRequest` if the files at these paths may not have these contents together.
+
+    With `person_id`, they are files of this person's `me/`.
+    """
     own: list[str] = []
     try:
         for path, content in contents.items():
@@ -93,7 +107,7 @@ def check_edited_contents(agent_id: str, contents: Mapping[str, str]) -> None:
                 folder.check(agent_id, path, content)
             else:
                 own.append(path)
-        check_places(agent_id, own)
+        check_places(agent_id, own, person_id)
     except MemoryRefused as problem:
         raise _as_service_error(problem) from None
 
@@ -101,8 +115,9 @@ def check_edited_contents(agent_id: str, contents: Mapping[str, str]) -> None:
 def record_proposal(request: ApprovalRequest, turn: int, proposal: Proposal) -> MemoryEditRequest:
     """Store the edit that a request for approval proposes."""
     edit, run = proposal.edit, request.run
-    return MemoryEditRequest.objects.create(
+    return MemoryEditRequest.every.create(
         agent_id=run.agent_version.agent_id,
+        person_id=proposal.person_id,
         run_id=run.pk,
         approval=request,
         path=edit.path,
@@ -133,7 +148,8 @@ def asked_edit(request: MemoryEditRequest) -> MemoryEdit:
 
 def is_current(request: MemoryEditRequest) -> bool:
     """Return whether the file is still at the revision that the request shows."""
-    return memory_state(request.agent_id, request.path).revision == request.base_revision
+    state = memory_state(request.agent_id, request.path, request.person_id)
+    return state.revision == request.base_revision
 
 
 def apply_edit(request: MemoryEditRequest, content: str | None, *, by_id: int) -> int:
@@ -153,6 +169,7 @@ def apply_edit(request: MemoryEditRequest, content: str | None, *, by_id: int) -
             by_id=by_id,
             reason=request.reason,
             edit_request=request,
+            person_id=request.person_id,
         ),
     )
 
@@ -224,7 +241,7 @@ def carry_out_edit(request: ApprovalRequest, call: ToolCall | None, by_id: int) 
         content = edited_content(edit, request.edited_input)
     revision = apply_edit(edit, content, by_id=by_id)
     stored = MemoryChanged(
-        path=edit.path,
+        path=shown_path(edit.path),
         operation=edit.operation,
         revision=revision,
         approval_id=request.id,
@@ -249,7 +266,7 @@ def edited_content(edit: MemoryEditRequest, arguments: Any) -> str:
     )
     if not isinstance(content, str):
         raise InvalidRequest('An edit of the memory needs the input {"content": "the whole file"}.')
-    check_edited_content(edit.agent_id, edit.path, content)
+    check_edited_content(edit.agent_id, edit.path, content, edit.person_id)
     return content
 
 
@@ -259,6 +276,11 @@ def _told(edit: MemoryEditRequest, revision: int, edited: str | None) -> str:
         return f"A person approved it: {edit.path} is deleted."
     if edited is None:
         return f"A person approved it: {edit.path} is saved (revision {revision})."
+    if edit.person_id is not None:
+        return (
+            f"The person changed the content and saved {edit.path} (revision {revision}): "
+            "read_memory shows it."
+        )
     return (
         f"A person changed the content and saved {edit.path} (revision {revision}). "
         f"It is now:\n\n{preview(edited)}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from agents.models import Agent
+from agents.models import Agent, ApprovalRequest
 from agents.services.audit import record
 from agents.services.erasure.actions import empty_log, overwrite_deleted_bytes
 from agents.services.errors import InvalidRequest, NotFound
@@ -17,7 +18,8 @@ from agents.states import ApprovalStatus
 from memory.actions.changes import check_may_change
 from memory.folders import folder_of
 from memory.models import MemoryEditRequest, MemoryRevision
-from memory.paths import InvalidPath, check_writable, is_personal, person_at, shown_path
+from memory.paths import InvalidPath, check_writable, person_at, shown_path
+from memory.queries.copies import conversations_with
 from memory.queries.rights import reader_of
 from memory.queries.rows import file_at, revisions_at
 
@@ -26,8 +28,9 @@ from memory.queries.rows import file_at, revisions_at
 class Purge:
     """What a purge erases: numbers of revisions and of decided edit requests.
 
-    `threads` are the conversations in which these edits were requested: their messages and calls
-    contain the texts, too. They are erased with the conversations.
+    `threads` are the conversations that contain the texts, too, in their prompts, calls and
+    requests (`memory.queries.copies`). A purge does not change them: their prompts must stay the
+    same, and people may need them. Erasing a conversation erases its texts.
     """
 
     revisions: int
@@ -50,9 +53,12 @@ def plan_purge(agent: Agent, path: str, person_id: int | None = None) -> Purge:
         )
     if not revisions_at(agent.pk, path, person_id).exists():
         raise NotFound(f"There is no history of {path!r}.", code="unknown_file")
-    requests = _requests(agent, path)
-    threads = requests.filter(run__isnull=False).order_by().values_list("run__thread", flat=True)
-    return Purge(_revisions(agent, path, person_id).count(), requests.count(), sorted(set(threads)))
+    requests = _requests(agent, path, person_id)
+    owner_id = person_at(path, person_id)
+    since = revisions_at(agent.pk, path, person_id).earliest("number").created_at
+    until = _current_since(agent, path, person_id)
+    threads = conversations_with(agent.pk, path, owner_id, since, until)
+    return Purge(_revisions(agent, path, person_id).count(), requests.count(), threads)
 
 
 @transaction.atomic
@@ -74,7 +80,12 @@ def purge_history(agent: Agent, path: str, *, by: AbstractBaseUser, source: str)
     _revisions(agent, path, person_id).update(
         content=None, sha256="", size_bytes=0, reason="", purged_at=now
     )
-    _requests(agent, path).update(
+    # The same texts are in the requests for approval.
+    decided = list(_requests(agent, path, person_id).values_list("approval", flat=True))
+    ApprovalRequest.objects.filter(pk__in=decided).update(
+        input={}, edited_input=None, reason="", prompt=""
+    )
+    _requests(agent, path, person_id).update(
         previous_content=None,
         proposed_content=None,
         asked={},
@@ -95,6 +106,12 @@ def purge_history(agent: Agent, path: str, *, by: AbstractBaseUser, source: str)
     return found
 
 
+def _current_since(agent: Agent, path: str, person_id: int | None) -> datetime | None:
+    """Return when the current file got its content; None if it is deleted."""
+    files = file_at(agent.pk, path, person_id)
+    return files.values_list("updated_at", flat=True).first()
+
+
 def _revisions(agent: Agent, path: str, person_id: int | None) -> QuerySet[MemoryRevision]:
     """Return the revisions to purge: all but that of the current file."""
     revisions = revisions_at(agent.pk, path, person_id).filter(purged_at=None)
@@ -102,8 +119,8 @@ def _revisions(agent: Agent, path: str, person_id: int | None) -> QuerySet[Memor
     return revisions.exclude(number__in=list(current))
 
 
-def _requests(agent: Agent, path: str) -> QuerySet[MemoryEditRequest]:
-    if is_personal(path):
-        return MemoryEditRequest.objects.none()  # agents cannot propose changes of these
+def _requests(agent: Agent, path: str, person_id: int | None) -> QuerySet[MemoryEditRequest]:
     decided = ~Q(approval__status=ApprovalStatus.PENDING) | Q(approval=None)
-    return MemoryEditRequest.objects.filter(decided, agent=agent, path=path, purged_at=None)
+    return MemoryEditRequest.every.filter(
+        decided, agent=agent, person_id=person_at(path, person_id), path=path, purged_at=None
+    )

@@ -22,6 +22,7 @@ class Migration(migrations.Migration):
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memory_edit_requests', to='agents.agent')),
+                    ('person', models.ForeignKey(blank=True, help_text='Who alone sees and decides it: a change of a file of `me/`.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
                     ('run', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='agents.run')),
                     ('approval', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='memory_edit', to='agents.approvalrequest')),
                     ('path', models.CharField(max_length=200)),
@@ -38,9 +39,14 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'ordering': ['-created_at'],
+                    'base_manager_name': 'every',
+                    'constraints': [models.CheckConstraint(condition=models.Q(models.Q(models.Q(('path__startswith', 'me/')), ('person__isnull', False)), models.Q(models.Q(('path__startswith', 'me/'), _negated=True), ('person__isnull', True)), _connector='OR'), name='memory_edit_is_somebodys')],
                     'indexes': [],
-                    'constraints': [],
                 },
+                managers=[
+                    ('objects', django.db.models.manager.Manager()),
+                    ('every', django.db.models.manager.Manager()),
+                ],
             ), migrations.CreateModel(
                 name='MemoryFile',
                 fields=[

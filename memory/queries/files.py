@@ -25,7 +25,7 @@ from memory.paths import (
     TOOLS,
     check_path,
     content_type_of,
-    is_personal,
+    person_at,
 )
 from memory.queries.rows import file_at, files_of, revisions_at
 
@@ -149,7 +149,7 @@ def memory_revisions(agent_id: str, path: str, person_id: int | None = None) -> 
     The two read-only files have none. Raises `memory.paths.InvalidPath`.
     """
     check_path(path)
-    approvals = {} if is_personal(path) else _approvals_by_revision(agent_id, path)
+    approvals = _approvals_by_revision(agent_id, path, person_id)
     if (folder := folder_of(path)) is not None:
         return [
             replace(entry, approval_id=approvals.get(entry.number))
@@ -173,14 +173,15 @@ def memory_revisions(agent_id: str, path: str, person_id: int | None = None) -> 
     ]
 
 
-def _approvals_by_revision(agent_id: str, path: str) -> dict[int, str]:
-    """Return the decided requests by the revision that each has made.
+def _approvals_by_revision(agent_id: str, path: str, person_id: int | None) -> dict[int, str]:
+    """Return the decided requests by the revision that each has made, of this file of this person.
 
     An approved edit either makes the revision after its base revision, or is refused.
     """
     requests = ApprovalRequest.objects.filter(
         memory_edit__agent_id=agent_id,
         memory_edit__path=path,
+        memory_edit__person=person_at(path, person_id),
         status=ApprovalStatus.DECIDED,
         decision__in=(Decision.APPROVE, Decision.EDIT),
     )
@@ -221,7 +222,7 @@ def file_state(agent_id: str, path: str, person_id: int | None = None) -> FileSt
     return FileState(*latest) if latest else FileState(None, 0)
 
 
-def memory_bytes(agent_id: str, *, without: str = "") -> int:
-    """Return the size of an agent's files in bytes, without the file at `without`."""
-    files = files_of(agent_id).exclude(path=without)
+def memory_bytes(agent_id: str, person_id: int | None = None, *, without: str = "") -> int:
+    """Return the size of an agent's files, or of a person's, without the file at `without`."""
+    files = files_of(agent_id, person_id).exclude(path=without)
     return files.aggregate(total=Sum("size_bytes"))["total"] or 0

@@ -35,10 +35,6 @@ class Knowledge:
     always: str = ""
     is_cut: bool = False
 
-    @property
-    def is_empty(self) -> bool:
-        return not (self.index or self.left_out or self.always)
-
 
 def knowledge_of(agent_id: str, person_id: int | None = None) -> Knowledge:
     """Return the knowledge of the agent, or of a person, for a prompt, limited in bytes."""

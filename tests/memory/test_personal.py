@@ -68,10 +68,12 @@ def told(run: Run) -> str:
     return json.dumps([*(head.head["system"] for head in heads), *results(run)])
 
 
-def assert_nothing_told(run: Run) -> None:
+def assert_nothing_told(run: Run, *, has_own: bool = False) -> None:
+    """Fail if a run knows something of ann's. `has_own`: it has a memory of its own person."""
     assert run.status == "completed"
-    for secret in ("Allergic", "food.md: ", "Annie", "own memory"):
+    for secret in ("Allergic", "food.md: ", "Annie"):
         assert secret not in told(run), secret
+    assert ("own memory" in told(run)) == has_own
 
 
 @pytest.mark.both_databases
@@ -87,7 +89,7 @@ def test_only_the_runs_of_the_person_read_it(agent: Agent) -> None:
     assert FOOD in everything
     assert all("Allergic" not in result for result in by_file_tools)
     for other in ("bob", "olga"):
-        assert_nothing_told(drive_to_end(start_run(user(other))))
+        assert_nothing_told(drive_to_end(start_run(user(other))), has_own=True)
 
 
 @pytest.mark.parametrize(
@@ -123,31 +125,25 @@ def test_a_subagent_does_not_read_it(agent: Agent) -> None:
     assert "in this person's own conversations" in results(child)[0]
 
 
-@pytest.mark.parametrize(
-    ("tool", "given"),
-    [
+@pytest.mark.parametrize("saving", ["ask", "save"])
+def test_a_run_that_does_not_read_it_cannot_propose_a_change(
+    agent: Agent, tmp_path: Path, saving: str
+) -> None:
+    path = f"/memory/{FOOD}"
+    calls = [
         ("write_memory", {"path": FOOD, "content": "Eats all.", "reason": "It was said."}),
         ("write_memory", {"path": FOOD, "reason": "It was said.", "operation": "delete"}),
-        ("write_file", {"path": f"/memory/{FOOD}", "content": "Eats all."}),
-        ("edit_file", {"path": f"/memory/{FOOD}", "old_text": "nuts", "new_text": "nothing"}),
-    ],
-    ids=["write", "delete", "file", "edit"],
-)
-@pytest.mark.parametrize("name", ["ann", "bob"])
-@pytest.mark.parametrize("options", [{}, {"memory_saving": "save"}], ids=["ask", "save"])
-def test_no_agent_writes_it(
-    agent: Agent, tmp_path: Path, tool: str, given: dict[str, Any], name: str, options: Any
-) -> None:
-    turns: list[dict[str, Any]] = [
-        {"tool_calls": [{"name": tool, "input": given}]},
-        {"text": "Done."},
+        ("write_file", {"path": path, "content": "Eats all."}),
+        ("edit_file", {"path": path, "old_text": "nuts", "new_text": "nothing"}),
     ]
-    agent.model = script_file(tmp_path, turns, "writes.json")
-    agent.options = options
+    turns = [{"tool_calls": [{"name": name, "input": given}]} for name, given in calls]
+    agent.model = script_file(tmp_path, [*turns, {"text": "Done."}], "writes.json")
+    agent.memory_saving = saving
     agent.save()
-    run = drive_to_end(start_run(user(name)), until=("waiting", "completed", "failed"))
+    start = start_run(user("ann"), source="mcp")
+    run = drive_to_end(start, until=("waiting", "completed", "failed"))
     assert run.status == "completed"
-    assert "Only this person changes it" in results(run)[0]
+    assert all("Only this person changes it" in result for result in results(run))
     assert not ApprovalRequest.objects.exists()
     assert [row.content for row in MemoryFile.every.filter(path=FOOD)] == [SECRET]
 

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from agents.doors.cli.local_user import local_user
-from agents.models import Agent, AuditEntry
+from agents.models import Agent, AuditEntry, Run, ToolCall
 from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.services.errors import InvalidRequest, NotAllowed, NotFound
 from memory.actions.bundle import export_memory
@@ -21,7 +21,7 @@ from memory.models import MemoryEditRequest, MemoryFile, MemoryRevision
 from tests.agents.api.rows import client_for
 from tests.agents.web.conftest import SignIn
 from tests.support import site_writer
-from tests.support.runs import make_agent, make_user, start_run
+from tests.support.runs import drive_to_end, make_agent, make_user, start_run
 from velproject.cli.main import run_command_line
 
 pytestmark = pytest.mark.django_db
@@ -106,8 +106,9 @@ def test_texts_of_decided_requests_are_purged_and_a_waiting_one_stays(
     assert (done.requests, done.threads) == (1, [run.thread_id])
     assert SECRET not in stored_texts()
     client = client_for(ann)
-    gone = client.get(f"/api/v1/approvals/{first}").json()["memory"]
-    assert (gone["proposed_content"], gone["reason"]) == (None, "")
+    gone = client.get(f"/api/v1/approvals/{first}")
+    assert SECRET not in gone.content.decode()
+    assert (gone.json()["memory"]["proposed_content"], gone.json()["input"]) == (None, {})
     waits = client.get(f"/api/v1/approvals/{second}").json()["memory"]
     assert waits["proposed_content"] == "Ada likes tables."
     decide_approval(second, DecisionRequest("approve"), by=ann)
@@ -191,3 +192,44 @@ def test_the_page_and_the_admin_show_that_it_is_purged(sign_in: SignIn) -> None:
     page = admin.get(f"/admin/memory/memoryrevision/{first.pk}/change/").content.decode()
     assert "purged" in page
     assert "Restore this revision" not in page
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.both_databases
+def test_the_conversations_with_texts_of_the_file_are_named_and_can_be_erased(
+    ann: User, agent: Agent
+) -> None:
+    def conversation() -> str:
+        return drive_to_end(start_run(ann)).thread_id
+
+    def called(tool: str, given: str, result: str) -> str:
+        run = start_run(ann)
+        ToolCall.objects.create(
+            run=run, turn=1, position=0, tool=tool, input=given, result=result, effect="read"
+        )
+        Run.objects.filter(pk=run.pk).update(status="completed")
+        return run.thread_id
+
+    before = conversation()
+    unread = called("read_file", '{"path": "/workspace/notes.md"}', f'"{SECRET}"')
+    read = called("read_memory", f'{{"path": "{PATH}"}}', f'"{SECRET}"')
+    quoted = called("grep", '{"pattern": "4711"}', f'"/memory/{PATH}:3: {SECRET}"')
+    write_file(agent, PATH, f"Codes\n\n{SECRET}", by=ann, source="web")
+    index_only = conversation()
+    write_file(agent, PATH, "Nothing.", by=ann, source="web")
+    after = conversation()
+    bob = make_user("bob")
+    for person in (ann, bob):
+        write_file(agent, "me/a.md", SECRET, by=person, source="web")
+    own = conversation()
+    write_file(agent, "me/a.md", "Nothing.", by=ann, source="web")
+    delete_file(agent, "me/a.md", by=bob, source="web")
+
+    named = purge_history(agent, PATH, by=ann, source="web").threads
+    assert named == sorted([index_only, read, quoted])
+    assert not {before, unread, after, own} & set(named)
+    assert plan_purge(agent, "me/a.md", ann.pk).threads == [own]
+    assert plan_purge(agent, "me/a.md", bob.pk).threads == []
+    for thread in named:
+        assert client_for(ann).delete(f"/api/v1/threads/{thread}").status_code in (202, 204)
+    assert plan_purge(agent, PATH).threads == []

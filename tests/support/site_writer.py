@@ -268,7 +268,7 @@ def ask_memory(
         status=ToolCallStatus.WAITING,
     )
     edit = MemoryEdit(path, operation, content, reason)  # type: ignore[arg-type]
-    proposal = MEMORY_EDIT.propose(row.agent_version.agent_id, edit)
+    proposal = MEMORY_EDIT.propose(row, edit)
     terms = AskTerms(approvals_needed=approvals_needed)
     draft = ask_about_proposal(row, call, MEMORY_EDIT, proposal, terms, prompt="")
     Run.objects.filter(pk=run).update(status=RunStatus.WAITING, wait_reason=WaitReason.APPROVAL)

@@ -15,7 +15,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 from agents.doors.rest.list_queries import CreatedQuery, ordering
-from agents.doors.rest.serializers import Flag, JsonObject, StrictSerializer, Text
+from agents.doors.rest.serializers import AgentField, Flag, JsonObject, StrictSerializer, Text
 from agents.doors.rest.triggers import StartedByShape
 from agents.doors.rest.wire import check_json
 from agents.kernel.triggers import trigger_kinds
@@ -31,7 +31,7 @@ from agents.states import RunStatus
 class RunBody(StrictSerializer):
     """The fields of `agents.services.runs.start.RunRequest`, except those for local callers."""
 
-    agent = Text(max_length=100)
+    agent = AgentField()
     message = Text()
     thread = Text(max_length=64, required=False, allow_null=True)
     key = Text(max_length=200, required=False, allow_null=True)
@@ -51,7 +51,7 @@ RUN_ORDER = {"created_at": "id"}
 
 class RunListQuery(CreatedQuery):
     status = serializers.ChoiceField(choices=RunStatus.values, required=False)
-    agent = Text(max_length=100, required=False)
+    agent = AgentField(required=False)
     thread = Text(max_length=64, required=False)
     started_by = serializers.ChoiceField(choices=starters(), required=False)
     # Serializers remove declared fields from the class, so this does not hide `Field.parent`.

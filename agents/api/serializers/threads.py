@@ -8,7 +8,7 @@ from django.db.models import F, OuterRef, QuerySet, Subquery
 from rest_framework import serializers
 
 from agents.doors.rest.list_queries import CreatedQuery, ordering
-from agents.doors.rest.serializers import StrictSerializer, Text
+from agents.doors.rest.serializers import AgentField, StrictSerializer, Text
 from agents.models import Run, Thread
 from agents.services.threads import MAX_TITLE
 from agents.states import RunStatus
@@ -17,7 +17,7 @@ THREAD_ORDER = {"created_at": "id", "title": "title"}
 
 
 class ThreadListQuery(CreatedQuery):
-    agent = Text(max_length=100, required=False, help_text="A slug.")
+    agent = AgentField(required=False)
     key = Text(max_length=200, required=False, help_text="The session id that you gave it.")
     status = serializers.ChoiceField(
         choices=RunStatus.values, required=False, help_text="Of its last run."

@@ -25,6 +25,17 @@ class Text(serializers.CharField):
         return super().to_internal_value(data)
 
 
+class AgentField(Text):
+    """The name of an agent in bodies and queries, as in paths: its id or its slug.
+
+    `agents.selectors.visible.agent_named` finds it, and `of_agent` filters rows by it.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("help_text", "The id or the slug of an agent.")
+        super().__init__(**{"max_length": 100, **options})
+
+
 class Flag(serializers.Field[bool, object, bool, Any]):
     """A boolean. Only true and false are accepted."""
 

@@ -7,16 +7,17 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.doors.rest.managed.admin_rows import may_see_in_admin, rows_in_admin
 from agents.doors.rest.pagination import page_of
-from agents.doors.rest.serializers import PageQuery, Text, read_query
+from agents.doors.rest.serializers import AgentField, PageQuery, Text, read_query
 from agents.models import ThreadPolicy, Trigger
 from agents.selectors.starters import starters
+from agents.selectors.visible import of_agent
 from agents.services.errors import NotFound
 from agents.services.runs.trigger_rights import MESSAGE_CHARACTERS, find_agent
 from agents.services.tokens import NAME_CHARACTERS
@@ -33,7 +34,7 @@ def list_page(request: Request, rows: QuerySet[T], show: Callable[[T], Any]) -> 
     query = read_query(TriggerListQuery, request)
     if query["of"] == "all":
         rows = rows_in_admin(request, rows.model)
-    found = rows.filter(**lookups_of(query)).select_related("agent", "owner")
+    found = rows.filter(condition_of(query)).select_related("agent", "owner")
     return _newest_first(found, show, query)
 
 
@@ -90,7 +91,7 @@ def thread_policy_field(**options: Any) -> serializers.ChoiceField:
 
 
 class TriggerListQuery(PageQuery):
-    agent = Text(max_length=100, required=False)
+    agent = AgentField(required=False)
     enabled = serializers.ChoiceField(choices=["true", "false"], required=False)
     of = serializers.ChoiceField(
         choices=["me", "all"],
@@ -110,11 +111,11 @@ class StartedByShape(serializers.Serializer[object]):
     name = serializers.CharField(allow_null=True)
 
 
-def lookups_of(query: dict[str, Any]) -> dict[str, Any]:
-    """Return the lookups for `filter`."""
-    found: dict[str, Any] = {}
+def condition_of(query: dict[str, Any]) -> Q:
+    """Return the filter of a query."""
+    found = Q()
     if "agent" in query:
-        found["agent__slug"] = query["agent"]
+        found &= of_agent("agent", query["agent"])
     if "enabled" in query:
-        found["is_enabled"] = query["enabled"] == "true"
+        found &= Q(is_enabled=query["enabled"] == "true")
     return found

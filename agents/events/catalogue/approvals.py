@@ -21,7 +21,8 @@ class ApprovalRequested(Event):
     tool: str
     """The name of the tool. For requests about the run: their kind."""
     input: Any
-    """The proposed input, cut as in `tool.called`. The request itself has all of it."""
+    """The proposed input, cut as in `tool.called`. The request itself has all of it. Empty for a
+    request that only the owner of the run may see."""
     kind: str
     """`tool`, or the kind of a feature, for example `memory` (an edit of the agent's memory) or
     `budget`."""
@@ -36,7 +37,7 @@ class ApprovalRequested(Event):
     expires_at: str | None
     """When the request expires, in ISO 8601. Null if it does not."""
     path: str | Omitted = OMITTED
-    """With the kind `memory`: the path of the file."""
+    """With the kind `memory`: the path of the file, or `me/` for a file of one person."""
     operation: str | Omitted = OMITTED
     """With the kind `memory`: `write`, `append` or `delete`."""
 
@@ -70,11 +71,12 @@ class ApprovalDecided(Event):
     decision: str
     """`approve`, `edit`, `reject` or `respond`."""
     reason: str
-    """The reason or answer that the person gave, or an empty text."""
+    """The reason or answer that the person gave, or an empty text. Empty for a request that only
+    the owner of the run may see."""
     by: str
     """The user name of the person who decided."""
     path: str | Omitted = OMITTED
-    """With the kind `memory`: the path of the file."""
+    """With the kind `memory`: the path of the file, or `me/` for a file of one person."""
     grant_id: str | Omitted = OMITTED
     """The id of the grant that the person gave with the decision. Missing if it does not exist."""
 

@@ -34,7 +34,7 @@ from agents.kernel.proposals import Proposed
 from agents.middleware.base import Tool, ToolResult
 from agents.middleware.context import Preview
 from agents.middleware.inputs import input_names
-from agents.models import ApprovalRequest, StateFile, Thread, ToolCall
+from agents.models import ApprovalRequest, Run, StateFile, Thread, ToolCall
 from agents.policy import Verdict, judge
 from agents.services.approvals.grants import find_grant, use_grant
 from agents.services.errors import InvalidRequest
@@ -90,7 +90,7 @@ class ApprovalsGate(Gate):
             return Unfit(call, proposed.kind.no_tool.format(tool=call.tool), "invalid_input")
         database = self._session.database
         if proposed is not None:
-            problem = await database.run(_problem_of, self._session.agent_id, proposed)
+            problem = await database.run(_problem_of, self._session.run, proposed)
             if problem is not None:
                 return Unfit(call, problem, proposed.kind.refused)
             run, spec = self._session.run, self._session.spec
@@ -160,10 +160,10 @@ def may_start(writer: Writer, call: Call, grant_id: str = "", family: str = "") 
     return True
 
 
-def _problem_of(agent_id: str, proposed: Proposed) -> str | None:
+def _problem_of(run: Run, proposed: Proposed) -> str | None:
     """Return why a proposal is invalid, and needs no approval request; None if it is valid."""
     try:
-        proposed.kind.propose(agent_id, proposed.change)
+        proposed.kind.propose(run, proposed.change)
     except InvalidRequest as problem:
         return problem.message
     return None

@@ -103,7 +103,7 @@ def _ask(run: Run, row: ToolCall, question: Question, family: str) -> EventDraft
         )  # fmt: skip
     else:
         try:
-            proposal = proposed.kind.propose(run.agent_version.agent_id, proposed.change)
+            proposal = proposed.kind.propose(run, proposed.change)
         except InvalidRequest as problem:
             return _refuse(row, problem.message, proposed.kind.refused)
         draft = ask_about_proposal(run, row, proposed.kind, proposal, verdict.terms, prompt=prompt)

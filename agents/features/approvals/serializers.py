@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from agents.doors.rest.list_queries import CreatedQuery, ordering
-from agents.doors.rest.serializers import Flag, StrictSerializer, Text
+from agents.doors.rest.serializers import AgentField, Flag, StrictSerializer, Text
 from agents.features.approvals.pending_responses import responses_by
 from agents.kernel.proposals import ProposalKind, proposal_kind, proposal_kinds, request_relations
 from agents.middleware.rehearsal import MAX_DAYS, Rehearsal
@@ -37,7 +37,7 @@ GRANT_ORDER = {"created_at": "id"}
 
 
 class GrantListQuery(CreatedQuery):
-    agent = Text(max_length=100, required=False)
+    agent = AgentField(required=False)
     good = serializers.BooleanField(required=False)
     ordering = ordering("-created_at")
 
@@ -149,7 +149,7 @@ class ApprovalListQuery(CreatedQuery):
     status = serializers.ChoiceField(choices=ApprovalStatus.values, required=False)
     run = Text(max_length=64, required=False)
     kind = serializers.ChoiceField(choices=[name for name, _ in request_kinds()], required=False)
-    agent = Text(max_length=100, required=False)
+    agent = AgentField(required=False)
     tool = Text(max_length=200, required=False)
     ordering = ordering("created_at")
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from rest_framework import serializers
 
-from agents.doors.rest.serializers import Flag, StrictSerializer, Text
+from agents.doors.rest.serializers import AgentField, Flag, StrictSerializer, Text
 from agents.doors.rest.triggers import (
     message_field,
     name_field,
@@ -36,7 +36,7 @@ class NewHookBody(StrictSerializer):
     """`secret` is given by the sender; without it, one is generated."""
 
     name = name_field()
-    agent = Text(max_length=100)
+    agent = AgentField()
     message = message_field()
     signing = serializers.ChoiceField(
         choices=InboundWebhookSigning.values, default=InboundWebhookSigning.STANDARD
@@ -55,7 +55,7 @@ class HookBody(StrictSerializer):
     """Absent fields do not change."""
 
     name = name_field(required=False)
-    agent = Text(max_length=100, required=False)
+    agent = AgentField(required=False)
     message = message_field(required=False)
     thread_policy = thread_policy_field(required=False)
     per_minute = serializers.IntegerField(min_value=1, max_value=MOST_PER_MINUTE, required=False)

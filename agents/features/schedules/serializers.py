@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from agents.doors.rest.list_queries import moment
-from agents.doors.rest.serializers import Flag, StrictSerializer, Text
+from agents.doors.rest.serializers import AgentField, Flag, StrictSerializer, Text
 from agents.doors.rest.triggers import (
     message_field,
     name_field,
@@ -25,7 +25,7 @@ class NewScheduleBody(StrictSerializer):
     """Either `cron` or `interval_seconds`."""
 
     name = name_field()
-    agent = Text(max_length=100)
+    agent = AgentField()
     message = message_field()
     cron = Text(max_length=100, default="", allow_blank=True)
     interval_seconds = serializers.IntegerField(
@@ -42,7 +42,7 @@ class ScheduleBody(StrictSerializer):
     """Absent fields do not change."""
 
     name = name_field(required=False)
-    agent = Text(max_length=100, required=False)
+    agent = AgentField(required=False)
     message = message_field(required=False)
     cron = Text(max_length=100, required=False, allow_blank=True)
     interval_seconds = serializers.IntegerField(

@@ -26,6 +26,7 @@ from agents.models import (
 from agents.sdk.errors import SetupError
 from agents.sdk.rows.definition import MIDDLEWARE_NAME, Definition
 from agents.selectors.family import descendants_of, goes_on_alone
+from agents.selectors.visible import Person, unless_private
 from agents.services.errors import Conflict
 from agents.services.files.state_files import check_files, replace_files
 from agents.services.runs.middleware_states import replace_states, states_of
@@ -243,11 +244,16 @@ class Family:
         """Return the run itself, then its descendants."""
         return [Run.objects.get(pk=self.run_id), *descendants_of(self.run_id)]
 
-    def pending_requests(self) -> list[ApprovalRequest]:
-        """Return the pending requests for which runs wait, the oldest first."""
+    def pending_requests(self, person: Person | None = None) -> list[ApprovalRequest]:
+        """Return the pending requests for which runs wait, the oldest first.
+
+        With `person`, the private requests of other people are left out.
+        """
         found = ApprovalRequest.objects.filter(
             run__in=[member.pk for member in self.members()], status=ApprovalStatus.PENDING
         )
+        if person is not None:
+            found = found.filter(unless_private(person))
         return list(
             found.exclude(beside_requests())
             .select_related(

@@ -8,13 +8,14 @@ from typing import Any
 
 from agents.events.catalogue.messages import StepCompleted
 from agents.events.catalogue.runs import RUN_ENDS, RunSuspended
-from agents.events.projections.ui import Version5
+from agents.events.projections.ui import DEFAULT_VERSION, DIALECTS
 from agents.events.projections.ui_stream import UiStream
 from agents.events.read import StoredEvent
 from agents.sdk.environment.process import Engine
 from agents.sdk.rows.sessions import Place
 from agents.sdk.rows.state import values_of
 from agents.sdk.streaming.stream import LogEvent, StreamEvent, StreamMode
+from agents.selectors.chats import begin_after
 
 _PAUSES = frozenset({RunSuspended.type, *RUN_ENDS})
 
@@ -31,13 +32,22 @@ class Teller:
         open_calls = {
             call: name for (run, call), name in place.tools.items() if run == self._run_id
         }
-        self._parts = UiStream(place.run_id, Version5(), open_calls)
+        version = mode.ai_sdk_version
+        self._has_parts = version is not None
+        self._parts = UiStream(place.run_id, DIALECTS[version or DEFAULT_VERSION], open_calls)
+        self._seen = place.seen.get(place.run_id, 0)
+
+    async def begin(self) -> list[Any]:
+        """Return the items before the first row: the start of a message that goes on."""
+        if not self._has_parts or not self._seen:
+            return []
+        return await self._engine.call(begin_after, self._parts, self._seen)
 
     async def tell(self, event: LogEvent, read: list[StreamEvent]) -> AsyncIterator[Any]:
         """Yield the items for `event`; `read` are the reader's stream events for it."""
         if self._mode is StreamMode.DEBUG:
             yield event
-        elif self._mode is StreamMode.UI_PARTS:
+        elif self._has_parts:
             data = json.dumps(event["data"])
             row = StoredEvent(event["run_id"], event["seq"], event["type"], event["ts"], data)
             for item in read:
@@ -59,8 +69,10 @@ class Teller:
                     yield made
 
     def finish(self) -> list[Any]:
-        """Return the items after the last row."""
-        return self._parts.end() if self._mode is StreamMode.UI_PARTS else []
+        """Return the items after the last row, where a person answers or the run has ended."""
+        if not self._has_parts:
+            return []
+        return self._parts.finish_response() if self._parts.awaits_answer else self._parts.end()
 
     async def _values(self, event: LogEvent) -> AsyncIterator[dict[str, Any]]:
         own = event["run_id"] == self._run_id

@@ -28,6 +28,7 @@ from agents.events.catalogue.tool_calls import (
     ToolProgress,
     ToolRejected,
 )
+from agents.events.projections.ui import DEFAULT_VERSION
 from agents.kernel.features import collect
 from agents.sdk.errors import SetupError
 
@@ -53,13 +54,31 @@ class StreamMode(StrEnum):
     MESSAGES = "messages"
     """`(text, metadata)` pairs of the model's text."""
     UI_PARTS = "ui_parts"
-    """The parts of the Vercel AI SDK's UI message stream, version 5."""
+    """The parts of the Vercel AI SDK's UI message stream, in the version that REST has if a client
+    names none."""
+    UI_PARTS_5 = "ui_parts_5"
+    """The same in version 5."""
+    UI_PARTS_6 = "ui_parts_6"
+    UI_PARTS_7 = "ui_parts_7"
     DEBUG = "debug"
     """The rows of the event log, with those of subagents."""
 
     @classmethod
     def _missing_(cls, value: object) -> None:
         raise SetupError(f"mode must be {' or '.join(cls)}, got {value!r:.80}.")
+
+    @property
+    def ai_sdk_version(self) -> int | None:
+        """The version of the AI SDK whose parts the mode has. None for other modes."""
+        name, _, version = self.value.partition("ui_parts")
+        if name:
+            return None
+        return int(version[1:]) if version else DEFAULT_VERSION
+
+    @classmethod
+    def of_ai_sdk(cls, version: int) -> StreamMode:
+        """Return the mode for a version of the AI SDK. Raises `ValueError` for an unknown one."""
+        return cls(f"ui_parts_{version}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -86,9 +87,6 @@ def ask_about_proposal(
 ) -> ApprovalRequested:
     """Request approval for the change that `call` proposes. The run is locked."""
     displayed = call.effective_input
-    decisions = list(terms.allowed_decisions)
-    if not proposal.can_be_edited:
-        decisions = [word for word in decisions if word != Decision.EDIT]
     request = ApprovalRequest.objects.create(
         run=run,
         tool_call=call,
@@ -97,10 +95,10 @@ def ask_about_proposal(
         input=displayed,
         prompt=prompt,
         digest=proposal_digest_of(kind, call.tool, displayed, proposal),
-        **_terms(terms, decisions),
+        **_terms_of(proposal, terms),
     )
     kind.store(request, proposal, call.turn)
-    announce_request(request)
+    _announce(request)
     return requested_event(request)
 
 
@@ -116,9 +114,6 @@ def ask_beside(
     prompt: str,
 ) -> ApprovalRequested:
     """Request approval for a proposed change, while the run goes on."""
-    decisions = list(terms.allowed_decisions)
-    if not proposal.can_be_edited:
-        decisions = [word for word in decisions if word != Decision.EDIT]
     request = ApprovalRequest.objects.create(
         run=run,
         kind=kind.name,
@@ -126,11 +121,27 @@ def ask_beside(
         input=tool_input,
         prompt=prompt,
         digest=proposal_digest_of(kind, tool, tool_input, proposal),
-        **_terms(terms, decisions),
+        **_terms_of(proposal, terms),
     )
     kind.store(request, proposal, step)
-    announce_request(request)
+    _announce(request)
     return requested_event(request)
+
+
+def _announce(request: ApprovalRequest) -> None:
+    """Tell the people who receive notifications about the agent, unless the request is private."""
+    if not request.is_private:
+        announce_request(request)
+
+
+def _terms_of(proposal: Proposal, terms: AskTerms) -> dict[str, Any]:
+    """Return the terms of a proposal. Nobody else could give a second approval of a private one."""
+    if proposal.is_private:
+        terms = replace(terms, approvals_needed=1, self_approval=True)
+    decisions = list(terms.allowed_decisions)
+    if not proposal.can_be_edited:
+        decisions = [word for word in decisions if word != Decision.EDIT]
+    return {**_terms(terms, decisions), "is_private": proposal.is_private}
 
 
 def _terms(terms: AskTerms, decisions: list[str]) -> dict[str, Any]:
@@ -187,14 +198,17 @@ def ask_again(request: ApprovalRequest, kind: ProposalKind) -> ApprovalRequest |
 
 
 def requested_event(request: ApprovalRequest) -> ApprovalRequested:
-    """Return the event `approval.requested`. Long inputs are cut in it, but not in the request."""
+    """Return the event `approval.requested`. Long inputs are cut in it, but not in the request.
+
+    Everybody who may watch the run reads it. So it does not show the input of a private request.
+    """
     kind = proposal_kind(request)
     fields = kind.event_fields(request) if kind is not None else {}
     return ApprovalRequested(
         approval_id=request.id,
         call_id=request.tool_call.call_id if request.tool_call else None,
         tool=request.tool,
-        input=preview_input(request.input),
+        input={} if request.is_private else preview_input(request.input),
         kind=request.kind,
         prompt=request.prompt,
         digest=request.digest,

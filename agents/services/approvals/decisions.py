@@ -288,9 +288,9 @@ def _record(
     about_run = run_request_kind(request)
     if about_run is not None:
         changes["input"] = (request.input, answer.input or request.input)
-    record(
-        "approval.decided", request, name=request.tool, by=by, changes=changes, note=answer.reason
-    )
+    # Others read both logs.
+    told = "" if request.is_private else answer.reason
+    record("approval.decided", request, name=request.tool, by=by, changes=changes, note=told)
     grant = give_grant(request, run, answer.always, by=by) if answer.always is not None else None
     call, kind = request.tool_call, proposal_kind(request)
     fields = kind.event_fields(request) if kind is not None else {}
@@ -299,7 +299,7 @@ def _record(
         call_id=call.call_id if call else None,
         kind=request.kind,
         decision=answer.decision,
-        reason=preview(answer.reason),
+        reason=preview(told),
         by=by.get_username(),
         path=fields.get("path", OMITTED),
         grant_id=grant.id if grant is not None else OMITTED,

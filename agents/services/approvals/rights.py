@@ -15,11 +15,14 @@ from agents.states import Decision
 def check_right(request: ApprovalRequest, run: Run, decision: str, by: AbstractBaseUser) -> None:
     """Raise `NotAllowed`, or `Conflict` for a second approval by the same person.
 
-    The run's owner may always reject. Only the owner and approvers can see a request.
+    The run's owner may always reject. Only the owner and approvers can see a request, and only the
+    owner a private one.
     """
+    is_owner = run.owner_id == by.pk
+    if request.is_private and not is_owner:
+        raise NotAllowed("Only the person whose run asks this decides it.")
     if decision == Decision.REJECT:
         return
-    is_owner = run.owner_id == by.pk
     if is_owner and not request.self_approval:
         raise NotAllowed(
             "Nobody approves the calls of their own runs here: somebody else has to decide, or "
@@ -51,6 +54,7 @@ class Rights:
             request.run.agent_version.agent_id if proposal_kind(request) else None,
             request.pk if run_request_kind(request) else None,
             request.run.owner_id == self._person.pk,
+            request.is_private,
             request.self_approval,
             request.first_approver_id == self._person.pk,
         )

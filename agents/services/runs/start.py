@@ -29,7 +29,7 @@ from agents.models import (
 )
 from agents.models.message import PERSON
 from agents.prompt_variables import Value
-from agents.selectors.visible import agents_for, threads_for
+from agents.selectors.visible import agent_named, agents_for, threads_for
 from agents.services.agent_definitions.actions import current_version, schema_text
 from agents.services.agent_definitions.prompt_values import (
     check_context,
@@ -56,9 +56,9 @@ from sandbox.own_directory.rules import FileRules
 class RunRequest:
     """A person's request for a run.
 
-    `agent` is a slug. `thread` is the id of one of the person's threads; `key` is a session id that
-    the caller chose: it continues the thread with this key or starts one. With `queue`, a message
-    to a busy thread waits for its turn instead of being refused.
+    `agent` is an id or a slug. `thread` is the id of one of the person's threads; `key` is a
+    session id that the caller chose: it continues the thread with this key or starts one. With
+    `queue`, a message to a busy thread waits for its turn instead of being refused.
 
     `output_schema` is the form of the answer to this message only, a JSON Schema. `context` are the
     values of `{{context.NAME}}` in prompts, given when a thread starts. `version` is the agent's
@@ -182,7 +182,7 @@ def _known_key(owner: AbstractBaseUser, key: str | None, body_hash: str) -> Run 
 
 
 def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
-    agent = agents_for(owner).filter(slug=request.agent).first()
+    agent = agent_named(agents_for(owner), request.agent)
     if agent is None:
         raise NotFound(
             f"There is no agent {request.agent!r} that you may use.", code="unknown_agent"

@@ -9,7 +9,7 @@ from django.contrib.auth.models import PermissionsMixin
 
 from agents.kernel.features import collect
 from agents.models import Agent, Trigger
-from agents.selectors.visible import agents_for
+from agents.selectors.visible import agent_named, agents_for
 from agents.services.errors import InvalidRequest, NotAllowed, NotFound
 from agents.services.tokens import check_name
 
@@ -58,11 +58,11 @@ def check_message(message: str) -> None:
         raise InvalidRequest("message: Leave the NUL character out.")
 
 
-def find_agent(slug: str, user: AbstractBaseUser) -> Agent:
-    """Return an agent that `user` may use. Raises `NotFound`."""
-    agent = agents_for(user).filter(slug=slug).first()
+def find_agent(name: str, user: AbstractBaseUser) -> Agent:
+    """Return an agent that `user` may use, by its id or slug. Raises `NotFound`."""
+    agent = agent_named(agents_for(user), name)
     if agent is None:
-        raise NotFound(f"There is no agent {slug!r} that you may use.", code="unknown_agent")
+        raise NotFound(f"There is no agent {name!r} that you may use.", code="unknown_agent")
     return agent
 
 

@@ -165,9 +165,7 @@ def asked_to_remember(
     operation = edit.pop("operation", "write")
     waiting = call(run, 1, "write_memory", given, status=ToolCallStatus.WAITING)
     put(run, RunStatus.WAITING, wait_reason=WaitReason.APPROVAL)
-    proposal = MEMORY_EDIT.propose(
-        run.agent_version.agent_id, MemoryEdit(path, operation, content, reason)
-    )
+    proposal = MEMORY_EDIT.propose(run, MemoryEdit(path, operation, content, reason))
     with transaction.atomic():
         terms = AskTerms(allowed_decisions=tuple(ALL_DECISIONS[:3]), **edit)
         draft = ask_about_proposal(

@@ -40,6 +40,27 @@ def test_it_is_valid_and_nothing_was_left_unclear() -> None:
     validate({**document, "servers": [{"url": "/api/v1"}]})
 
 
+def test_each_body_and_filter_says_that_an_agent_is_named_by_its_id_or_slug() -> None:
+    document = api_document()
+    found = {}
+    for _, _, said in operations():
+        name = said["operationId"]
+        for each in said.get("parameters", ()):
+            if each["in"] == "query" and each["name"] == "agent":
+                found[f"{name} ?"] = each.get("description", "")
+        for content in said.get("requestBody", {}).get("content", {}).values():
+            if "$ref" not in content["schema"]:
+                continue
+            body = document["components"]["schemas"][content["schema"]["$ref"].rpartition("/")[2]]
+            for field, words in body.get("properties", {}).items():
+                if field == "agent":
+                    found[name] = words.get("description", "")
+                elif field == "agents":
+                    found[name] = words["items"].get("description", "")
+    assert {name for name, words in found.items() if "id or the slug" not in words} == set()
+    assert {"create_run", "list_runs ?", "create_budget", "create_schedule"} <= found.keys()
+
+
 def test_every_method_of_every_view_is_described() -> None:
     views = [pattern.callback.view_class for pattern in urlpatterns]
     answered = [

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from agents.events.projections.ui import DEFAULT_VERSION, ui_chunks
 from agents.models import Run
-from vel import HarnessConfig, RunFailed, VelHarness, scripted_model, tool
+from agents.selectors.chats import outcome_events
+from vel import HarnessConfig, RunFailed, SetupError, VelHarness, scripted_model, tool
 
 MakeHarness = Callable[..., VelHarness]
 
@@ -71,7 +73,7 @@ def test_the_answer_follows_the_approval_of_a_subagents_call(make_harness: MakeH
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("value", "kind"), [(True, "tool-output-available"), ("No", "tool-output-error")]
+    ("value", "kind"), [(True, "tool-output-available"), ("No", "tool-output-denied")]
 )
 def test_the_result_of_a_call_follows_the_decision(
     make_harness: MakeHarness, value: Any, kind: str
@@ -88,6 +90,51 @@ def test_the_result_of_a_call_follows_the_decision(
     [call] = [part["toolCallId"] for part in before if part["type"] == "tool-input-available"]
     assert [part["toolCallId"] for part in after if part["type"] == kind] == [call]
     assert text_of(after) == "Done."
+
+
+ASKED = {5: "data-tool-approval", 6: "tool-approval-request", 7: "tool-approval-request"}
+DENIED = {5: "tool-output-error", 6: "tool-output-denied", 7: "tool-output-denied"}
+
+
+@pytest.mark.parametrize("version", [None, 5, 7])
+def test_a_harness_streams_the_version_of_rest_or_the_one_that_it_is_given(
+    make_harness: MakeHarness, version: int | None
+) -> None:
+    given = {} if version is None else {"ai_sdk_version": version}
+    version = version or DEFAULT_VERSION
+    harness = make_harness([{"tool_calls": [("send", {"to": "bob"})]}, "Done."], **given)
+
+    async def use() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        return (
+            await collect(harness.run_stream("Go", "s")),
+            await collect(harness.resume("s", "No")),
+        )
+
+    before, after = asyncio.run(use())
+    for parts in (before, after):
+        assert parts[0]["messageMetadata"] == {"aiSdkVersion": version}
+        assert [part["type"] for part in parts].count("start") == 1
+    assert ASKED[version] in [part["type"] for part in before]
+    # A client of version 6 and later answers in its next request.
+    assert (before[-1]["type"] == "finish") == (version > 5)
+    assert DENIED[version] in [part["type"] for part in after]
+    assert after[-1]["type"] == "finish"
+    run = Run.objects.get()
+    rest = list(ui_chunks(run.pk, outcome_events([run.pk]), version))
+    joined = [part for part in (*before, *after) if part["type"] not in ("start", "finish")]
+    assert without_steps(joined) == without_steps(
+        [part for part in rest if part["type"] not in ("start", "finish")]
+    )
+
+
+def without_steps(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out the ends of steps, which depend on where a response ends, and pieces of texts."""
+    return [part for part in parts if part["type"] not in ("finish-step", "text-delta")]
+
+
+def test_an_unknown_version_is_refused() -> None:
+    with pytest.raises(SetupError, match="ai_sdk_version must be one of 5, 6, 7"):
+        HarnessConfig(ai_sdk_version=4)
 
 
 def test_resume_and_reject_of_a_harness_can_be_awaited(make_harness: MakeHarness) -> None:

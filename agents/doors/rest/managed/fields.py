@@ -13,7 +13,8 @@ from django.db.models import Model, QuerySet
 from rest_framework import serializers
 
 from agents.doors.admin.json_input import JsonText
-from agents.doors.rest.serializers import Flag, Text
+from agents.doors.rest.serializers import AgentField, Flag, Text
+from agents.models import Agent
 
 MOST_NAMES = 1_000
 MOST_CHARACTERS = 100_000
@@ -56,10 +57,19 @@ def name_of(row: Model | None) -> str | None:
 
 
 def find_named(rows: QuerySet[Any], names: list[Any], what: str) -> list[Any]:
-    """Return the keys of the rows with these names. Raises `ValidationError` for an unknown one."""
+    """Return the keys of the rows with these names. Raises `ValidationError` for an unknown one.
+
+    Agents have their id as another name.
+    """
     column = name_column(rows.model)
     keys = dict(rows.filter(**{f"{column}__in": names}).values_list(column, "pk"))
     keys = {str(name): key for name, key in keys.items()}
+    if rows.model is Agent:
+        # As in `agent_named`: the id of any agent is no slug.
+        ids = set(Agent.objects.filter(pk__in=names).values_list("pk", flat=True))
+        usable = set(rows.filter(pk__in=ids).values_list("pk", flat=True))
+        keys = {name: key for name, key in keys.items() if name not in ids}
+        keys |= {key: key for key in usable}
     unknown = [str(name)[:100] for name in names if str(name) not in keys]
     if unknown:
         raise ValidationError(f"There is no {what} {unknown[0]!r}.")
@@ -75,8 +85,12 @@ def body_field(field: forms.Field, *, required: bool) -> Field:
     if isinstance(field, JsonText):
         return _json(field, Text(max_length=10_000, allow_blank=True), **more)
     if isinstance(field, forms.ModelMultipleChoiceField):
-        return serializers.ListField(child=Text(max_length=200), max_length=MOST_NAMES, **more)
+        child = AgentField() if _names_agents(field) else Text(max_length=200)
+        return serializers.ListField(child=child, max_length=MOST_NAMES, **more)
     if isinstance(field, forms.ModelChoiceField):
+        if _names_agents(field):
+            words = f"{field.help_text} The id or the slug of an agent.".strip()
+            return AgentField(**{**null, "help_text": words})
         return Text(max_length=200, **null)
     if isinstance(field, forms.MultipleChoiceField):
         return serializers.MultipleChoiceField(choices=_choices(field), **more)
@@ -162,6 +176,10 @@ class Computed(serializers.CharField):
 
     def to_representation(self, value: Any) -> Any:
         return self.find(value)
+
+
+def _names_agents(field: forms.ModelChoiceField) -> bool:
+    return field.queryset is not None and field.queryset.model is Agent
 
 
 def _json(field: JsonText, item: Field, **more: Any) -> Field:

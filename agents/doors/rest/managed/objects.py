@@ -16,15 +16,19 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.db.models import Model
+from django.db.models import Model, Q
 from django.http import HttpRequest
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from agents.doors.rest.managed.fields import Field, body_field, shown_field
 from agents.doors.rest.operations import Shape
-from agents.doors.rest.serializers import PageQuery, StrictSerializer, Text
+from agents.doors.rest.serializers import AgentField, PageQuery, StrictSerializer, Text
 from agents.models import TokenScope
+from agents.selectors.visible import of_agent
+
+AGENT_SLUG = "agent__slug"
+"""The end of the lookups that filter by an agent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +71,8 @@ class Managed:
     Bodies name other rows by their slug or name. `names` maps fields of the form to their names in
     bodies and responses, `own` has fields that do not derive from the form, `shown` fields of
     responses only, and `once` fields of the response to a change, for example a new secret.
-    `filters` maps parameters of the list to lookups.
+    `filters` maps parameters of the list to lookups. A lookup of the slug of an agent also accepts
+    its id.
     """
 
     model: type[Model]
@@ -199,24 +204,30 @@ class Managed:
     @cached_property
     def query(self) -> type[PageQuery]:
         fields: dict[str, Field] = {
-            name: Text(max_length=200, required=False) for name in self.filters
+            name: AgentField(required=False)
+            if lookup.endswith(AGENT_SLUG)
+            else Text(max_length=200, required=False)
+            for name, lookup in self.filters.items()
         }
         if self.admin is not None and self.admin.search_fields:
             fields["q"] = Text(max_length=200, required=False, help_text="Words to search for.")
         return _serializer(PageQuery, f"{self.camel}ListQuery", "A page of a list.", fields)
 
-    def lookups(self, query: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the lookups of the filters in a query. Raises `ValidationError`."""
-        found: dict[str, Any] = {}
+    def condition(self, query: Mapping[str, Any]) -> Q:
+        """Return the filter of a query. Raises `ValidationError`."""
+        found = Q()
         for name, lookup in self.filters.items():
             if name not in query:
                 continue
             value: Any = query[name]
+            if lookup.endswith(AGENT_SLUG):
+                found &= of_agent(lookup.removesuffix("__slug"), value)
+                continue
             if lookup.startswith("is_") or lookup == "enabled":
                 if value not in ("true", "false"):
                     raise ValidationError({name: ["Must be true or false."]})
                 value = value == "true"
-            found[lookup] = value
+            found &= Q(**{lookup: value})
         return found
 
 

@@ -54,7 +54,7 @@ def _rows_view(managed: Managed, base: type[ApiView] | None) -> type[ApiView]:
         def get(self: ApiView, request: Request) -> Response:
             query = read_query(managed.query, request)
             door = AdminRows(managed, request)
-            found = door.visible().filter(**managed.lookups(query))
+            found = door.visible().filter(managed.condition(query))
             if query.get("q"):
                 found = door.searched(query["q"], found)
             return page_of(

@@ -34,6 +34,7 @@ from agents.selectors.visible import (
     approvals_for,
     approved_agents,
     is_approver,
+    unless_private,
 )
 from agents.services.approvals.decisions import DecisionRequest
 from agents.services.errors import ServiceError
@@ -145,7 +146,7 @@ class ApprovalRequestAdmin(DecideSeveral):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApprovalRequest]:
         if request.user.has_perm(VIEW_ALL):
-            return ApprovalRequest.objects.all()
+            return ApprovalRequest.objects.filter(unless_private(request.user))
         return approvals_for(request.user)
 
     def has_decide_permission(self, request: HttpRequest) -> bool:

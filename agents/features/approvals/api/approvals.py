@@ -24,7 +24,7 @@ from agents.kernel.proposals import proposal_kind
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, TokenScope
 from agents.review.json_text import size_of
-from agents.selectors.visible import approvals_for
+from agents.selectors.visible import approvals_for, of_agent
 from agents.services.approvals.decisions import DecisionRequest
 from agents.services.approvals.rights import Rights
 from agents.services.errors import NotFound
@@ -48,7 +48,7 @@ class Approvals(ApiView):
         if "kind" in query:
             requests = requests.filter(kind=query["kind"])
         if "agent" in query:
-            requests = requests.filter(run__agent_version__agent__slug=query["agent"])
+            requests = requests.filter(of_agent("run__agent_version__agent", query["agent"]))
         if "tool" in query:
             requests = requests.filter(tool=query["tool"])
         requests = with_approval_columns(requests.filter(**created_between(query)))

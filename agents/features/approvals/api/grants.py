@@ -22,7 +22,7 @@ from agents.features.approvals.serializers import (
 )
 from agents.middleware.rehearsal import rehearse, with_policy
 from agents.models import Agent, TokenScope
-from agents.selectors.visible import agent_named, grants_for, runs_for
+from agents.selectors.visible import agent_named, grants_for, of_agent, runs_for
 from agents.services.approvals.grants import good_grants, revoke_grant
 from agents.services.errors import NotAllowed, NotFound
 
@@ -39,7 +39,7 @@ class Grants(ApiView):
         if query.get("good"):
             grants = good_grants(grants)
         if "agent" in query:
-            grants = grants.filter(agent__slug=query["agent"])
+            grants = grants.filter(of_agent("agent", query["agent"]))
         grants = with_grant_columns(grants.filter(**created_between(query)))
         return ordered_page(grants, GrantShape().to_representation, query, GRANT_ORDER)
 

@@ -218,7 +218,7 @@ class Driver:
             answers = pending_responses(request, self.owner)
             answer = asking.ask(request, answers, self.display.notes)
             if answer is None and answers.offered:
-                self._left |= {row.pk for row in family.pending_requests()}
+                self._left |= {row.pk for row in family.pending_requests(self.owner)}
             elif answer is None or not self._take(request, answer):
                 self._left.add(request.pk)
         return not family.is_stuck()
@@ -227,7 +227,7 @@ class Driver:
         """Return the next request to answer here, if any."""
         if not self.interactive and self.stand_in is None:
             return None
-        pending = family.pending_requests()
+        pending = family.pending_requests(self.owner)
         return next((row for row in pending if row.pk not in self._left), None)
 
     def _has_question(self, family: Family) -> bool:
@@ -256,7 +256,7 @@ class Driver:
 
     def _leave_waiting(self, family: Family) -> int:
         self.display.close()
-        for request in family.pending_requests():
+        for request in family.pending_requests(self.owner):
             self.display.note(f"{request.tool} waits for approval:", "bold yellow")
             self.display.note(f"  {again(f'approvals show {request.id}')}")
             self.display.note(f"  {again(f'approvals decide {request.id} approve')}")
