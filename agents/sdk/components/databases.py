@@ -56,7 +56,8 @@ class QueryResult:
         if not self.rows:
             return "No results"
         values = [tuple(row.get(name) for name in self.columns) for row in self.rows]
-        return Table(tuple(self.columns), values).to_markdown_table(max_rows)
+        table = Table(tuple(self.columns), values).to_markdown_table(max_rows)
+        return f"{table}\n\nThere are more rows, which were not read." if self.truncated else table
 
 
 class DatabaseBackend:
@@ -112,6 +113,7 @@ class DatabaseBackend:
 
     async def describe_table(self, table: str, database: str = "default") -> QueryResult:
         """Return a row for each column of a table."""
+        _check_texts(table=table)
         return await self._ask(
             database,
             lambda target, own, cancel: inspect.describe_table(target, table, own, cancel),
@@ -124,6 +126,10 @@ class DatabaseBackend:
     async def _execute(
         self, query: str, database: str, params: Mapping[str, Any] | None, *, native: bool
     ) -> QueryResult:
+        _check_texts(query=query)
+        if params is not None:
+            params = arguments.named("params", params, '{"name": "Ada"} for :name')
+
         def read(target: DatabaseTarget, own: Any, cancel: Cancellation) -> Table:
             return write.execute_sql(replace(target, native=native), query, params, own, cancel)
 
@@ -147,6 +153,7 @@ class DatabaseBackend:
 
     async def _call(self, database: str, work: Callable[..., T]) -> T:
         """Call `work` with the target on a thread. Raises `QueryFailed`."""
+        _check_texts(database=database)
         cancel = Cancellation()
 
         def call() -> T:
@@ -189,6 +196,12 @@ class DatabaseBackend:
             allow_writes=not self.read_only,
         )
         return target, engine.ask(own_database.own_database).result()
+
+
+def _check_texts(**given: Any) -> None:
+    for name, value in given.items():
+        if not isinstance(value, str):
+            raise arguments.wrong(name, "a text", value)
 
 
 _NAME = "DatabaseMiddleware"
