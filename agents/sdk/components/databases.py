@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from agents.custom.tool_spec import EffectName, ToolSpec
+from agents.custom.tool_spec import ToolSpec
 from agents.features.databases.drivers.changes import Changes
 from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.table import QueryResult as Table
@@ -24,7 +24,9 @@ from sandbox.cancellation import Cancellation
 
 with lazy_modules:
     # Importing the drivers takes 0.2 s, and programs without databases import this module too.
+    from agents.features.databases import middleware, queries
     from agents.features.databases.drivers import address, inspect, own_database, write
+    from agents.features.databases.middleware import calls
 
 
 T = TypeVar("T")
@@ -179,12 +181,11 @@ class DatabaseBackend:
         """Return the target and the identity of Vel's database. Blocks. Raises `QueryFailed`."""
         prepare()
 
-        names = list(self.connections)
-        meant = names[0] if database == "default" and len(names) == 1 else database
-        if meant not in self.connections:
-            raise QueryFailed(f"There is no database {database!r}: {', '.join(names) or 'none'}.")
         try:
+            meant = calls.known_name(list(self.connections), database)
             url = address.checked_url(address.from_here(self.connections[meant]), resolve=True)
+        except queries.DatabaseUnavailable as problem:
+            raise QueryFailed(str(problem)) from None
         except address.AddressRefused as problem:
             raise QueryFailed(f"{meant}: {problem}") from None
         engine.join(self)
@@ -256,12 +257,19 @@ class DatabaseMiddleware(BuiltInMiddleware):
         )
 
     def get_tools(self) -> Sequence[ToolSpec]:
-        effect: EffectName = "read" if self.backend.read_only else "external"
-        return (
-            ToolSpec.from_function(self.execute_sql, effect=effect, timeout=120),
-            ToolSpec.from_function(self.get_schema, effect="read", timeout=120),
-            ToolSpec.from_function(self.list_tables, effect="read", timeout=120),
-            ToolSpec.from_function(self.describe_table, effect="read", timeout=120),
+        """Return the tools of an agent with these databases, as functions on the backend."""
+        tools = {tool.name: tool for tool in middleware.DatabaseMiddleware().every_tool()}
+        writes = not self.backend.read_only
+        return tuple(
+            ToolSpec(
+                name,
+                middleware.QUERY_OR_WRITE if writes and name == "execute_sql" else tool.description,
+                getattr(self, name),
+                tool.input_model,
+                effect="external" if writes and name == "execute_sql" else "read",
+                timeout=tool.time_limit,
+            )
+            for name, tool in tools.items()
         )
 
     async def execute_sql(

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from agents.features.databases import middleware
 from agents.features.databases.drivers.changes import Changes
 from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.pools import close_idle
@@ -98,7 +99,12 @@ def test_a_program_gets_values_and_a_model_text(
     (result,) = in_program(backend, query)
     assert result.rows == [{"a": Decimal("1.50"), "b": date(2026, 3, 4), "c": [1, 2]}]
     assert "| 1.50 | 2026-03-04 | [1, 2] |" in result.to_markdown_table()
-    told = asyncio.run(DatabaseMiddleware(backend).execute_sql(query))
+    tools = DatabaseMiddleware(backend).get_tools()
+    assert [tool.name for tool in tools] == [
+        tool.name for tool in middleware.DatabaseMiddleware().every_tool()
+    ]
+    given = tools[0].signature.model.model_validate({"sql": query, "connection": "shop"})
+    told = asyncio.run(tools[0](**given.model_dump()))
     assert told["rows"] == [{"a": "1.50", "b": "2026-03-04", "c": "[1, 2]"}]
     asyncio.run(backend.close())
 
