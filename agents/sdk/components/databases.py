@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from agents.custom.tool_spec import EffectName, ToolSpec
+from agents.custom.tool_spec import ToolSpec
 from agents.features.databases.drivers.changes import Changes
 from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.table import QueryResult as Table
@@ -24,7 +24,9 @@ from sandbox.cancellation import Cancellation
 
 with lazy_modules:
     # Importing the drivers takes 0.2 s, and programs without databases import this module too.
+    from agents.features.databases import middleware, queries
     from agents.features.databases.drivers import address, inspect, own_database, write
+    from agents.features.databases.middleware import calls
 
 
 T = TypeVar("T")
@@ -62,7 +64,8 @@ class QueryResult:
         if not self.rows:
             return "No results"
         values = [tuple(row.get(name) for name in self.columns) for row in self.rows]
-        return Table(tuple(self.columns), values).to_markdown_table(max_rows)
+        table = Table(tuple(self.columns), values).to_markdown_table(max_rows)
+        return f"{table}\n\nThere are more rows, which were not read." if self.truncated else table
 
 
 class DatabaseBackend:
@@ -124,6 +127,7 @@ class DatabaseBackend:
 
     async def describe_table(self, table: str, database: str = "default") -> QueryResult:
         """Return a row for each column of a table."""
+        _check_texts(table=table)
         return await self._ask(
             database,
             lambda target, own, cancel: inspect.describe_table(target, table, own, cancel),
@@ -136,6 +140,10 @@ class DatabaseBackend:
     async def _execute(
         self, query: str, database: str, params: Mapping[str, Any] | None, *, native: bool
     ) -> QueryResult:
+        _check_texts(query=query)
+        if params is not None:
+            params = arguments.named("params", params, '{"name": "Ada"} for :name')
+
         def read(target: DatabaseTarget, own: Any, cancel: Cancellation) -> Table:
             return write.execute_sql(replace(target, native=native), query, params, own, cancel)
 
@@ -159,6 +167,7 @@ class DatabaseBackend:
 
     async def _call(self, database: str, work: Callable[..., T]) -> T:
         """Call `work` with the target on a thread. Raises `QueryFailed`."""
+        _check_texts(database=database)
         cancel = Cancellation()
 
         def call() -> T:
@@ -184,12 +193,11 @@ class DatabaseBackend:
         """Return the target and the identity of Vel's database. Blocks. Raises `QueryFailed`."""
         prepare()
 
-        names = list(self.connections)
-        meant = names[0] if database == "default" and len(names) == 1 else database
-        if meant not in self.connections:
-            raise QueryFailed(f"There is no database {database!r}: {', '.join(names) or 'none'}.")
         try:
+            meant = calls.known_name(list(self.connections), database)
             url = address.checked_url(address.from_here(self.connections[meant]), resolve=True)
+        except queries.DatabaseUnavailable as problem:
+            raise QueryFailed(str(problem)) from None
         except address.AddressRefused as problem:
             raise QueryFailed(f"{meant}: {problem}") from None
         engine.join(self)
@@ -201,6 +209,12 @@ class DatabaseBackend:
             allow_writes=not self.read_only,
         )
         return target, engine.ask(own_database.own_database).result()
+
+
+def _check_texts(**given: Any) -> None:
+    for name, value in given.items():
+        if not isinstance(value, str):
+            raise arguments.wrong(name, "a text", value)
 
 
 _NAME = "DatabaseMiddleware"
@@ -260,12 +274,19 @@ class DatabaseMiddleware(BuiltInMiddleware):
         )
 
     def get_tools(self) -> Sequence[ToolSpec]:
-        effect: EffectName = "read" if self.backend.read_only else "external"
-        return (
-            ToolSpec.from_function(self.execute_sql, effect=effect, timeout=120),
-            ToolSpec.from_function(self.get_schema, effect="read", timeout=120),
-            ToolSpec.from_function(self.list_tables, effect="read", timeout=120),
-            ToolSpec.from_function(self.describe_table, effect="read", timeout=120),
+        """Return the tools of an agent with these databases, as functions on the backend."""
+        tools = {tool.name: tool for tool in middleware.DatabaseMiddleware().every_tool()}
+        writes = not self.backend.read_only
+        return tuple(
+            ToolSpec(
+                name,
+                middleware.QUERY_OR_WRITE if writes and name == "execute_sql" else tool.description,
+                getattr(self, name),
+                tool.input_model,
+                effect="external" if writes and name == "execute_sql" else "read",
+                timeout=tool.time_limit,
+            )
+            for name, tool in tools.items()
         )
 
     async def execute_sql(

@@ -28,7 +28,7 @@ from agents.features.databases.drivers.changes import (
 from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.helper.client import ask_for_rows, ask_to_try, ask_to_write
 from agents.features.databases.drivers.own_database import OwnDatabase
-from agents.features.databases.drivers.params import without_value
+from agents.features.databases.drivers.params import with_simple_values, without_value
 from agents.features.databases.drivers.statement import is_empty, word_of_change
 from agents.features.databases.drivers.table import QueryResult
 from agents.features.databases.drivers.target import DatabaseTarget
@@ -133,7 +133,7 @@ def _checked(
     if dialect_of(target) == "mysql":
         raise QueryFailed("MySQL and MariaDB databases can only be read.", "read_only")
     _check_text(query)
-    return params if dialect_of(target) == "postgresql" else with_json_text(params)
+    return params if dialect_of(target) == "postgresql" else with_simple_values(params)
 
 
 def _bound(target: DatabaseTarget, digest: str) -> str:
@@ -156,7 +156,7 @@ def execute_sql(
     DuckDB, and JSON text for SQLite and MySQL, where `json_each(:name)` and `JSON_TABLE` read them.
     """
     _check_text(query)
-    given = with_json_text(params) if dialect_of(target) in ("sqlite", "mysql") else params
+    given = with_simple_values(params) if dialect_of(target) in ("sqlite", "mysql") else params
     with _explained(target, query, params):
         return ask_for_rows(target, own, cancel, {"do": "query", "text": query, "params": given})
 
@@ -188,11 +188,3 @@ def _explained(
             refusal = f"{target.name} can only be read: {word} is not allowed in read-only mode."
             raise QueryFailed(f"{refusal} {text}", problem.code) from None
         raise
-
-
-def with_json_text(params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return values with lists and objects as JSON text, for databases without these types."""
-    return {
-        name: json.dumps(value) if isinstance(value, dict | list) else value
-        for name, value in (params or {}).items()
-    }

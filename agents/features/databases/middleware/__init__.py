@@ -18,7 +18,7 @@ _NAMED = 30
 _SECONDS = 120.0
 """The connection's own limit applies as well, and is usually shorter."""
 _QUERY = "Run one SELECT. params: values for :name in the query."
-_QUERY_OR_WRITE = "Run one SELECT, or a write. params: values for :name in the query."
+QUERY_OR_WRITE = "Run one SELECT, or a write. params: values for :name in the query."
 
 
 class DatabaseMiddleware(Middleware):
@@ -40,7 +40,7 @@ class DatabaseMiddleware(Middleware):
         return [
             Tool(
                 "execute_sql",
-                _QUERY_OR_WRITE if can_write else _QUERY,
+                QUERY_OR_WRITE if can_write else _QUERY,
                 calls.ExecuteSqlInput,
                 calls.run_execute_sql,
                 Effect.READ,

@@ -53,14 +53,21 @@ def meant_name(names: Sequence[str], name: str) -> str:
     return names[0] if name == "default" and name not in names and len(names) == 1 else name
 
 
+def known_name(names: Sequence[str], name: str) -> str:
+    """Return `meant_name`. Raises `DatabaseUnavailable` if there is no such database."""
+    name = meant_name(names, name)
+    if name in names:
+        return name
+    if name == "default" and names:
+        raise DatabaseUnavailable(f"Say which database: {', '.join(names)}.")
+    known = ", ".join(names) or "none"
+    raise DatabaseUnavailable(f"There is no database {name[:100]!r}: {known}.")
+
+
 async def target_of(context: ToolContext, name: str) -> DatabaseTarget:
     """Return the target of the model's database, by the agent's present connections."""
     names = context.spec.option(DatabaseNames).databases
-    name = meant_name(names, name)
-    if name == "default" and name not in names:
-        raise DatabaseUnavailable(f"Say which database: {', '.join(names)}.")
-    if name not in names:
-        raise DatabaseUnavailable(f"There is no database {name[:100]!r}: {', '.join(names)}.")
+    name = known_name(names, name)
     target = (await targets_of_agent(context))[name]
     return replace(target, statement_seconds=min(target.statement_seconds, context.deadline))
 

@@ -1,6 +1,6 @@
 """Runs: start them, follow and steer them, and show their usage."""
 
-from velproject.cli.commands.runs import files, one_run  # noqa: F401  # they add commands to the group
+from velproject.cli.commands.runs import one_run  # noqa: F401  # adds commands to the group
 from velproject.cli.commands.runs.run import run
 from velproject.cli.commands.runs.runs import runs
 from velproject.cli.commands.runs.usage import usage

@@ -134,6 +134,8 @@ def literal(value: Any) -> str:
         if not math.isfinite(value):
             raise QueryFailed("A parameter is no finite number.", "invalid")
         return f"{value!r}e0" if "e" not in repr(value) else repr(value)
+    if isinstance(value, bytes):
+        return f"x'{value.hex()}'"
     digits = str(value).encode(errors="replace").hex()
     return f"CONVERT(0x{digits} USING utf8mb4)" if digits else "''"
 

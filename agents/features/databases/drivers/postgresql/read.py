@@ -23,7 +23,7 @@ from psycopg.types.json import Jsonb
 
 from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.own_database import OwnDatabase
-from agents.features.databases.drivers.params import numbered
+from agents.features.databases.drivers.params import json_text, numbered
 from agents.features.databases.drivers.postgresql.functions import check_reading
 from agents.features.databases.drivers.postgresql.role import check_role
 from agents.features.databases.drivers.postgresql.session import Connection, pool_of, stoppable
@@ -49,7 +49,7 @@ def query_postgresql(
 ) -> QueryResult:
     """Run one statement. Blocks. Raises QueryFailed, or psycopg's own errors."""
     text, values = numbered(query, params) if params else (query, [])
-    given = [Jsonb(value) if isinstance(value, dict) else value for value in values]
+    given = [Jsonb(value, json_text) if isinstance(value, dict) else value for value in values]
     with read_only_postgresql(target, own, cancel) as connection:
         check_reading(connection, target, text)
         # Without `binary`, a statement without parameters would use the simple protocol, which

@@ -16,7 +16,7 @@ from psycopg.types.json import Jsonb
 from agents.features.databases.drivers.changes import ChangeLimit, Changes, TableChanges
 from agents.features.databases.drivers.errors import OutcomeUnknown, QueryFailed
 from agents.features.databases.drivers.own_database import OwnDatabase
-from agents.features.databases.drivers.params import numbered
+from agents.features.databases.drivers.params import json_text, numbered
 from agents.features.databases.drivers.postgresql.read import Forms, cells_of, forms_of, names_of
 from agents.features.databases.drivers.postgresql.role import check_role
 from agents.features.databases.drivers.postgresql.session import Connection, pool_of, stoppable
@@ -51,7 +51,7 @@ def write_postgresql(
     only after `OutcomeUnknown` it may have changed.
     """
     text, values = numbered(query, params) if params else (query, [])
-    given = [Jsonb(value) if isinstance(value, dict) else value for value in values]
+    given = [Jsonb(value, json_text) if isinstance(value, dict) else value for value in values]
     # On an error the connection is closed, which rolls the transaction back.
     with pool_of(target).connection(target.statement_seconds, cancel) as connection:
         with stoppable(connection, target, cancel):

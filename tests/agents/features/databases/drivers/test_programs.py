@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from agents.features.databases import middleware
 from agents.features.databases.drivers.changes import Changes
 from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.pools import close_idle
@@ -20,7 +23,7 @@ from agents.features.databases.drivers.write import write_now
 from agents.sdk.components.databases import QueryResult
 from sandbox.cancellation import Cancellation
 from tests.agents.features.databases.drivers.shop import NOBODYS, ask, make_sqlite
-from vel import DatabaseBackend, DatabaseMiddleware
+from vel import DatabaseBackend, DatabaseMiddleware, SetupError
 
 SHOPS = pytest.mark.parametrize(
     "shop",
@@ -96,9 +99,37 @@ def test_a_program_gets_values_and_a_model_text(
     (result,) = in_program(backend, query)
     assert result.rows == [{"a": Decimal("1.50"), "b": date(2026, 3, 4), "c": [1, 2]}]
     assert "| 1.50 | 2026-03-04 | [1, 2] |" in result.to_markdown_table()
-    told = asyncio.run(DatabaseMiddleware(backend).execute_sql(query))
+    tools = DatabaseMiddleware(backend).get_tools()
+    assert [tool.name for tool in tools] == [
+        tool.name for tool in middleware.DatabaseMiddleware().every_tool()
+    ]
+    given = tools[0].signature.model.model_validate({"sql": query, "connection": "shop"})
+    told = asyncio.run(tools[0](**given.model_dump()))
     assert told["rows"] == [{"a": "1.50", "b": "2026-03-04", "c": "[1, 2]"}]
     asyncio.run(backend.close())
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda shop: shop.execute(None), "query must be a text, got None"),
+        (lambda shop: shop.execute("SELECT 1", 5), "database must be a text, got 5"),
+        (lambda shop: shop.execute("SELECT :a", params=[1]), "params must be a dictionary"),
+        (lambda shop: shop.execute("SELECT :a", params={1: 2}), "params must be a dictionary"),
+        (lambda shop: shop.get_schema(None), "database must be a text, got None"),
+        (lambda shop: shop.describe_table(None), "table must be a text, got None"),
+    ],
+)
+def test_a_wrong_argument_is_named(
+    call: Callable[[DatabaseBackend], Coroutine[Any, Any, QueryResult]], message: str
+) -> None:
+    with pytest.raises(SetupError, match=message):
+        asyncio.run(call(DatabaseBackend({"shop": "sqlite:///shop.sqlite3"})))
+
+
+def test_a_table_says_that_there_are_more_rows() -> None:
+    result = QueryResult(["a"], [{"a": 1}], 1, truncated=True)
+    assert result.to_markdown_table().endswith("There are more rows, which were not read.")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import duckdb
@@ -109,6 +110,27 @@ def test_a_program_gets_pythons_values(
     query, expected = NATIVE[request.node.callspec.params["any_shop"]]
     (row,) = ask(replace(any_shop, native=True), query).values
     assert [(type(value), value) for value in row] == [(type(value), value) for value in expected]
+
+
+SIMPLE = {
+    Decimal("1.50"): "1.50", AT: "2026-03-04 03:06:00+00:00", date(2026, 3, 4): "2026-03-04",
+    time(5, 6): "05:06:00", UUID(int=1): str(UUID(int=1)), b"\x00\xff": b"\x00\xff",
+    -timedelta(hours=26, minutes=3, seconds=4, milliseconds=500): "-26:03:04.500000",
+}  # fmt: skip
+"""What databases with few types make of values."""
+
+
+@ENGINES
+def test_the_values_of_rows_can_be_parameters(any_shop: DatabaseTarget) -> None:
+    def back(value: Any) -> Any:
+        return ask(replace(any_shop, native=True), "SELECT :a AS a", {"a": value}).values[0][0]
+
+    has_types = any_shop.url.startswith(("postgresql", "duckdb"))
+    assert [back(value) for value in SIMPLE] == list(SIMPLE if has_types else SIMPLE.values())
+    nested = back({"a": [Decimal("1.50")]})
+    assert nested in ({"a": [Decimal("1.50")]}, {"a": ["1.50"]}, '{"a": ["1.50"]}')
+    with pytest.raises(QueryFailed, match="type object cannot be a parameter"):
+        back([object()])
 
 
 @ENGINES
