@@ -91,8 +91,9 @@ class AdaptedBackend(FileTools):
         self._has = {name for name in _OPTIONAL if callable(getattr(backend, name, None))}
         self._parameters = {name: _parameters(getattr(backend, name)) for name in SIX_TOOLS}
         self.supports_write = not read_only
-        self.supports_execute = not read_only and "execute" in self._has
-        self.supports_python = not read_only and "execute_python" in self._has
+        runs = not read_only and getattr(backend, "supports_execute", True) is not False
+        self.supports_execute = runs and "execute" in self._has
+        self.supports_python = runs and "execute_python" in self._has
 
     def with_call(self, call: Call, *, read_only: bool = False) -> AdaptedBackend:
         """Return the same files, called in another way."""

@@ -86,7 +86,8 @@ class FilesystemBackend(Protocol):
     if it did nothing. A method may have more parameters, which are used then: `line_offset` of
     read_file, `replace_all` of edit_file, `path` of glob, `ignore_case` of grep. A backend may also
     have `read_bytes(path, max_bytes)` and `write_bytes(path, data)` for files that are no text, and
-    `execute(command, timeout)` and `execute_python(code, timeout)`.
+    `execute(command, timeout)` and `execute_python(code, timeout)`, unless its attribute
+    `supports_execute` is False.
     """
 
     def ls(self, path: str) -> Result:
