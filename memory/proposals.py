@@ -21,7 +21,6 @@ from agents.services.approvals.asking import ask_beside
 from agents.services.errors import NotAllowed
 from agents.spec import AgentSpec
 from agents.states import ApprovalStatus
-from memory.actions.changes import check_may_change
 from memory.actions.edits import Proposal as EditProposal
 from memory.actions.edits import (
     asked_edit,
@@ -39,7 +38,7 @@ from memory.options import MemoryOptions
 from memory.paths import is_personal, shown_path
 from memory.queries.readers import personal_reader
 from memory.queries.requests import shown_edit
-from memory.queries.rights import may_change_memory
+from memory.queries.rights import may_change_file
 from memory.review import memory_edit_review, purged_review
 from text_scanner import scan
 
@@ -98,15 +97,15 @@ class MemoryEditKind(ProposalKind):
 
     def check_right(self, request: ApprovalRequest, by: AbstractBaseUser) -> None:
         # If other people's runs read the memory, not every user of the agent may change it.
-        agent = request.memory_edit.agent
-        if is_personal(request.memory_edit.path):
-            check_may_change(agent, by, request.memory_edit.path)
+        edit = request.memory_edit
+        if may_change_file(by, edit.agent, edit.path):
             return
-        if not may_change_memory(by, agent):
-            raise NotAllowed(
-                f"The memory of {agent.name} is shared: it is changed by its owner, or by people "
-                "with the permission to approve."
-            )
+        if is_personal(edit.path):
+            raise NotAllowed(f"You may not use {edit.agent.name} any more: reject it.")
+        raise NotAllowed(
+            f"The memory of {edit.agent.name} is shared: it is changed by its owner, or by people "
+            "with the permission to approve."
+        )
 
     def seen_by(self, user: AbstractBaseUser) -> Q:
         return Q(memory_edit__agent__owner=user.pk)

@@ -25,7 +25,7 @@ from agents.services.toolbox_builds import (
     remove_toolbox,
     start_build,
 )
-from agents.settings import DataSettings
+from agents.settings import DataSettings, MachineSettings
 from sandbox.errors import SandboxError
 from sandbox.toolboxes.find import find_toolbox, toolbox_names
 from sandbox.toolboxes.toolbox import mismatch
@@ -61,7 +61,8 @@ class Toolboxes(ApiView):
         answers={202: ToolboxDetailShape},
         errors=(409,),
         description="A build takes minutes: read the toolbox until `build.state` is `built` or "
-        "`failed`. There is one build at a time.",
+        "`failed`. There is one build at a time. With several hosts, build it on each that has "
+        "workers: hosts do not share toolboxes.",
     )
     def post(self, request: Request) -> Response:
         body = read_body(NewToolboxBody, request)
@@ -96,7 +97,7 @@ def _detail(name: str) -> dict[str, Any]:
     """Return a toolbox, which may not be built yet, for operators."""
     build = build_state(name)
     is_there = name in toolbox_names(DataSettings.now().toolboxes)
-    shown = _show(name, True) if is_there else {**_UNKNOWN, "name": name}
+    shown = _show(name, True) if is_there else _empty(name)
     return {**shown, "build": {"state": build.state, "detail": build.detail}}
 
 
@@ -109,8 +110,12 @@ _UNKNOWN: dict[str, Any] = {
 }
 
 
+def _empty(name: str) -> dict[str, Any]:
+    return {"name": name, "host": MachineSettings.now().HOST, **_UNKNOWN}
+
+
 def _show(name: str, is_operator: bool) -> dict[str, Any]:
-    shown: dict[str, Any] = {"name": name, **_UNKNOWN}
+    shown = _empty(name)
     try:
         found = find_toolbox(DataSettings.now().toolboxes, name)
         problem = mismatch(found) or ""

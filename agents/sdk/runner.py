@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from agents.events.preview import preview_input
 from agents.kernel.lazy_modules import lazy_modules
 from agents.sdk import arguments
 from agents.sdk.answer_form import AnswerRefused, form_of
@@ -410,8 +411,12 @@ class Runner:
                     for item in reader.read(event):
                         if item.type == "interrupt":
                             asked = item.metadata["approval_id"]
-                            if not await engine.call(sessions.is_pending, asked):
+                            request = await engine.call(sessions.pending_request, asked)
+                            if request is None:
                                 continue  # it was decided in between
+                            if request.is_private:  # the log, which others read, has no input
+                                told = {**item.metadata, "input": preview_input(request.input)}
+                                item = replace(item, metadata=told)
                             self.shown.setdefault(session_id, set()).add(asked)
                         elif item.type == "end":
                             done = True

@@ -17,6 +17,8 @@ from django.db import connection
 from agents.models import POOL, Machine, Run, Thread
 from agents.services.errors import Conflict
 from agents.settings import DataSettings, MachineSettings
+from sandbox.toolboxes.find import HeldToolbox, hold_toolbox
+from sandbox.toolboxes.toolbox import ToolboxError
 
 _HOSTS = Machine._meta.db_table
 
@@ -147,3 +149,21 @@ def is_current(thread_id: str, placement: int) -> bool:
         return placement == 0
     except ValueError:
         return False
+
+
+def toolbox_here(name: str) -> HeldToolbox:
+    """Return a toolbox, locked. Raises `ToolboxError`, which names the host if there are several.
+
+    Hosts do not share toolboxes: the host of the page that an agent was made on may have one that
+    the host of its thread lacks.
+    """
+    try:
+        return hold_toolbox(DataSettings.now().toolboxes, name)
+    except ToolboxError as problem:
+        host = MachineSettings.now().HOST
+        if not host:
+            raise
+        raise ToolboxError(
+            f"{problem} This is the host {host}. Hosts do not share toolboxes: build it on each "
+            f"that has workers. `vel toolbox show {name}` on a host that has it lists its packages."
+        ) from problem

@@ -7,10 +7,11 @@ from datetime import datetime
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
 from django.utils import timezone
 
-from agents.models import Agent, ApprovalRequest
+from agents.models import Agent, ApprovalRequest, Epoch, Thread, ToolCall
 from agents.services.audit import record
 from agents.services.erasure.actions import empty_log, overwrite_deleted_bytes
 from agents.services.errors import InvalidRequest, NotFound
@@ -18,10 +19,21 @@ from agents.states import ApprovalStatus
 from memory.actions.changes import check_may_change
 from memory.folders import folder_of
 from memory.models import MemoryEditRequest, MemoryRevision
-from memory.paths import InvalidPath, check_writable, person_at, shown_path
-from memory.queries.copies import conversations_with
+from memory.paths import (
+    ALWAYS,
+    PERSONAL_ALWAYS,
+    InvalidPath,
+    check_writable,
+    person_at,
+    shown_path,
+)
 from memory.queries.rights import reader_of
 from memory.queries.rows import file_at, revisions_at
+
+_BY_PATH = ("read_memory", "write_memory", "read_file", "write_file", "edit_file")
+"""Tools whose input names the file."""
+_BY_RESULT = ("grep",)
+"""Tools whose result names the files that it quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +41,7 @@ class Purge:
     """What a purge erases: numbers of revisions and of decided edit requests.
 
     `threads` are the conversations that contain the texts, too, in their prompts, calls and
-    requests (`memory.queries.copies`). A purge does not change them: their prompts must stay the
+    requests. A purge does not change them: their prompts must stay the
     same, and people may need them. Erasing a conversation erases its texts.
     """
 
@@ -57,7 +69,7 @@ def plan_purge(agent: Agent, path: str, person_id: int | None = None) -> Purge:
     owner_id = person_at(path, person_id)
     since = revisions_at(agent.pk, path, person_id).earliest("number").created_at
     until = _current_since(agent, path, person_id)
-    threads = conversations_with(agent.pk, path, owner_id, since, until)
+    threads = _conversations_with(agent.pk, path, owner_id, since, until)
     return Purge(_revisions(agent, path, person_id).count(), requests.count(), threads)
 
 
@@ -124,3 +136,42 @@ def _requests(agent: Agent, path: str, person_id: int | None) -> QuerySet[Memory
     return MemoryEditRequest.every.filter(
         decided, agent=agent, person_id=person_at(path, person_id), path=path, purged_at=None
     )
+
+
+def _conversations_with(
+    agent_id: str, path: str, person_id: int | None, since: datetime, until: datetime | None
+) -> list[str]:
+    """Return the ids of threads that got a text which the file had between two moments.
+
+    These are the threads whose prompts contain it or its description, whose calls read or write it,
+    and whose runs have proposed a change of it. `person_id` is the owner of a file of `me/`: only
+    the conversations of this person contain it. `until` None: the file is deleted.
+    """
+    epochs = Epoch.objects.annotate(text=Cast("head", TextField())).filter(
+        _in_prompt(path), agent_version__agent=agent_id, created_at__gte=since
+    )
+    called = Q(tool__in=_BY_PATH, input__contains=path)
+    quoted = Q(tool__in=_BY_RESULT, result__contains=path)
+    calls = ToolCall.objects.filter(called | quoted, run__agent_version__agent=agent_id)
+    if until is not None:
+        epochs = epochs.filter(created_at__lt=until)
+        calls = calls.filter(run__created_at__lt=until)
+    requests = MemoryEditRequest.every.filter(
+        agent=agent_id, person_id=person_id, path=path, run__isnull=False
+    )
+    threads = Thread.objects.filter(
+        Q(pk__in=epochs.values("thread"))
+        | Q(pk__in=calls.values("run__thread"))
+        | Q(pk__in=requests.values("run__thread"))
+    )
+    if person_id is not None:
+        threads = threads.filter(owner=person_id)
+    return sorted(threads.values_list("pk", flat=True))
+
+
+def _in_prompt(path: str) -> Q:
+    """Return a filter of prompts with the file: as `memory.middleware` writes them."""
+    if path in (ALWAYS, PERSONAL_ALWAYS):
+        whole = Q(text__contains=f"{path} is loaded in each conversation")
+        return whole | Q(text__contains=f"{path} (its beginning")
+    return Q(text__contains=f"- {path}: ")

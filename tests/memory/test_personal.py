@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
+from django.test import Client
 from rest_framework.test import APIClient
 
+from agents.features.inbound_webhooks.models import InboundWebhook
+from agents.features.mcp_server.starts import McpCall, start_call
 from agents.models import Agent, ApprovalRequest, AuditEntry, Epoch, Run, ToolCall
 from agents.services.errors import InvalidRequest, NotAllowed
 from memory.actions.bundle import export_memory, plan_import
@@ -20,7 +24,10 @@ from memory.actions.purge import plan_purge, purge_history
 from memory.folders import Change
 from memory.models import MemoryFile, MemoryRevision, Operation
 from memory.queries.files import list_memory_entries, memory_bytes
+from memory.queries.readers import personal_reader
 from tests.agents.api.rows import client_for
+from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook, send, signed
+from tests.agents.features.schedules.rows import fire_all, make_due, make_schedule
 from tests.memory.test_cli import Here, here
 from tests.support.memory import remembered
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
@@ -92,19 +99,83 @@ def test_only_the_runs_of_the_person_read_it(agent: Agent) -> None:
         assert_nothing_told(drive_to_end(start_run(user(other))), has_own=True)
 
 
-@pytest.mark.parametrize(
-    "start",
-    [{"source": "mcp"}, {"source": "schedule"}, {"source": "webhook"}, {"trigger": "t"}],
-    ids=["mcp", "schedule", "webhook", "trigger"],
-)
-def test_runs_whose_message_is_not_of_the_person_do_not_read_it(
-    agent: Agent, start: dict[str, Any]
+def by_rest(agent: Agent, ann: User) -> None:
+    body = {"agent": agent.slug, "message": "Hello"}
+    assert client_for(ann).post("/api/v1/runs", body, format="json").status_code == 201
+
+
+def by_chat(agent: Agent, ann: User) -> None:
+    said = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "Hello"}]}
+    body = {"id": "c1", "messages": [said], "trigger": "submit-message"}
+    url = f"/api/v1/agents/{agent.slug}/chat"
+    assert client_for(ann).post(url, body, format="json").status_code == 200
+
+
+def by_page(agent: Agent, ann: User) -> None:
+    browser = Client()
+    browser.force_login(ann)
+    form = {"agent": agent.slug, "message": "Hello"}
+    assert browser.post("/", form).status_code == 302
+
+
+def by_fork(agent: Agent, ann: User) -> None:
+    by_rest(agent, ann)
+    run = drive_to_end(Run.objects.get())
+    body = {"message": "Hello again"}
+    answer = client_for(ann).post(f"/api/v1/runs/{run.pk}/fork", body, format="json")
+    assert answer.status_code == 201, answer.content
+
+
+def by_schedule(agent: Agent, ann: User) -> None:
+    make_due(make_schedule(ann, agent=agent))
+    assert fire_all() == 1
+
+
+def by_webhook(agent: Agent, ann: User) -> None:
+    hook, secret = make_inbound_webhook(ann, agent=agent)
+    assert send(hook.pk, signed(secret)).status_code == 202
+
+
+def by_mcp(agent: Agent, ann: User) -> None:
+    Agent.objects.filter(pk=agent.pk).update(mcp_tool=True)
+    start_call(McpCall(agent=agent.slug, message="Hello"), owner=ann)
+
+
+def by_subagent(agent: Agent, ann: User) -> None:
+    by_rest(agent, ann)
+    with transaction.atomic():
+        delegate(Run.objects.get(), "Read it.", model=agent.model)
+
+
+Start = Callable[[Agent, User], None]
+
+
+@pytest.mark.parametrize("start", [by_rest, by_chat, by_page, by_fork])
+def test_conversations_of_the_person_read_it_at_each_door(agent: Agent, start: Start) -> None:
+    ann = user("ann")
+    start(agent, ann)
+    assert personal_reader(Run.objects.order_by("created_at").last()) == ann.pk
+
+
+@pytest.mark.parametrize("start", [by_schedule, by_webhook, by_mcp, by_subagent])
+def test_runs_that_others_start_in_the_name_of_the_person_do_not_read_it(
+    agent: Agent, start: Start
 ) -> None:
-    run = drive_to_end(start_run(user("ann"), **start))
+    ann = user("ann")
+    start(agent, ann)
+    run = Run.objects.order_by("created_at").last()
+    assert run.owner_id == ann.pk
+    assert personal_reader(run) is None
+
+
+def test_a_conversation_with_the_text_of_others_does_not_read_it_from_then_on(
+    agent: Agent,
+) -> None:
+    by_webhook(agent, user("ann"))
+    run = drive_to_end(Run.objects.get())
     assert_nothing_told(run)
-    if "source" in start:
-        # The conversation has the text of others from now on, also if its trigger is deleted.
-        assert_nothing_told(drive_to_end(start_run(user("ann"), thread=run.thread_id)))
+    InboundWebhook.objects.all().delete()
+    assert_nothing_told(drive_to_end(start_run(user("ann"), thread=run.thread_id)))
 
 
 def test_a_prompt_that_has_it_is_not_used_for_the_message_of_another_program(agent: Agent) -> None:

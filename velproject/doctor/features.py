@@ -8,7 +8,11 @@ from agents.features.removal import PREFIX, leftovers
 from agents.hidden_text import visible
 from agents.kernel.options import without_known
 from agents.models import Agent
+from agents.settings import DataSettings
+from sandbox.toolboxes.find import toolbox_names
 from velproject.doctor.findings import Finding, Level
+
+SHOWN_AGENTS = 5
 
 
 def check_features() -> Iterator[Finding]:
@@ -30,4 +34,23 @@ def check_features() -> Iterator[Finding]:
                 f"the agent {visible(agent.slug)} has options that no installed feature has: "
                 f"{visible(', '.join(sorted(unknown)))}",
                 "They are kept and have no effect. Install the feature again, or leave them.",
+            )
+
+
+def check_needed_toolboxes() -> Iterator[Finding]:
+    """Check that this host has the toolboxes of all agents: any of them may run here."""
+    agents = Agent.objects.filter(is_active=True, sandbox=True).exclude(toolbox="")
+    needed: dict[str, list[str]] = {}
+    for name, slug in agents.order_by("toolbox", "slug").values_list("toolbox", "slug"):
+        needed.setdefault(name, []).append(slug)
+    here = toolbox_names(DataSettings.now().toolboxes)
+    for name, slugs in needed.items():
+        if name not in here:
+            more = f" and {len(slugs) - SHOWN_AGENTS} more" if len(slugs) > SHOWN_AGENTS else ""
+            yield Finding(
+                f"toolbox {name}",
+                Level.BROKEN,
+                f"missing on this host: agents need it ({', '.join(slugs[:SHOWN_AGENTS])}{more})",
+                f"vel toolbox create {name} PACKAGE… (`vel toolbox show {name}` on a host that has "
+                "it lists its packages)",
             )

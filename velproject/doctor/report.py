@@ -59,6 +59,7 @@ def examine(*, online: bool = False) -> Iterator[Finding]:
     for _, look in collect("doctor", "CHECKS"):
         yield from look()
     if database.level is Level.OK:
+        yield from features.check_needed_toolboxes()
         yield from features.check_features()
         for _, look in collect("doctor", "DATABASE_CHECKS"):
             yield from look()

@@ -17,6 +17,10 @@ class ToolboxShape(serializers.Serializer[object]):
     """A toolbox. `packages` are the requested ones. `problem` is why it is unusable, or empty."""
 
     name = serializers.CharField()
+    host = serializers.CharField(
+        allow_blank=True,
+        help_text="`VEL_HOST` of the server: other hosts have toolboxes of their own.",
+    )
     packages = PackageShape(many=True)
     python = serializers.CharField(allow_blank=True)
     size = serializers.IntegerField(allow_null=True, help_text="Bytes.")

@@ -29,7 +29,7 @@ from agents.services.files.workspaces import (
     sandbox_limits,
     workspace_backend,
 )
-from agents.settings import DataSettings
+from agents.services.placement import toolbox_here
 from agents.spec import AgentSpec
 from sandbox.backends import (
     AdaptedBackend,
@@ -49,7 +49,7 @@ from sandbox.own_directory.guard import DirectoryGuard
 from sandbox.own_directory.inventory import Inventory
 from sandbox.paths import FAMILY_AREAS, SANDBOX_ROOT, is_within
 from sandbox.policy import Network
-from sandbox.toolboxes.find import HeldToolbox, hold_toolbox
+from sandbox.toolboxes.find import HeldToolbox
 from sandbox.toolboxes.toolbox import Toolbox
 from sandbox.workspace import Workspace
 
@@ -183,7 +183,7 @@ class ThreadFiles:
         if not self._spec.toolbox:
             return None
         if self._toolbox is None:
-            self._toolbox = hold_toolbox(DataSettings.now().toolboxes, self._spec.toolbox)
+            self._toolbox = toolbox_here(self._spec.toolbox)
         return self._toolbox.toolbox
 
     def workspace(self) -> Workspace:

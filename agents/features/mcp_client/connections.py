@@ -27,14 +27,14 @@ from agents.services.outside_address import (
     parse_outside_url,
     tls_context,
 )
-from agents.settings import DataSettings
+from agents.services.placement import toolbox_here
 from sandbox.base import Execution
 from sandbox.cancellation import Cancellation
 from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.linux.namespace import HOME, PYTHON
 from sandbox.policy import Mount, Network, SandboxPolicy
 from sandbox.result import ExecutionResult
-from sandbox.toolboxes.find import HeldToolbox, hold_toolbox
+from sandbox.toolboxes.find import HeldToolbox
 from sandbox.toolboxes.toolbox import PYTHON_IN_IT, VARIABLES, Toolbox
 from sandbox.uids import uid_for
 from sandbox.workspace import Workspace
@@ -160,7 +160,7 @@ def _start(
     cancel: Cancellation,
 ) -> Execution:
     workspace = open_workspace() if open_workspace is not None else None
-    held = hold_toolbox(DataSettings.now().toolboxes, server.toolbox) if server.toolbox else None
+    held = toolbox_here(server.toolbox) if server.toolbox else None
     with ExitStack() as until_it_ends:
         state = until_it_ends.enter_context(held_state(workspace, server))
         policy = _policy(server, secrets, workspace, state, held.toolbox if held else None)

@@ -142,8 +142,10 @@ def pending(owner: Any, run_id: str) -> list[ApprovalRequest]:
     return list(approvals_for(owner).filter(pk__in=ids).order_by("pk"))
 
 
-def is_pending(approval_id: str) -> bool:
-    return ApprovalRequest.objects.filter(pk=approval_id, status=ApprovalStatus.PENDING).exists()
+def pending_request(approval_id: str) -> ApprovalRequest | None:
+    """Return the request if it is pending."""
+    found = ApprovalRequest.objects.filter(pk=approval_id, status=ApprovalStatus.PENDING)
+    return found.only("is_private", "input").first()
 
 
 def decide(owner: Any, run_id: str, displayed: Collection[str], value: Any) -> tuple[int, int]:

@@ -12,14 +12,18 @@ import pytest
 from django.test import override_settings
 
 from agents.middleware.registry import toolset_for
-from agents.models import ToolCall
+from agents.models import Agent, ToolCall
+from agents.services.placement import toolbox_here
 from agents.spec import AgentSpec
 from sandbox.toolboxes.build import IfPresent, ToolboxRequest, create_toolbox
 from sandbox.toolboxes.find import find_toolbox
+from sandbox.toolboxes.toolbox import ToolboxError
 from tests.sandbox.places import reachable_directory
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 from tests.support.toolboxes import put_toolbox
 from tests.support.wheels import NO_INDEX, make_wheel
+from velproject.doctor.features import check_needed_toolboxes
+from velproject.doctor.findings import Level
 
 NOON = datetime(2026, 3, 4, 12, 0)  # noqa: DTZ001  # in the thread's own time zone
 
@@ -82,6 +86,33 @@ def test_without_it_nothing_is_executed_and_file_tools_work(tmp_path: Path, data
         assert "There is no toolbox 'gone' on this host" in str(call.result_content)
         assert "which" not in str(call.result_content)
     assert files.status == "succeeded"
+
+
+def test_with_several_hosts_the_error_names_the_host_and_the_way_out(data: Path) -> None:
+    with pytest.raises(ToolboxError) as one_host:
+        toolbox_here("gone")
+    with (
+        override_settings(VEL={"DATA_DIR": data, "SCRIPTS_DIR": Path("/"), "HOST": "two"}),
+        pytest.raises(ToolboxError) as several,
+    ):
+        toolbox_here("gone")
+    assert "vel toolbox create gone PACKAGE" in str(one_host.value)
+    assert "host two" not in str(one_host.value)
+    for words in ("vel toolbox create gone", "This is the host two", "vel toolbox show gone"):
+        assert words in str(several.value)
+
+
+@pytest.mark.django_db
+def test_the_doctor_of_each_host_names_the_agents_whose_toolbox_it_lacks(data: Path) -> None:
+    user = make_user()
+    put_toolbox(data / "toolboxes")
+    for slug, name in (("a", "data"), ("b", "gone"), ("c", "gone"), ("d", "old")):
+        make_agent(user, slug=slug, sandbox=True, toolbox=name)
+    Agent.objects.filter(slug="d").update(is_active=False)
+    (found,) = check_needed_toolboxes()
+    assert (found.subject, found.level) == ("toolbox gone", Level.BROKEN)
+    assert "(b, c)" in found.detail
+    assert "vel toolbox create gone PACKAGE" in found.mend
 
 
 @pytest.mark.bubblewrap

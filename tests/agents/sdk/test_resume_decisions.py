@@ -12,6 +12,7 @@ from agents.models import ApprovalRequest
 from agents.sdk.environment.process import engine
 from agents.services.errors import ServiceError
 from agents.states import ApprovalStatus
+from memory.models import MemoryFile
 from tests.agents.sdk.conftest import MakeAgent
 from vel import RunInterrupted, tool
 
@@ -195,3 +196,22 @@ def test_no_call_runs_with_an_input_that_was_not_approved(make_agent: MakeAgent)
 def waiting(ids: list[str]) -> list[str]:
     pending = ApprovalRequest.objects.filter(pk__in=ids, status=ApprovalStatus.PENDING)
     return list(pending.values_list("pk", flat=True))
+
+
+def test_a_program_sees_and_decides_what_only_its_own_account_may_see(
+    make_agent: MakeAgent,
+) -> None:
+    given = {"path": "me/food.md", "content": "Likes tea.", "reason": "Tea was named."}
+    agent = make_agent([{"tool_calls": [("write_memory", given)]}, "Done."], memory=True)
+
+    async def use() -> list[Any]:
+        with pytest.raises(RunInterrupted) as stopped:
+            await agent.run("Remember it", "s")
+        asked = [*stopped.value.interrupts, *await agent.pending("s")]
+        assert await agent.resume("s") == "Done."
+        return asked
+
+    first, again = asyncio.run(use())
+    for asked in (first, again):
+        assert asked.metadata["input"]["content"] == "Likes tea."
+    assert MemoryFile.every.get(path="me/food.md").content == "Likes tea."
