@@ -344,15 +344,28 @@ class DeepAgentConfig:
 
     def skill_directories(self) -> tuple[str, ...]:
         """Return absolute paths. The default directory may be missing; a named one must exist."""
-        if self.skill_dirs is None:
-            place = Path(DEFAULT_SKILLS).resolve()
-            return (str(place),) if place.is_dir() else ()
-        places = [Path(given).expanduser().resolve() for given in self.skill_dirs]
-        for given, place in zip(self.skill_dirs, places, strict=True):
+        found: dict[str, None] = {}
+        for given in [DEFAULT_SKILLS] if self.skill_dirs is None else self.skill_dirs:
+            place = Path(given).expanduser().resolve()
             is_default = str(given) == DEFAULT_SKILLS
-            if not place.is_dir() and not is_default:
+            if not place.is_dir():
+                if is_default:
+                    continue
                 raise SetupError(f"skill_dirs: {given} is no directory.")
-        return tuple(dict.fromkeys(str(place) for place in places if place.is_dir()))
+            if is_default and self._writes_in(place):
+                warnings.warn(
+                    f"The skills of {place} are not used: the agent writes there. Put them "
+                    "elsewhere and name them as skill_dirs, or leave them out with skill_dirs=[].",
+                    stacklevel=2,
+                )
+                continue
+            found[str(place)] = None
+        return tuple(found)
+
+    def _writes_in(self, place: Path) -> bool:
+        """Return whether the working directory contains `place`."""
+        directory = self.sandbox_working_dir
+        return directory is not None and place.is_relative_to(Path(directory).resolve())
 
 
 def checked_subagents(given: Any) -> list[SubagentConfig]:

@@ -142,6 +142,11 @@ class Shelf:
         skill = self.named(given)
         if skill.name not in self.active:
             raise ShelfError(f"The skill {skill.name} is not active.", "not_active")
+        needed_by = [one.name for one in self.active.values() if skill.name in one.head.requires]
+        if needed_by:
+            names = ", ".join(needed_by)
+            message = f"The skill {skill.name} is required by {names}: put that away first."
+            raise ShelfError(message, "required")
         return skill
 
 

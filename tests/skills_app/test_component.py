@@ -13,6 +13,7 @@ from agents.models import Run
 from tests.agents.sdk.conftest import MakeAgent, make_agent
 from tests.support.skills import write_skill
 from vel import (
+    DeepAgentConfig,
     SetupError,
     Skill,
     SkillsMiddleware,
@@ -129,6 +130,26 @@ def test_its_tools_take_what_those_of_an_agent_take() -> None:
     assert tools["load_skill"](name="coded") == skills.load_skill("coded")
     assert tools["list_skills"](query="count gizmos") == skills.list_skills("count gizmos")
     assert "None of your 1 skills fits" in str(skills.list_skills("bake a cake"))
+
+
+def test_a_required_skill_stays_while_it_is_needed() -> None:
+    skills = only()
+    skills.registry.register(CODED)
+    skills.registry.register(replace(CODED, name="stew", requires=("coded",)))
+    assert "# Skill: coded" in skills.load_skill("stew")
+    assert "required by stew" in skills.deactivate_skill("coded")
+    assert "not active any more" in skills.deactivate_skill("stew")
+    assert "not active any more" in skills.deactivate_skill("coded")
+
+
+def test_the_default_directory_is_left_out_where_the_agent_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill(tmp_path / "skills", "beans")
+    monkeypatch.chdir(tmp_path)
+    assert DeepAgentConfig().skill_directories() == (str(tmp_path / "skills"),)
+    with pytest.warns(UserWarning, match="the agent writes there"):
+        assert DeepAgentConfig(sandbox_working_dir=".").skill_directories() == ()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -13,7 +13,7 @@ from skills_app.library.search.document import Analysed, SkillDocument, analyse
 from skills_app.library.search.query import Query, nearness, read_query
 from skills_app.library.search.triggers import matching
 
-NAME_BONUS = 0.12
+NAME_BONUS = 0.25
 """For a query that has all words of the skill's name."""
 PAIR_BONUS = 0.08
 """For each pair of words of the query that are neighbours in the skill's description as well."""
@@ -21,7 +21,7 @@ NAMED, NAMED_PLAINLY = 0.5, 0.2
 """For a query with the whole name: of several words or next to "skill", and of one word."""
 TRIGGERED = 0.25
 """For a query with one of the skill's triggers."""
-NEAR, NEAR_SHARE = 0.4, 0.4
+NEAR, NEAR_SHARE = 0.4, 0.6
 """Skills whose direction is nearer to the query's than NEAR gain up to NEAR_SHARE …"""
 NEAR_WEIGHT = 0.2
 """… and this much counts as found, so that they have a rank without a common word."""

@@ -52,6 +52,16 @@ def test_requests_with_few_words_of_the_skill(documents: list[SkillDocument]) ->
     assert result.first_three >= 0.75, result.misses
 
 
+def test_everyday_requests_over_a_large_library_of_descriptions() -> None:
+    lines = (HERE / "large_library.txt").read_text().splitlines()
+    library = [SkillDocument(*line.split("|", 1)) for line in lines if not line.startswith("#")]
+    asked = questions("large_requests")
+    assert (len(library), len(asked)) == (170, 64)
+    result = measured(asked, library)
+    assert result.first >= 0.54, result.misses
+    assert result.first_three >= 0.78, result.misses
+
+
 def test_a_request_that_no_skill_answers_has_low_scores(documents: list[SkillDocument]) -> None:
     result = measured(questions("nothing"), documents)
     assert (result.unanswerable, result.low) == (20, 1.0), result.misses
