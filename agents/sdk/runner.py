@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import threading
 import uuid
 import weakref
@@ -278,10 +279,10 @@ class Runner:
         Raises `SetupError` and `Conflict`, and changes nothing then.
         """
         _check_session(session_id)
-        copy = state.json_of(given)
-        session_id = session_id or copy.get("session_id") or self.last_session_id
+        found = state.json_of(given)
+        session_id = session_id or found.get("session_id") or self.last_session_id
         definition, owner = self.ready_now()
-        checked = engine.ask(state.check_state, definition, owner, copy).result()
+        checked = engine.ask(state.check_state, definition, owner, found).result()
         for keeper in definition.toolkit.keepers():
             if keeper.name in checked["middleware"]:
                 self._try_state(keeper, checked["middleware"][keeper.name])
@@ -303,7 +304,7 @@ class Runner:
                 f"load_state: the middleware {keeper.name} is at work in a session: wait for it."
             ) from None
         try:
-            keeper.middleware.load_state(value)
+            keeper.middleware.load_state(copy.deepcopy(value))
         except Exception as error:
             raise SetupError(
                 f"load_state: the middleware {keeper.name} cannot load its state: "

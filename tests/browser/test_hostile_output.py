@@ -24,6 +24,7 @@ def test_markup_in_every_event_stays_text(site: Site, new_page: NewPage) -> None
     (outputs / "<img src=x onerror=window.pwned=1>").write_text("x")
     call = {"call_id": PAYLOAD, "tool": PAYLOAD, "input": {PAYLOAD: PAYLOAD, "n": [PAYLOAD]}}
     subagent = {"child_run_id": '"><script>window.pwned = 1</script>', "name": PAYLOAD}
+    todo = {"content": PAYLOAD, "status": PAYLOAD, "note": PAYLOAD}
     events = [
         ("run.started", {"agent": PAYLOAD}),
         ("text.delta", {"part_id": "1", "text": PAYLOAD}),
@@ -36,7 +37,7 @@ def test_markup_in_every_event_stays_text(site: Site, new_page: NewPage) -> None
         ("tool.completed", {"call_id": PAYLOAD, "output": PAYLOAD}),
         ("tool.rejected", {**call, "call_id": "b", "message": PAYLOAD}),
         ("tool.denied", {"call_id": "b", "reason": PAYLOAD}),
-        ("todos.updated", {"todos": [{"content": PAYLOAD, "status": PAYLOAD, "note": PAYLOAD}]}),
+        ("todos.updated", {"current_task": PAYLOAD, "todos": [todo]}),
         ("subagent.started", subagent),
         ("subagent.finished", {**subagent, "status": PAYLOAD}),
         ("approval.decided", {"call_id": "b", "decision": PAYLOAD, "by": PAYLOAD}),
@@ -69,6 +70,7 @@ def test_markup_in_every_event_stays_text(site: Site, new_page: NewPage) -> None
         expect(page.locator(tag)).to_have_count(0)
     assert page.locator("#transcript").inner_text().count("<script>") >= 12
     expect(page.locator(".asked")).to_have_text(PAYLOAD)
+    expect(page.locator("#current-task")).to_have_text(PAYLOAD)
     for link in page.locator("#transcript a").all():
         assert (link.get_attribute("href") or "").startswith("/runs/%22%3E%3Cscript%3E")
 

@@ -144,7 +144,7 @@ def _runs(made: Somebody, person: Any) -> None:
     from django.utils import timezone
 
     from agents.events.append import append_events, dump
-    from agents.features.planning.models import Todo
+    from agents.features.planning.models import Todo, TodoHeading
     from agents.models import (
         Effect,
         Message,
@@ -193,6 +193,7 @@ def _runs(made: Somebody, person: Any) -> None:
     thread.title = made.mark
     thread.save()
     Todo.objects.create(thread=thread, position=1, content=made.mark)
+    TodoHeading.objects.create(thread=thread, current_task=made.mark)
     path = f"/notes-{made.name}.txt"
     StateFile.objects.create(thread=thread, path=path, content=made.mark.encode())
     step = WorkspaceSnapshot.objects.create(

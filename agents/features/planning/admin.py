@@ -6,14 +6,18 @@ from typing import Any
 
 from agents.doors.admin.text import shown
 from agents.doors.admin.thread_sections import ThreadSection
-from agents.features.planning.models import Todo
+from agents.features.planning.models import Todo, TodoHeading
 from agents.models import Thread
 
 
-def todo_rows(thread: Thread) -> list[tuple[Todo, Any, Any]]:
-    """Return each item with its content and its note as the page shows them."""
+def todo_list(thread: Thread) -> dict[str, Any]:
+    """Return the heading, and each item with its content and its note, as the page shows them."""
     rows = Todo.objects.filter(thread=thread)
-    return [(todo, shown(todo.content), shown(todo.note)) for todo in rows]
+    items = [(todo, shown(todo.content), shown(todo.note)) for todo in rows]
+    heading = TodoHeading.objects.filter(thread=thread).first()
+    if not items and heading is None:
+        return {}
+    return {"heading": shown(heading.current_task) if heading else None, "items": items}
 
 
-THREAD_SECTIONS = [ThreadSection("vel_planning/admin_section.html", todo_rows)]
+THREAD_SECTIONS = [ThreadSection("vel_planning/admin_section.html", todo_list)]

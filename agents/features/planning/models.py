@@ -1,6 +1,7 @@
 """The to-do list of a thread."""
 
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from agents.models import Thread
@@ -22,8 +23,8 @@ class Todo(models.Model):
     active_form = models.TextField(blank=True)
     status = models.CharField(max_length=20, choices=TodoStatus.choices, default=TodoStatus.PENDING)
     note = models.TextField(blank=True)
-    created_at = models.DateTimeField()
-    updated_at = models.DateTimeField()
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=timezone.now)
     completed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -27,12 +27,9 @@ class TodoList:
     """
 
     def __init__(self, items: Iterable[TodoItem] = (), current_task: str = "") -> None:
-        self.items: Sequence[TodoItem] = []
-        self.current_task = ""
-        try:
-            self.keep(todo_list.checked(Plan(tuple(items), current_task)))
-        except TodoError as error:
-            raise SetupError(str(error)) from None
+        self.items: Sequence[TodoItem] = list(items)
+        self.current_task = current_task
+        self.keep(self.plan)
 
     def add(self, task: str) -> TodoItem:
         """Add an item, and return it."""
@@ -67,7 +64,11 @@ class TodoList:
 
     @property
     def plan(self) -> Plan:
-        return Plan(tuple(self.items), self.current_task)
+        """The list in its checked form. Raises `SetupError`."""
+        try:
+            return todo_list.checked(Plan(tuple(self.items), self.current_task))
+        except TodoError as error:
+            raise SetupError(str(error)) from None
 
     def keep(self, plan: Plan) -> None:
         """Make a checked list its content. Items that are still there stay the same objects."""
@@ -86,7 +87,7 @@ class TodoList:
             raise SetupError(str(error)) from None
 
     def _has(self, todo_id: str) -> bool:
-        return any(item.id == todo_id for item in self.items)
+        return any(item.id == todo_id for item in self.plan.items)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TodoList) and self.plan.data() == other.plan.data()

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from agents.doors.admin.text import shown, shown_result_json, typed
-from agents.features.planning.models import Todo
+from agents.features.planning.models import Todo, TodoHeading
 from agents.hidden_text import visible
 from agents.models import Agent, ApprovalRequest, Run, Thread
 from agents.states import RunStatus
@@ -51,6 +51,7 @@ def test_markup_is_escaped_on_every_page():
     run.events.update(type=EVIL[:40], data=json.dumps({"text": EVIL}))
     assert with_event.seq == 1
     Todo.objects.create(thread=run.thread, position=1, content=EVIL, note=EVIL)
+    TodoHeading.objects.create(thread=run.thread, current_task=EVIL)
     request = rows.asked(run, EVIL, {EVIL: EVIL}, turn=2)
     ApprovalRequest.objects.filter(pk=request.pk).update(prompt=EVIL)
     client = client_of(root)

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from agents.features.planning.models import Todo
+from agents.features.planning.models import Todo, TodoHeading
 from agents.models import Thread
 from agents.states import RunStatus
 from tests.agents.admin import rows
@@ -37,11 +37,13 @@ def test_the_transcript_tells_every_run_in_order():
 def test_todos_and_the_workspace_are_shown():
     thread = rows.run(rows.user(), workspace_path="/srv/project").thread
     Todo.objects.create(thread=thread, position=1, content="Look around", note="half done")
+    TodoHeading.objects.create(thread=thread, current_task="Clean the house")
 
     text = text_of(client_of(rows.superuser()).get(page_url(thread)))
 
     assert "Look around" in text
     assert "half done" in text
+    assert "Clean the house" in text
     assert "/srv/project" in text
 
 

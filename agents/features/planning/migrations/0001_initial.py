@@ -1,4 +1,5 @@
 import django.db.models.deletion
+import django.utils.timezone
 from django.db import migrations, models
 
 from agents.create_models import CreateModels
@@ -24,8 +25,8 @@ class Migration(migrations.Migration):
                     ('active_form', models.TextField(blank=True)),
                     ('status', models.CharField(choices=[('pending', 'pending'), ('in_progress', 'in progress'), ('completed', 'completed'), ('blocked', 'blocked')], default='pending', max_length=20)),
                     ('note', models.TextField(blank=True)),
-                    ('created_at', models.DateTimeField()),
-                    ('updated_at', models.DateTimeField()),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
+                    ('updated_at', models.DateTimeField(default=django.utils.timezone.now)),
                     ('completed_at', models.DateTimeField(blank=True, null=True)),
                 ],
                 options={

@@ -145,3 +145,18 @@ def test_wrong_items_are_refused() -> None:
     with pytest.raises(SetupError, match="status 'weird'"):
         TodoList([TodoItem("a", "Load", "weird")])
     assert todos == TodoList()
+
+
+def test_an_item_that_a_program_holds_shows_its_changes() -> None:
+    item = TodoItem("a", task="Load")
+    todos = TodoList([item], "Sell")
+    assert item.id == "todo_0"
+    todos.items.append(TodoItem("b", "Chart"))
+    assert todos.complete("todo_1", "drawn")
+    assert todos.block("todo_0", "no data")
+    todos.add("Report")
+    assert (item.status, item.notes) == ("blocked", "no data")
+    assert [one.task for one in todos.get_completed()] == ["Chart"]
+    assert todos.to_markdown().splitlines()[3:] == [
+        "## Todo List", "- [!] Load", "  - no data", "- [x] Chart", "  - drawn", "- [ ] Report",
+    ]  # fmt: skip
