@@ -11,7 +11,6 @@ from pydantic import AliasChoices, BaseModel, Field
 from agents.events.append import EventDraft
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
-from agents.middleware.execution import COMMAND_TOOLS
 from agents.models import Effect
 from agents.spec import AgentSpec
 from skills_app.actions.pins import note_deactivated, note_loaded
@@ -168,7 +167,7 @@ class SkillsMiddleware(Middleware):
         skills = context.parts.get(RunSkills.label)
         if skills is None or not skills.pinned:
             return ""
-        runs = not COMMAND_TOOLS.isdisjoint(context.tool_names)
+        runs = context.runs_commands
         if "load_skill" in context.tool_names:
             how = "load it with load_skill before you begin"
         else:
