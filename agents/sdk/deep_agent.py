@@ -10,7 +10,6 @@ from typing import Any
 
 from agents.kernel.lazy_modules import lazy_modules
 from agents.sdk import arguments
-from agents.sdk.agent_registry import AgentRegistry
 from agents.sdk.built_in import settled
 from agents.sdk.config import (
     DEFAULT_WORKSPACE,
@@ -28,6 +27,10 @@ from agents.sdk.streaming.continued import Continued, answer_of
 from agents.sdk.streaming.stream import StreamEvent, StreamMode
 
 with lazy_modules:
+    # It needs the feature `subagents`.
+    from agents.sdk import agent_registry
+
+with lazy_modules:
     # They need Django's apps.
     from agents.sdk.rows import sessions
     from agents.sdk.rows import state as session_state
@@ -37,19 +40,14 @@ class DeepAgent:
     """An agent that plans, uses files, code, databases and subagents, and requests approvals.
 
     Sessions of one agent may run in parallel, as may agents of one process, from any event loop.
-    Nothing is stored before the first use. `agent_types` is its `AgentRegistry`: types that are
-    registered there are subagents from the next message on. `close` an agent that you no longer
-    need; the end of the process closes it automatically.
+    Nothing is stored before the first use. `close` an agent that you no longer need; the end of the
+    process closes it automatically.
     """
 
     def __init__(self, config: DeepAgentConfig | Mapping[str, Any] | None = None) -> None:
         """`config` can be a dictionary of its fields. Raises `SetupError` for a wrong option."""
         self.config = settled(config_of(config))
-        types = self.config.agent_types
-        if types is not None and not isinstance(types, AgentRegistry):
-            raise arguments.wrong("agent_types", "an AgentRegistry or None", types)
-        self.agent_types = AgentRegistry() if types is None else types
-        self._runner = Runner(self.config, self.agent_types)
+        self._runner = Runner(self.config)
 
     async def run(
         self,
@@ -243,6 +241,11 @@ class DeepAgent:
             ).result()
         ):
             self._runner.to_load = given
+
+    @property
+    def agent_types(self) -> agent_registry.AgentRegistry:
+        """Its types: one that is registered here is a subagent from the next message on."""
+        return self._runner.registry()
 
     def register_subagent(self, config: SubagentConfig | Mapping[str, Any]) -> None:
         """Add a subagent from the next message on; it replaces one with its name.

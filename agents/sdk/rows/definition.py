@@ -10,8 +10,8 @@ from typing import Any
 from django.utils.text import slugify
 from pydantic import ValidationError
 
-from agents.features.subagents.types import child_spec, find_subagent
 from agents.kernel.features import entries
+from agents.kernel.lazy_modules import lazy_modules
 from agents.kernel.options import (
     checked_options,
     option_classes,
@@ -44,6 +44,10 @@ from agents.sdk.models import ModelChoice, checked, choice_of
 from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import InvalidRequest
 from agents.spec import OPTIONS, SANDBOX_ONLY, AgentSpec
+
+with lazy_modules:
+    # The feature may be missing.
+    from agents.features.subagents import types
 
 _PLANNING = frozenset({"write_todos", "read_todos"})
 _MEMORY = frozenset({"write_memory", "read_memory", "list_memory"})
@@ -133,8 +137,8 @@ class Definition:
         """Refuse named tools that the other arguments leave out."""
         named = [("only_tools", self.config.only_tools or (), spec)]
         for item in self.subagents:
-            subagent = find_subagent(spec, item.name)
-            child = spec if subagent is None else child_spec(spec, subagent)
+            subagent = types.find_subagent(spec, item.name)
+            child = spec if subagent is None else types.child_spec(spec, subagent)
             place = f"The subagent {item.name}: tools"
             named.append((place, function_names(item.tools), child))
         for place, names, having in named:
