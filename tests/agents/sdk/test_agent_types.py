@@ -97,20 +97,20 @@ def test_a_wrong_registration_is_refused_and_changes_nothing(make_harness: MakeH
 def test_an_agent_uses_the_registry_that_it_is_given(make_harness: MakeHarness) -> None:
     make_harness(["unused"])
     registry = AgentRegistry({"audit": AgentConfig(["ls"])})
-    model = scripted_model(delegating("audit", "late"), "given")
-    for options in (
-        {"agent_types": registry},
-        {"middleware": [SubagentsMiddleware(registry=registry, model=model, max_concurrent=3)]},
-    ):
+    model = scripted_model(delegating("audit", "late", "plan"), "given")
+    own = scripted_model(["Done."], "own")
+    part = SubagentsMiddleware(registry=registry, model=own, max_concurrent=3)
+    for options, of_child in (({"agent_types": registry}, model), ({"middleware": [part]}, own)):
         Run.objects.all().delete()
         agent = create_deep_agent(model, sandbox=False, **options)
-        registry.register("late", AgentConfig(["grep"]))
+        agent.agent_types.register("late", AgentConfig(["grep"]))
         asyncio.run(agent.run("Go"))
         agent.close()
-        assert {name: spec["tools"] for name, spec in children().items()} == {
-            "audit": ["ls"],
-            "late": ["grep"],
-        }
+        found = children()
+        assert set(found) == {"audit", "late", "plan"}
+        assert (found["audit"]["tools"], found["late"]["tools"]) == (["ls"], ["grep"])
+        assert {spec["model"] for spec in found.values()} == {of_child["model"]}
+        assert agent.agent_types.list() == registry.list()
     with pytest.raises(SetupError, match="agent_types must be an AgentRegistry"):
         create_deep_agent(agent_types={"audit": AgentConfig()})
     audit = {"name": "audit", "description": "Looks."}
