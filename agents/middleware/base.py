@@ -94,9 +94,8 @@ class Tool(Generic[Input]):
         return None if self.proposes is None else self.proposes(given)
 
 
-WRITING_TOOLS = frozenset(
-    {"write_file", "edit_file", "execute", "execute_python", "execute_in_sandbox"}
-)
+_COMMANDS = frozenset({"execute", "execute_python", "execute_in_sandbox"})
+_WRITING = _COMMANDS | {"write_file", "edit_file"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,12 @@ class PromptContext:
     @property
     def changes_files(self) -> bool:
         """Return whether one of the tools can change files."""
-        return not self.spec.read_only and not WRITING_TOOLS.isdisjoint(self.tool_names)
+        return not self.spec.read_only and not _WRITING.isdisjoint(self.tool_names)
+
+    @property
+    def runs_commands(self) -> bool:
+        """Return whether one of the tools runs commands in the sandbox."""
+        return not _COMMANDS.isdisjoint(self.tool_names)
 
 
 _ALMOST_EVERYTHING = tuple(

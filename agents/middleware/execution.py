@@ -36,7 +36,6 @@ from sandbox.policy import MAX_TIMEOUT
 from sandbox.result import ExecutionResult
 from sandbox.toolboxes.find import find_toolbox
 
-COMMAND_TOOLS = frozenset({"execute", "execute_python", "execute_in_sandbox"})
 _PACKAGES_NAMED = 12
 _DELIVER = ", and put deliverables into /sandbox/outputs."
 _ANSWER = ". You can change no file: put what you found into your answer."

@@ -145,10 +145,11 @@ class FilesystemMiddleware(Middleware):
             return ""
         reads = not context.changes_files
         if context.spec.sandbox:
-            where = (
-                "Files lie in this tree, which commands see under the same paths:\n\n"
-                f"```\n{READ_ONLY_LAYOUT if reads else LAYOUT}\n```\n\n"
-            )
+            tree = READ_ONLY_LAYOUT if reads else LAYOUT
+            seen = ", which commands see under the same paths"
+            if not context.runs_commands:
+                tree, seen = tree.replace("relative paths and commands", "relative paths"), ""
+            where = f"Files lie in this tree{seen}:\n\n```\n{tree}\n```\n\n"
             where += "" if reads else "Put what the user should get into /sandbox/outputs. "
         elif self.files is None:
             where = "Files are kept with this conversation; paths begin with a slash. "

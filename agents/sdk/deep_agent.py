@@ -11,7 +11,6 @@ from typing import Any
 
 from agents.kernel.lazy_modules import lazy_modules
 from agents.sdk import arguments
-from agents.sdk.agent_registry import AgentRegistry
 from agents.sdk.built_in import built_in, settled
 from agents.sdk.config import (
     DEFAULT_WORKSPACE,
@@ -30,6 +29,10 @@ from agents.sdk.streaming.continued import Continued, answer_of
 from agents.sdk.streaming.stream import StreamEvent, StreamMode
 
 with lazy_modules:
+    # It needs the feature `subagents`.
+    from agents.sdk import agent_registry
+
+with lazy_modules:
     # They need Django's apps.
     from agents.sdk.rows import sessions
 
@@ -38,9 +41,8 @@ class DeepAgent:
     """An agent that plans, uses files, code, databases and subagents, and requests approvals.
 
     Sessions of one agent may run in parallel, as may agents of one process, from any event loop.
-    Nothing is stored before the first use. `agent_types` is its `AgentRegistry`: types that are
-    registered there are subagents from the next message on. `close` an agent that you no longer
-    need; the end of the process closes it automatically.
+    Nothing is stored before the first use. `close` an agent that you no longer need; the end of the
+    process closes it automatically.
 
     >>> agent = DeepAgent({"model": scripted_model(["Hello."]), "sandbox_enabled": False})
     >>> asyncio.run(agent.run("Hello", session_id="ann"))
@@ -54,11 +56,7 @@ class DeepAgent:
         """`config` can be a dictionary of its fields. Raises `SetupError` for a wrong option."""
         given = config_of(config)
         self.config = settled(given)
-        types = self.config.agent_types
-        if types is not None and not isinstance(types, AgentRegistry):
-            raise arguments.wrong("agent_types", "an AgentRegistry or None", types)
-        self.agent_types = AgentRegistry() if types is None else types
-        self._runner = Runner(self.config, self.agent_types, built_in(given))
+        self._runner = Runner(self.config, built_in(given))
 
     async def run(
         self,
@@ -253,6 +251,11 @@ class DeepAgent:
             Conflict: If the session belongs to another agent.
         """
         self._runner.load(state, session_id)
+
+    @property
+    def agent_types(self) -> agent_registry.AgentRegistry:
+        """Its types: one that is registered here is a subagent from the next message on."""
+        return self._runner.registry()
 
     def register_subagent(self, config: SubagentConfig | Mapping[str, Any]) -> None:
         """Add a subagent from the next message on; it replaces one with its name.

@@ -20,7 +20,7 @@ from agents.kernel.lazy_modules import lazy_modules
 from agents.sdk import arguments
 from agents.sdk.answer_form import AnswerRefused, form_of
 from agents.sdk.built_in import BuiltInMiddleware
-from agents.sdk.config import AgentTypes, DeepAgentConfig, DefaultDirectory, SubagentConfig
+from agents.sdk.config import DeepAgentConfig, DefaultDirectory, SubagentConfig
 from agents.sdk.environment.process import engine
 from agents.sdk.environment.project import prepare
 from agents.sdk.environment.threads import begin_in_thread
@@ -29,6 +29,10 @@ from agents.sdk.models import choice_of, key_of
 from agents.sdk.streaming.agent_file import AgentFile
 from agents.sdk.streaming.continued import answer_of
 from agents.sdk.streaming.stream import EventReader, LogEvent, StreamEvent, StreamMode
+
+with lazy_modules:
+    # It needs the feature `subagents`.
+    from agents.sdk import agent_registry
 
 with lazy_modules:
     # They need Django's apps.
@@ -52,14 +56,11 @@ class Runner:
     """One agent's runs. The first of them imports Django."""
 
     def __init__(
-        self,
-        config: DeepAgentConfig,
-        types: AgentTypes,
-        middleware: Sequence[BuiltInMiddleware] = (),
+        self, config: DeepAgentConfig, middleware: Sequence[BuiltInMiddleware] = ()
     ) -> None:
         """`middleware` are Vel's own that the program has given. The config is that with them."""
         self.config = config
-        self._registry = types
+        self._registry: Any = config.agent_types
         self._middleware = middleware
         self._form = form_of(config.output_schema)
         self.extra: dict[str, SubagentConfig] = {}
@@ -81,9 +82,18 @@ class Runner:
         self._forget: weakref.finalize[Any, Any] | None = None
         self._unfinished: set[Future[Any]] = set()
         """Work that continues after its caller was cancelled. `close` waits for it."""
-        types.checked_by(self._check_types)
+        if self._registry is not None:
+            self._registry.checked_by(self._check_types)
 
     # Set-up ------------------------------------------------------------------------------------
+
+    def registry(self) -> agent_registry.AgentRegistry:
+        """Return the registry of the config, or an own one."""
+        if self._registry is None:
+            self._registry = agent_registry.AgentRegistry()
+            self._registry.checked_by(self._check_types)
+        found: agent_registry.AgentRegistry = self._registry
+        return found
 
     def add_subagent(self, subagent: SubagentConfig) -> None:
         """Add a subagent from the next run on. Raises `SetupError` for one that could not work."""
@@ -91,7 +101,10 @@ class Runner:
         self.extra[subagent.name] = subagent
 
     def _types(self) -> Sequence[SubagentConfig]:
-        return self._registry.subagents(self.config.system_prompt)
+        if self._registry is None:
+            return []
+        found: Sequence[SubagentConfig] = self._registry.subagents(self.config.system_prompt)
+        return found
 
     def _check_types(self, types: Sequence[SubagentConfig]) -> None:
         self._check_subagents(self.extra, types)

@@ -31,7 +31,7 @@ class SubagentStarted(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class SubagentFinished(Event):
-    """The run of a subagent has ended."""
+    """The run of a subagent has ended, or its parent ends and cancels it."""
 
     type: ClassVar[str] = "subagent.finished"
 

@@ -14,7 +14,7 @@ from agents.features.subagents.types import BUILT_IN, GENERAL, subagents_of
 from agents.kernel.lazy_modules import lazy_modules
 from agents.middleware.input_check import fitting_input
 from agents.sdk import arguments
-from agents.sdk.agent_registry import AgentRegistry, possible_tools
+from agents.sdk.agent_registry import AgentConfig, AgentRegistry, possible_tools
 from agents.sdk.built_in import BuiltInMiddleware
 from agents.sdk.components.spawner import SubagentSpawner, SubagentStatus
 from agents.sdk.config import (
@@ -99,6 +99,10 @@ class SubagentMiddleware(BuiltInMiddleware):
         built_in = {item.name: _as_config(item, options) for item in BUILT_IN}
         return {name: self._with_defaults(item) for name, item in {**built_in, **own}.items()}
 
+    @property
+    def _has_defaults(self) -> bool:
+        return self.default_model is not None or bool(self.default_tools)
+
     def _with_defaults(self, item: SubagentConfig) -> SubagentConfig:
         return replace(
             item,
@@ -116,23 +120,25 @@ class SubagentMiddleware(BuiltInMiddleware):
                 f"max_concurrent_subagents={config.max_concurrent_subagents} contradicts "
                 f"max_concurrent={self.max_concurrent} of the SubagentMiddleware: leave one out."
             )
-        types = {id(one): one for one in (config.agent_types, self.registry) if one is not None}
-        if len(types) > 1:
+        types = config.agent_types or self.registry
+        if self.registry not in (None, types):
             raise SetupError(
                 "agent_types contradicts registry of the SubagentMiddleware: leave one out."
             )
+        if types is not None and self._has_defaults:
+            types = _Completed(types, self._with_defaults)
         own = {**self._changed_types(config), **self._own}
         return replace(
             config,
             subagents=[*config.subagents, *map(self._with_defaults, own.values())],
-            agent_types=next(iter(types.values()), None),
+            agent_types=types,
             background_subagents=config.background_subagents or self.background,
             max_concurrent_subagents=given.pop() if given else CONCURRENT,
         )
 
     def _changed_types(self, config: DeepAgentConfig) -> dict[str, SubagentConfig]:
         """Return the types of each agent that a default changes."""
-        if self.default_model is None and not self.default_tools:
+        if not self._has_defaults:
             return {}
         there = {item.name for item in config.subagents}
         for types in (config.agent_types, self.registry):
@@ -245,6 +251,33 @@ def _given(method: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, An
     names = method.__code__.co_varnames[1 : method.__code__.co_argcount]
     usual = dict(zip(names, method.__defaults__ or (), strict=True)) | usual
     return {name: value for name, value in given.items() if value != usual[name]}
+
+
+class _Completed(AgentRegistry):
+    """A registry whose types have a model and tools of a middleware as subagents."""
+
+    def __init__(self, registry: Any, complete: Callable[[SubagentConfig], SubagentConfig]) -> None:
+        self._registry = registry
+        self._complete = complete
+
+    def get(self, agent_id: str) -> AgentConfig | None:
+        found: AgentConfig | None = self._registry.get(agent_id)
+        return found
+
+    def register(self, agent_id: str, config: AgentConfig | Mapping[str, Any]) -> None:
+        self._registry.register(agent_id, config)
+
+    def list(self) -> list[str]:
+        return [*self._registry.list()]
+
+    def get_descriptions(self) -> str:
+        return str(self._registry.get_descriptions())
+
+    def subagents(self, prompt: str = "") -> Sequence[SubagentConfig]:
+        return [self._complete(item) for item in self._registry.subagents(prompt)]
+
+    def checked_by(self, check: Callable[[Sequence[SubagentConfig]], None]) -> None:
+        self._registry.checked_by(check)
 
 
 class _Delegates(SubagentSpawner):

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from django.utils.text import slugify
 from pydantic import ValidationError
 
-from agents.features.subagents.types import child_spec, find_subagent
 from agents.kernel.features import entries
+from agents.kernel.lazy_modules import lazy_modules
 from agents.kernel.mounts import mounts
 from agents.kernel.options import (
     checked_options,
@@ -46,6 +46,10 @@ from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import InvalidRequest
 from agents.spec import OPTIONS, SANDBOX_ONLY, AgentSpec
 from sandbox.paths import is_within
+
+with lazy_modules:
+    # The feature may be missing.
+    from agents.features.subagents import types
 
 _PLANNING = frozenset({"write_todos", "read_todos"})
 _MEMORY = frozenset({"write_memory", "read_memory", "list_memory"})
@@ -138,8 +142,8 @@ class Definition:
         """Refuse named tools that the other arguments leave out."""
         named = [("only_tools", self.config.only_tools or (), spec)]
         for item in self.subagents:
-            subagent = find_subagent(spec, item.name)
-            child = spec if subagent is None else child_spec(spec, subagent)
+            subagent = types.find_subagent(spec, item.name)
+            child = spec if subagent is None else types.child_spec(spec, subagent)
             place = f"The subagent {item.name}: tools"
             named.append((place, function_names(item.tools), child))
         registered = registered_tools().keys()

@@ -14,7 +14,7 @@ from typing import Any
 
 from agents import toolkits
 from agents.events.append import dump
-from agents.features.subagents.types import child_spec, find_subagent
+from agents.kernel.lazy_modules import lazy_modules
 from agents.kernel.proposals import proposal_kind
 from agents.middleware import decisions
 from agents.middleware.inputs import with_changes
@@ -32,6 +32,10 @@ from agents.services.runs.start import RunRequest, create_run
 from agents.spec import AgentSpec
 from agents.states import ACTIVE_RUNS, OPEN_CALLS, ApprovalStatus, Decision, RunStatus, WaitReason
 from sandbox.linux.probe import check_host
+
+with lazy_modules:
+    # The feature may be missing.
+    from agents.features.subagents import types
 
 SOURCE = "python"
 
@@ -86,10 +90,10 @@ def begin(
 def _work_as(run: Run, name: str) -> None:
     """Let a new run work as a subagent of its agent, within the limits of the agent."""
     parent = AgentSpec.model_validate(run.spec)
-    subagent = find_subagent(parent, name)
+    subagent = types.find_subagent(parent, name)
     assert subagent is not None
     of_agent = ("output_schema", "max_tokens", "max_cost", "needs")
-    spec = child_spec(parent, subagent).model_dump(mode="json")
+    spec = types.child_spec(parent, subagent).model_dump(mode="json")
     spec |= {option: run.spec[option] for option in of_agent if option in run.spec}
     spec["works_as"] = subagent.model_dump(mode="json")
     run.subagent, run.subagent_spec = subagent.name, spec

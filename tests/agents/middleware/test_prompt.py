@@ -89,6 +89,8 @@ def test_an_agent_may_have_fewer_tools_and_the_prompt_speaks_of_no_others() -> N
     prompt = toolset.system_prompt(agent, NOON)
     assert "write_todos" not in prompt
     assert "## Execution" not in prompt
+    assert "commands" not in prompt
+    assert "commands start here" in toolset_for(spec()).system_prompt(spec(), NOON)
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,9 @@ def test_types_are_replaced_and_added_at_any_time(make_harness: MakeHarness) -> 
     names = ["default", "explore", "plan", "late"]
     harness = make_harness(delegating(*names), custom_agents={"explore": {"tools": ["ls"]}})
     asyncio.run(harness.run("Go"))
-    assert children()["explore"]["tools"] == ["ls"]
-    assert children()["plan"]["max_turns"] == 20
-    assert "late" not in children()
+    found = children()
+    assert set(found) == {"general", "explore", "plan"}
+    assert (found["explore"]["tools"], found["plan"]["max_turns"]) == (["ls"], 20)
     Run.objects.all().delete()
     harness.agents.register("late", AgentConfig(["read_file"], 4, "Comes late"))
     harness.register_agent("plan", AgentConfig(["ls"], 3, "Mine", "Plan well."))
@@ -70,27 +70,25 @@ def test_types_are_replaced_and_added_at_any_time(make_harness: MakeHarness) -> 
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("My Agent", {}, "name: String should match"),
-    ("late", {"tools": ["nosuch"]}, "there is no tool 'nosuch'"),
-    ("late", {"tools": ["execute"]}, "execute needs a sandbox"),
-    ("late", {"tools": ["execute_sql"]}, "execute_sql is not a tool"),
-    ("late", {"tools": ["task", "ls"]}, "task is a tool of the agent that its subagents"),
+    ("type-1", {"tools": ["nosuch"]}, "there is no tool 'nosuch'"),
+    ("type-1", {"tools": ["execute"]}, "execute needs a sandbox"),
+    ("type-1", {"tools": ["execute_sql"]}, "execute_sql is not a tool"),
+    ("type-1", {"tools": ["task", "ls"]}, "task is a tool of the agent that its subagents"),
     ("general-purpose", {}, "general and general-purpose are names of one type"),
 ]
 
 
 def test_a_wrong_registration_is_refused_and_changes_nothing(make_harness: MakeHarness) -> None:
-    harness = make_harness(["Done."], custom_agents={"general": {"max_turns": 3}})
+    own: dict[str, Any] = {"general": {"max_turns": 3}, **{f"type-{at}": {} for at in range(49)}}
+    harness = make_harness(["Done."], custom_agents=own)
     types = harness.list_agent_types()
     for name, given, problem in WRONG:
         with pytest.raises(SetupError, match=problem):
             harness.register_agent(name, given)
-        with pytest.raises(SetupError, match=problem):
-            harness.agents.register(name, AgentConfig(**given))
-    for number in range(49):
-        harness.agents.register(f"type-{number}", AgentConfig())
     with pytest.raises(SetupError, match="50 types at most"):
         harness.agents.register("one-more", AgentConfig())
-    assert len(harness.list_agent_types()) == len(types) + 49
+    harness.agents.register("type-7", AgentConfig(["ls"]))
+    assert harness.list_agent_types() == types
     with pytest.raises(SetupError, match="there is no tool 'nosuch'"):
         harness.agent.register_subagent({"name": "a", "description": "A.", "tools": ["nosuch"]})
     assert asyncio.run(harness.run("Go")) == "Done."
@@ -99,20 +97,20 @@ def test_a_wrong_registration_is_refused_and_changes_nothing(make_harness: MakeH
 def test_an_agent_uses_the_registry_that_it_is_given(make_harness: MakeHarness) -> None:
     make_harness(["unused"])
     registry = AgentRegistry({"audit": AgentConfig(["ls"])})
-    model = scripted_model(delegating("audit", "late"), "given")
-    for options in (
-        {"agent_types": registry},
-        {"middleware": [SubagentsMiddleware(registry=registry, model=model, max_concurrent=3)]},
-    ):
+    model = scripted_model(delegating("audit", "late", "plan"), "given")
+    own = scripted_model(["Done."], "own")
+    part = SubagentsMiddleware(registry=registry, model=own, max_concurrent=3)
+    for options, of_child in (({"agent_types": registry}, model), ({"middleware": [part]}, own)):
         Run.objects.all().delete()
         agent = create_deep_agent(model, sandbox=False, **options)
-        registry.register("late", AgentConfig(["grep"]))
+        agent.agent_types.register("late", AgentConfig(["grep"]))
         asyncio.run(agent.run("Go"))
         agent.close()
-        assert {name: spec["tools"] for name, spec in children().items()} == {
-            "audit": ["ls"],
-            "late": ["grep"],
-        }
+        found = children()
+        assert set(found) == {"audit", "late", "plan"}
+        assert (found["audit"]["tools"], found["late"]["tools"]) == (["ls"], ["grep"])
+        assert {spec["model"] for spec in found.values()} == {of_child["model"]}
+        assert agent.agent_types.list() == registry.list()
     with pytest.raises(SetupError, match="agent_types must be an AgentRegistry"):
         create_deep_agent(agent_types={"audit": AgentConfig()})
     audit = {"name": "audit", "description": "Looks."}

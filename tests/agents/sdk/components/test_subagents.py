@@ -42,12 +42,19 @@ SUBAGENTS = [
 ]
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("task", {"subagent": "writer", "task": "Add", "context": "Numbers"}),
-    ("task", {"subagent_type": "default", "description": "Add"}),
-    ("task", {"subagent": "explore", "task": "Add"}),
     ("task", {"subagent": "nobody", "task": "Add"}),
     ("task", {"subagent": "writer"}),
-    ("parallel_tasks", {"tasks": [{"agent": "other", "prompt": "Go"}, {"task": "Add"}]}),
-    ("parallel_tasks", {"tasks": [{"task": "Add"}, {"subagent": "nobody", "task": "Add"}]}),
+    (
+        "parallel_tasks",
+        {
+            "tasks": [
+                {"agent": "other", "prompt": "Go"},
+                {"subagent": "nobody", "task": "Add"},
+                {"subagent_type": "default", "description": "Add"},
+                {"subagent": "explore", "task": "Add"},
+            ]
+        },
+    ),
     ("parallel_tasks", {"tasks": [{"task": "Add"}, {"subagent": "general"}, "Add"]}),
     ("parallel_tasks", {"tasks": []}),
     ("spawn_subagent", {"task": "Add", "agent": "nobody"}),
