@@ -117,7 +117,7 @@ class PromptContext:
 
     @property
     def runs_commands(self) -> bool:
-        """Return whether one of the tools runs commands in the sandbox."""
+        """Return whether one of the tools runs commands."""
         return not _COMMANDS.isdisjoint(self.tool_names)
 
 

@@ -197,7 +197,7 @@ class ExecutionMiddleware(Middleware):
         return [_tool(tool, _runs_beside_files(self._backend, tool)) for tool in tools]
 
     def prompt(self, context: PromptContext) -> str:
-        if not context.spec.sandbox and COMMAND_TOOLS & context.tool_names:
+        if not context.spec.sandbox and context.runs_commands:
             return (
                 "## Execution\n"
                 "Commands run on the machine with the files; each call is a new process. Compute "
