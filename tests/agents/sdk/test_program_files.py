@@ -60,14 +60,15 @@ def composite(default: Any) -> CompositeBackend:
     return CompositeBackend(default, {"/notes": OwnFiles()})
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "backend",
     [
+        CompositeBackend(composite(OwnFiles()), {"/more": composite(StateFilesystemBackend())}),
         OwnFiles(),
         StateFilesystemBackend(),
         composite(StateFilesystemBackend()),
         composite(OwnFiles()),
-        CompositeBackend(composite(OwnFiles()), {"/more": composite(StateFilesystemBackend())}),
     ],
     ids=lambda backend: type(backend).__name__,
 )

@@ -130,7 +130,7 @@ def test_a_long_line_is_read_to_its_end_as_the_notes_say(subject: Subject) -> No
     path = subject.put("a.txt", f"first\n{line}\nlast\n")
     subject.limit(read_output=5_000)
     found, page = "", subject.backend.read_file(path, offset=1, limit=1)
-    while True:
+    for _ in range(10):
         numbered, _, cut = page["content"].partition("…")
         found += numbered.removeprefix("     2 | ")
         if not cut:
@@ -143,6 +143,9 @@ def test_a_long_line_is_read_to_its_end_as_the_notes_say(subject: Subject) -> No
         assert len(page["content"].encode()) < 5_100
     assert found == line
     assert page["has_more"] is True, "the last line follows"
+    alone = subject.put("b.txt", "x" * 2_001)
+    assert subject.backend.read_file(alone)["has_more"] is True
+    assert subject.backend.read_file(alone, line_offset=2_000)["has_more"] is False
     beyond = subject.backend.read_file(path, 1, 1, len(line))
     assert beyond["error"].endswith(f"line_offset {len(line)} is beyond the end of line 2.")
 
