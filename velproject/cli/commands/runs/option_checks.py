@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 from django.contrib.auth.models import User
 
 from agents.doors.cli.console import new_console
 from agents.doors.cli.errors import FAILED, CliError
+from agents.doors.cli.findings import show_findings
 from agents.doors.cli.terminal import one_line
 from agents.kernel import row_hooks
 from agents.middleware.definition_checks import check_named_tools
@@ -19,6 +21,7 @@ from agents.selectors.visible import agents_for, runs_for
 from agents.services.agent_definitions.actions import default_provider
 from agents.services.agent_definitions.settings_places import default_model_problem, settings_of
 from agents.services.errors import InvalidRequest, ServiceError
+from agents.services.findings import FileFinding, findings_in
 from agents.settings import DataSettings
 from agents.spec import AgentSpec
 from sandbox.errors import SandboxSetupError
@@ -31,6 +34,7 @@ from velproject.cli.commands.runs.instructions import WRITABLE_BY_ALL, say
 from velproject.cli.commands.runs.task_flags import AgentOptions
 
 DEFAULT_SKILLS = "./skills"
+_MOST_SCANNED = 200
 
 
 def check_options(options: AgentOptions) -> None:
@@ -117,7 +121,7 @@ def skill_directories(given: Sequence[Path], workspace_path: str) -> tuple[str, 
 
 
 def default_skill_directories(
-    owner: User, session: str | None, workspace_path: str
+    owner: User, session: str | None, workspace_path: str, *, accept_findings: bool
 ) -> tuple[str, ...]:
     """Return `./skills`, as in the Python API; none if the session has other directories.
 
@@ -135,11 +139,36 @@ def default_skill_directories(
             return ()
     try:
         found = skill_directories([place], workspace_path)
+        findings = [] if accept_findings else _findings_in_skills(place)
     except (CliError, ServiceError) as error:
         say(f"{DEFAULT_SKILLS} is not used: {error.message}")
         return ()
+    if findings:
+        show_findings(findings)
+        say(
+            f"{DEFAULT_SKILLS} is not used: the scanner suspects it. Read the files, then use "
+            f"--skills {DEFAULT_SKILLS} or --accept-findings."
+        )
+        return ()
     say(f"skills: {DEFAULT_SKILLS}")
     return found
+
+
+def _findings_in_skills(place: Path) -> list[FileFinding]:
+    """Return the dangers in skills that nobody has named. Raises `CliError`.
+
+    Warnings are about texts that steer an agent, which instructions of skills do.
+    """
+    files = list(islice(place.rglob("SKILL.md"), _MOST_SCANNED + 1))
+    if len(files) > _MOST_SCANNED:
+        raise CliError(f"it has more than {_MOST_SCANNED} skills: name it with --skills.")
+    try:
+        texts = {
+            str(file.relative_to(place.parent)): file.read_text(errors="replace") for file in files
+        }
+    except OSError as error:
+        raise CliError(f"{error.strerror or error}.") from error
+    return [finding for finding in findings_in(texts) if finding.severity == "danger"]
 
 
 def unknown_agent(slug: str, owner: User) -> str:

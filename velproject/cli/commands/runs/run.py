@@ -116,7 +116,11 @@ TASK_BYTES = 10_000_000
 )
 @click.option("--toolbox", metavar="NAME", help="Its Python has what this toolbox holds.")
 @click.option("--no-instructions", is_flag=True, help="Do not use the directory's AGENTS.md.")
-@click.option("--accept-findings", is_flag=True, help="Use an AGENTS.md that the scanner suspects.")
+@click.option(
+    "--accept-findings",
+    is_flag=True,
+    help="Use an AGENTS.md and ./skills that the scanner suspects.",
+)
 @click.option("--approve", metavar="TOOL", multiple=True, help="Ask before this tool runs.")
 @click.option(
     "--upload",
@@ -183,7 +187,9 @@ def run(
             rules = file_rules(allow_write, protect)
         directories = skill_directories(skills, workspace_path)
         if not skills and agent is None:
-            directories = default_skill_directories(owner, session, workspace_path)
+            directories = default_skill_directories(
+                owner, session, workspace_path, accept_findings=flags["accept_findings"]
+            )
         if agent is None:
             check_options(options)
             if not flags["no_instructions"]:
