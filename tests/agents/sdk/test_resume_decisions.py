@@ -13,7 +13,7 @@ from agents.sdk.environment.process import engine
 from agents.services.errors import ServiceError
 from agents.states import ApprovalStatus
 from tests.agents.sdk.conftest import MakeAgent
-from vel import RunInterrupted, tool
+from vel import Conflict, NotFound, RunInterrupted, tool
 
 called: list[tuple[str, str]] = []
 
@@ -192,3 +192,17 @@ def test_no_call_runs_with_an_input_that_was_not_approved(make_agent: MakeAgent)
 def waiting(ids: list[str]) -> list[str]:
     pending = ApprovalRequest.objects.filter(pk__in=ids, status=ApprovalStatus.PENDING)
     return list(pending.values_list("pk", flat=True))
+
+
+def test_a_session_that_waits_for_nothing_refuses_both(make_agent: MakeAgent) -> None:
+    agent = make_agent(["Done."])
+
+    async def use() -> None:
+        await agent.run("Write", "s")
+        for stream in (agent.resume("s"), agent.resume("s", True), agent.reject("s")):
+            with pytest.raises(Conflict, match=r"There is nothing to re.*'s' is completed"):
+                await stream
+        with pytest.raises(NotFound):
+            await agent.resume("")
+
+    asyncio.run(use())
