@@ -136,8 +136,8 @@ class DeepAgent:
 
         Raises:
             InvalidRequest: If the value is not clear. Nothing is decided then.
-            Conflict: If it concerns a request that is not pending, or if the session works in
-                another directory than the one that you named.
+            Conflict: If it concerns a request that is not pending, if the run has completed or was
+                cancelled, or if the session works in another directory than the one that you named.
         """
         stream = self._resume(session_id, modified_state, StreamMode(mode))
 
@@ -154,6 +154,7 @@ class DeepAgent:
         session_id = self._runner.known_session(session_id)
         definition, owner = await self._runner.ready()
         place = await engine.call(sessions.place_of, definition, owner, session_id)
+        sessions.check_goes_on(place, session_id, "resume", sessions.RESUME_NOT)
         await engine.call(sessions.check_directory, place, self._runner.named_directory)
         displayed = list(self._runner.shown.get(session_id, ()))
         try:
@@ -178,7 +179,8 @@ class DeepAgent:
     ) -> Continued[Any, None]:
         """Reject the pending requests and end the run. `reason` is stored with both.
 
-        `async for` yields events in the form of `mode`; `await` returns after the end.
+        `async for` yields events in the form of `mode`; `await` returns after the end. Raises
+        `Conflict` if the run has ended.
         """
         if not isinstance(reason, str):
             raise arguments.wrong("reason", "a text", reason)
@@ -196,6 +198,7 @@ class DeepAgent:
         session_id = self._runner.known_session(session_id)
         definition, owner = await self._runner.ready()
         place = await engine.call(sessions.place_of, definition, owner, session_id)
+        sessions.check_goes_on(place, session_id, "reject", sessions.REJECT_NOT)
         await engine.call(sessions.reject, owner, place.run_id, reason)
         async with aclosing(self._runner.told(place, session_id, mode, raises=False)) as items:
             async for item in items:

@@ -194,7 +194,7 @@ class Runner:
 
     def known_session(self, given: str | None) -> str:
         _check_session(given)
-        known = given or self.last_session_id
+        known = self.last_session_id if given is None else given
         if known is None:
             raise UnknownName("Which session? This agent has begun none: give its session_id.")
         return known

@@ -38,6 +38,8 @@ with lazy_modules:
     from agents.features.subagents import types
 
 SOURCE = "python"
+RESUME_NOT = frozenset({RunStatus.COMPLETED, RunStatus.CANCELLED})
+REJECT_NOT = RESUME_NOT | {RunStatus.FAILED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,16 @@ def place_of(definition: Definition, owner: Any, session_id: str) -> Place:
 def check_directory(place: Place, named: str) -> None:
     """Raise `Conflict` if the session works in another directory than the `named` one."""
     check_working_directory(Thread.objects.get(pk=place.thread_id), named)
+
+
+def check_goes_on(place: Place, session_id: str, what: str, ended: Collection[str]) -> None:
+    """Raise `Conflict` if the newest run has one of the statuses `ended`."""
+    if place.status in ended:
+        raise Conflict(
+            f"There is nothing to {what}: the last run of the session {session_id!r} is "
+            f"{place.status}. Send it a message.",
+            code="not_waiting",
+        )
 
 
 def pending(owner: Any, run_id: str) -> list[ApprovalRequest]:

@@ -14,7 +14,7 @@ from agents.services.errors import ServiceError
 from agents.states import ApprovalStatus
 from memory.models import MemoryFile
 from tests.agents.sdk.conftest import MakeAgent
-from vel import RunInterrupted, tool
+from vel import Conflict, NotFound, RunInterrupted, tool
 
 called: list[tuple[str, str]] = []
 
@@ -215,3 +215,17 @@ def test_a_program_sees_and_decides_what_only_its_own_account_may_see(
     for asked in (first, again):
         assert asked.metadata["input"]["content"] == "Likes tea."
     assert MemoryFile.every.get(path="me/food.md").content == "Likes tea."
+
+
+def test_a_session_that_waits_for_nothing_refuses_both(make_agent: MakeAgent) -> None:
+    agent = make_agent(["Done."])
+
+    async def use() -> None:
+        await agent.run("Write", "s")
+        for stream in (agent.resume("s"), agent.resume("s", True), agent.reject("s")):
+            with pytest.raises(Conflict, match=r"There is nothing to re.*'s' is completed"):
+                await stream
+        with pytest.raises(NotFound):
+            await agent.resume("")
+
+    asyncio.run(use())
