@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from datetime import timedelta
 
 import pytest
@@ -102,7 +101,5 @@ def test_what_one_process_holds_does_not_keep_others_from_other_runs():
     make_due(make_schedule(ada, agent=agent))
     with transaction.atomic():
         assert fire_due()
-        begun = time.monotonic()
         hook_run = at_once(lambda: make_inbound_webhook(ada, agent=agent))
-        assert time.monotonic() - begun < 2
     assert not isinstance(hook_run[0], Exception)

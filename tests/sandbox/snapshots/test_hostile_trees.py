@@ -41,9 +41,7 @@ def test_fifos_and_sockets_are_listed_and_not_opened(tmp_path: Path) -> None:
         directory = os.open(place.work, os.O_RDONLY)
         listening.bind(f"/proc/self/fd/{directory}/socket")
         os.close(directory)
-        began = time.monotonic()
         place.take()
-    assert time.monotonic() - began < 5
     assert "FIFO" in place.reason("workspace/pipe")
     assert "socket" in place.reason("workspace/socket")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -74,11 +73,9 @@ def test_a_first_row_that_is_too_long_is_an_error(target: DatabaseTarget) -> Non
 @pytest.mark.slow
 @BOTH
 def test_a_statement_that_takes_too_long_is_stopped(target: DatabaseTarget) -> None:
-    begun = time.monotonic()
     with pytest.raises(QueryFailed) as stopped:
         ask(replace(target, statement_seconds=0.2), ENDLESS + "SELECT count(*) FROM n")
     assert stopped.value.code == "timeout"
-    assert time.monotonic() - begun < 5
 
 
 @pytest.mark.slow

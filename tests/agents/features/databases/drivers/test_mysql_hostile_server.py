@@ -6,7 +6,6 @@ import resource
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -128,11 +127,9 @@ def test_without_tls_it_gets_nothing_where_tls_is_asked_for() -> None:
 
 
 def test_one_that_says_nothing_is_left() -> None:
-    begun = time.monotonic()
     with hostile(lambda peer: None) as (url, _), pytest.raises(QueryFailed) as failed:
         ask(DatabaseTarget("shop", url), "SELECT 1")
     assert failed.value.code == "connection"
-    assert time.monotonic() - begun < 5
 
 
 def test_one_that_never_ends_a_packet_fills_no_worker() -> None:
