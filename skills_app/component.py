@@ -152,7 +152,7 @@ class SkillsMiddleware(BuiltInMiddleware):
         active = list(shelf.active.values()) if self._in_prompt else []
         texts = [shelf.text(active, heads_only=False)] if active else []
         budget = SkillSettings.now().CATALOGUE_BYTES
-        return segment(list(shelf.pinned.values()), texts, _TOOLS, budget)
+        return segment(list(shelf.pinned.values()), texts, _TOOLS, budget, runs=True)
 
     def get_state(self) -> dict[str, Any]:
         return {"active": [skill.name for skill in self.registry.get_active()]}

@@ -142,11 +142,6 @@ class Shelf:
         skill = self.named(given)
         if skill.name not in self.active:
             raise ShelfError(f"The skill {skill.name} is not active.", "not_active")
-        needed_by = [one.name for one in self.active.values() if skill.name in one.head.requires]
-        if needed_by:
-            names = ", ".join(needed_by)
-            message = f"The skill {skill.name} is required by {names}: put that away first."
-            raise ShelfError(message, "required")
         return skill
 
 
@@ -156,15 +151,19 @@ def deactivated(skill: PinnedSkill) -> str:
 
 
 def segment(
-    pinned: Sequence[PinnedSkill], active: Sequence[str], tools: frozenset[str], budget: int
+    pinned: Sequence[PinnedSkill],
+    active: Sequence[str],
+    tools: frozenset[str],
+    budget: int,
+    *,
+    runs: bool,
 ) -> str:
     """Return the segment of the system prompt. `active` are texts that belong in it.
 
-    `budget` is the limit for the catalogue, in bytes.
+    `budget` is the limit for the catalogue, in bytes. `runs`: whether commands can be run.
     """
     if not pinned:
         return ""
-    runs = not COMMANDS.isdisjoint(tools)
     if "load_skill" in tools:
         how = "load it with load_skill before you begin"
     else:

@@ -15,6 +15,7 @@ from skills_app.actions.pins import note_deactivated, note_loaded
 from skills_app.events import SkillDeactivated, SkillLoaded
 from skills_app.library.pinned import PinnedSkill
 from skills_app.library.shelf import (
+    COMMANDS,
     DEACTIVATE,
     LIST,
     LOAD,
@@ -115,4 +116,5 @@ class SkillsMiddleware(Middleware):
             return ""
         texts = [active.text for active in skills.active]
         budget = SkillSettings.now().CATALOGUE_BYTES
-        return segment(skills.pinned, texts, context.tool_names, budget)
+        runs = not COMMANDS.isdisjoint(context.tool_names)
+        return segment(skills.pinned, texts, context.tool_names, budget, runs=runs)

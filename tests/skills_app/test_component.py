@@ -132,16 +132,6 @@ def test_its_tools_take_what_those_of_an_agent_take() -> None:
     assert "None of your 1 skills fits" in str(skills.list_skills("bake a cake"))
 
 
-def test_a_required_skill_stays_while_it_is_needed() -> None:
-    skills = only()
-    skills.registry.register(CODED)
-    skills.registry.register(replace(CODED, name="stew", requires=("coded",)))
-    assert "# Skill: coded" in skills.load_skill("stew")
-    assert "required by stew" in skills.deactivate_skill("coded")
-    assert "not active any more" in skills.deactivate_skill("stew")
-    assert "not active any more" in skills.deactivate_skill("coded")
-
-
 def test_the_default_directory_is_left_out_where_the_agent_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
