@@ -14,7 +14,7 @@ from agents.events.projections.ui_message import (
     call_error,
 )
 from agents.events.projections.ui_stream import UiStream
-from agents.events.read import StoredEvent
+from agents.events.stored import StoredEvent
 
 
 class Version6:

@@ -49,7 +49,7 @@ from agents.events.projections.ui_message import (
     approval_data,
     call_error,
 )
-from agents.events.read import StoredEvent
+from agents.events.stored import StoredEvent
 from agents.kernel.features import collect
 
 VERSION_HEADER = "x-vercel-ai-ui-message-stream"
