@@ -37,7 +37,8 @@ def held_out() -> list[tuple[str, bool]]:
 def blind_notes(name: str = "blind_notes") -> list[tuple[str, bool]]:
     """(text, whether it is an attack) of 60 notes, written before their author saw the scanner.
 
-    `later_notes` are 60 more by the same author, who had then read the rules.
+    `later_notes` are 60 more by the same author, who had then read the rules. `other_author` (120)
+    and `subtle_notes` (140) are by two other authors.
     """
     rows = json.loads((_HERE / f"{name}.json").read_text(encoding="utf-8"))
     return [(row["text"], row["attack"]) for row in rows]

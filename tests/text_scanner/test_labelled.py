@@ -67,9 +67,10 @@ def test_the_scanner_works_on_notes_that_are_not_in_the_training(name: str, reca
 
 
 @pytest.mark.slow
-def test_the_scanner_works_on_the_notes_of_another_author() -> None:
-    """Their author had seen neither the scanner nor any of its texts."""
-    rows = blind_notes("other_author")
+@pytest.mark.parametrize("name", ["other_author", "subtle_notes"])
+def test_the_scanner_works_on_the_notes_of_other_authors(name: str) -> None:
+    """Their authors had seen neither the scanner nor any of its texts."""
+    rows = blind_notes(name)
     found = {text for text, _ in rows if alarmed(text)}
     attacks = {text for text, is_attack in rows if is_attack}
     assert len(found & attacks) >= 0.83 * len(attacks)
