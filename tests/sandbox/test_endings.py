@@ -188,9 +188,15 @@ def test_a_parent_that_dies_before_bubblewrap_reports_leaves_nothing(
         cwd=ROOT,
         env={**os.environ, "PATH": f"{late.parent}:{os.environ['PATH']}"},
     )
-    until(lambda: any(pid != parent.pid for pid in processes_with(f"vel-sandbox:{marker}")))
+    started = f"vel-sandbox:{marker}"
+    until(lambda: any(pid != parent.pid for pid in processes_with(started)))
+    # While a process executes another program, its arguments cannot be read: wait for its end.
+    late_ones = [os.pidfd_open(pid) for pid in processes_with(started) if pid != parent.pid]
     parent.kill()
     parent.wait()
+    for late_one in late_ones:
+        assert wait_readable(late_one, 60)
+        os.close(late_one)
     until(lambda: processes_with(marker) == [])
 
 

@@ -35,10 +35,7 @@ def test_settings_without_a_provider_and_a_model_pass(settings: Settings) -> Non
     [
         ({"PROVIDER": "opnai"}, "VEL_PROVIDER='opnai' (settings.VEL[\"PROVIDER\"]): there is no"),
         ({"PROVIDER": "scripted", "MODEL": "demoo"}, "VEL_MODEL='demoo'"),
-        (
-            {"PROVIDER": "scripted", "MODEL": "demoo"},
-            "called 'demoo'; there are builder",
-        ),
+        ({"PROVIDER": "scripted", "MODEL": "demoo"}, "called 'demoo'; there are "),
         ({"MODEL": "claude-nope"}, "Set ANTHROPIC_API_KEY, or VEL_PROVIDER"),
         (
             {"MODEL": "gpt-6.2-sol", "ANTHROPIC_API_KEY": "k"},
