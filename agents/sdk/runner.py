@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agents.events.preview import preview_input
 from agents.kernel.lazy_modules import lazy_modules
 from agents.sdk import arguments
 from agents.sdk.answer_form import AnswerRefused, form_of
@@ -36,6 +35,7 @@ with lazy_modules:
 
 with lazy_modules:
     # They need Django's apps.
+    from agents.events import preview
     from agents.sdk import toolkits
     from agents.sdk.environment import owner as owners
     from agents.sdk.environment import workplace
@@ -429,7 +429,7 @@ class Runner:
                             if request is None:
                                 continue  # it was decided in between
                             if request.is_private:  # the log, which others read, has no input
-                                told = {**item.metadata, "input": preview_input(request.input)}
+                                told = {**item.metadata, "input": preview.preview_input(request.input)}
                                 item = replace(item, metadata=told)
                             self.shown.setdefault(session_id, set()).add(asked)
                         elif item.type == "end":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from agents.events.projections.ui_message import (
     Approval,
@@ -14,7 +15,9 @@ from agents.events.projections.ui_message import (
     call_error,
 )
 from agents.events.projections.ui_stream import UiStream
-from agents.events.read import StoredEvent
+
+if TYPE_CHECKING:  # programs import this module before Django's apps are ready
+    from agents.events.read import StoredEvent
 
 
 class Version6:
