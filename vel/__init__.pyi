@@ -16,6 +16,7 @@ from agents.sdk.components.databases import DatabaseMiddleware as DatabaseMiddle
 from agents.sdk.components.databases import QueryResult as QueryResult
 from agents.sdk.components.databases import create_database_tools as create_database_tools
 from agents.sdk.components.execution import SandboxMiddleware as SandboxMiddleware
+from agents.sdk.components.execution import create_execution_tools as create_execution_tools
 from agents.sdk.components.filesystem import FilesystemMiddleware as FilesystemMiddleware
 from agents.sdk.components.human import HumanInTheLoopMiddleware as HumanInTheLoopMiddleware
 from agents.sdk.components.model_calls import CachingMiddleware as CachingMiddleware
@@ -60,6 +61,7 @@ from agents.services.errors import NotAllowed as NotAllowed
 from agents.services.errors import NotFound as NotFound
 from memory.component import MemoryMiddleware as MemoryMiddleware
 from sandbox.backends.composite import CompositeBackend as CompositeBackend
+from sandbox.backends.protocol import FilesystemBackend as FilesystemBackend
 from sandbox.backends.sandboxed import SandboxFilesystemBackend as SandboxFilesystemBackend
 from sandbox.backends.state import FileData as FileData
 from sandbox.backends.state import StateFilesystemBackend as StateFilesystemBackend

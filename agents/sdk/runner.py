@@ -429,7 +429,8 @@ class Runner:
                             if request is None:
                                 continue  # it was decided in between
                             if request.is_private:  # the log, which others read, has no input
-                                told = {**item.metadata, "input": preview.preview_input(request.input)}
+                                short = preview.preview_input(request.input)
+                                told = {**item.metadata, "input": short}
                                 item = replace(item, metadata=told)
                             self.shown.setdefault(session_id, set()).add(asked)
                         elif item.type == "end":

@@ -96,8 +96,8 @@ def test_the_package_alone_costs_nothing() -> None:
 
 def test_the_names_need_no_settings() -> None:
     """A script imports them before Vel has chosen its database."""
-    seen = "import sys, vel; [getattr(vel, name) for name in vel.__all__]; "
-    seen += "print([name for name in ('agents.models', 'velproject.settings') if name in sys.modules])"
+    seen = "import sys, vel; [getattr(vel, n) for n in vel.__all__]; "
+    seen += "print([n for n in ('agents.models', 'velproject.settings') if n in sys.modules])"
     out = subprocess.run(
         [sys.executable, "-c", seen],
         env={"PATH": os.environ["PATH"]},
