@@ -25,7 +25,8 @@ from agents.doors.websockets.frames import AfterEvents, Frame, Text
 from agents.events.append import dump
 from agents.events.catalogue.approvals import ApprovalDecided, ApprovalExpired, ApprovalRequested
 from agents.events.catalogue.runs import RunCancelled, RunFailed
-from agents.events.read import StoredEvent, stored_events
+from agents.events.read import stored_events
+from agents.events.stored import StoredEvent
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run, RunEvent, TokenScope
 from agents.selectors.visible import Person, approvals_for

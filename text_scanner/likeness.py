@@ -66,30 +66,42 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """text[start:end] reads like an attack with probability `score`; `worst` is its sentence."""
+    """text[start:end] reads like an attack with probability `score`; `worst` is its sentence.
+
+    `known` is the number of its features that the model knows.
+    """
 
     start: int
     end: int
     score: float
+    known: int
     worst: tuple[int, int]
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the rules are tried on it: a doubt, or so few known words that the score says
+        little."""
+        return self.score > DOUBT or self.known < SURE
 
-def like_attacks(found: list[Likeness], count: int) -> Iterator[Hit]:
-    """Yield those of a text's `count` passages that read like an attack.
 
-    A long text has more such passages by chance, so the limit rises with `count`.
+def like_attacks(passages: list[Likeness]) -> Iterator[Hit]:
+    """Yield those of a text's passages that read like an attack.
+
+    A long text has more such passages by chance, so the limit rises with their number.
     """
-    alarm = min(ALARM_MOST, ALARM + ALARM_STEP * math.log2(max(1.0, count / FEW)))
-    alarming = sorted((p for p in found if p.score > alarm), key=lambda p: -p.score)
+    alarm = min(ALARM_MOST, ALARM + ALARM_STEP * math.log2(max(1.0, len(passages) / FEW)))
+    alarming = sorted((p for p in passages if p.score > alarm), key=lambda p: -p.score)
     for passage in alarming[:MOST]:
         severity: Severity = "danger" if passage.score > DANGER else "warning"
         yield Hit(PATTERN, DESCRIPTION, severity, *passage.worst)
 
 
-def only_doubtful(text: str, found: list[Likeness]) -> str:
-    """Return `text` with blanks instead of all characters outside the passages `found`."""
+def only_doubtful(text: str, passages: list[Likeness]) -> str:
+    """Return `text` with blanks instead of all characters outside its doubtful passages."""
     parts, at = [], 0
-    for passage in found:
+    for passage in passages:
+        if not passage.is_doubtful:
+            continue
         start = max(at, passage.start)
         parts.append(" " * (start - at))
         parts.append(text[start : max(start, passage.end)])
@@ -116,10 +128,9 @@ def sentences_of(text: str) -> Iterator[Sentence]:
             yield Sentence(start, found.end(), features)
 
 
-def doubtful_passages(text: str) -> tuple[list[Likeness], int]:
-    """Return the passages of a folded text that the rules are tried on, and the number of passages.
+def passages_of(text: str) -> list[Likeness]:
+    """Return the passages of a folded text.
 
-    These have a score above DOUBT, or so few known words that their score says little.
     A passage is TOGETHER consecutive sentences, or the whole of a shorter text.
     """
     weigh = _model().weigh
@@ -141,7 +152,7 @@ def doubtful_passages(text: str) -> tuple[list[Likeness], int]:
             _judge(window, found)
     if 0 < count < TOGETHER:
         _judge(window, found)
-    return found, max(1, count - TOGETHER + 1)
+    return found
 
 
 _Weighed = tuple[int, int, float, float, int]
@@ -161,8 +172,7 @@ def _judge(window: list[_Weighed], found: list[Likeness]) -> None:
     if known >= LEAST:
         logit = _model().bias + total / math.sqrt(max(norm, FLOOR))
         score = 1.0 / (1.0 + math.exp(max(-40.0, min(40.0, -logit))))
-    if score > DOUBT or known < SURE:
-        found.append(Likeness(start, end, score, (worst[0], worst[1])))
+    found.append(Likeness(start, end, score, known, (worst[0], worst[1])))
 
 
 class _Model:

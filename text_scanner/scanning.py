@@ -10,7 +10,8 @@ from text_scanner.clauses import Word
 from text_scanner.decode import decoded_views, turned_views
 from text_scanner.finding import Finding, Hit, Severity, findings_of
 from text_scanner.intent import Match, matches
-from text_scanner.likeness import doubtful_passages, like_attacks, only_doubtful
+from text_scanner.likeness import like_attacks, only_doubtful, passages_of
+from text_scanner.meaning import read_closely
 from text_scanner.mentions import mentioned
 from text_scanner.plain_notes import phrase_hits
 from text_scanner.structure import shape_hits
@@ -61,8 +62,8 @@ def _view_hits(view: View) -> Iterator[Hit]:
     text = view.text
     like: list[Hit] = []
     if not view.joined:  # without spaces there are no words to judge
-        found, count = doubtful_passages(text)
-        like = list(like_attacks(found, count))
+        found = passages_of(text)
+        like = list(like_attacks(read_closely(text, found, is_content=not view.kind)))
         text = only_doubtful(text, found)
     ruled = [_rule_hit(view.text, *held) for held in matches(text, joined=view.joined)]
     yield from _mapped(view, (_unless_mentioned(hit, ruled) for hit in like))

@@ -17,7 +17,8 @@ from agents.doors.rest.base import ApiView, person
 from agents.doors.rest.operations import Content, Header, operation
 from agents.doors.rest.serializers import read_query
 from agents.doors.rest.streaming import Access, RightEnded, event_stream, lasting, take_slot
-from agents.events.read import MAX_SEQ, RunNotFound, StoredEvent
+from agents.events.read import MAX_SEQ, RunNotFound
+from agents.events.stored import StoredEvent
 from agents.events.tail import tail
 from agents.events.tree import follow_tree
 from agents.models import RunEvent, TokenScope

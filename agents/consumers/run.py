@@ -38,7 +38,8 @@ from agents.doors.websockets.frames import (
     frames_again,
     refused,
 )
-from agents.events.read import MAX_SEQ, RunNotFound, StoredEvent
+from agents.events.read import MAX_SEQ, RunNotFound
+from agents.events.stored import StoredEvent
 from agents.events.tail import tail
 from agents.events.tree import MAX_POSITIONS, follow_tree
 from agents.kernel.features import collect

@@ -19,8 +19,9 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 
-from agents.events.read import Page, RunNotFound, StoredEvent, check_position
+from agents.events.read import Page, RunNotFound, check_position
 from agents.events.sqlite import EventSource, SqliteSource
+from agents.events.stored import StoredEvent
 from agents.kernel.lazy_modules import lazy_modules
 
 with lazy_modules:

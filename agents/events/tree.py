@@ -11,7 +11,8 @@ from channels.db import database_sync_to_async
 
 from agents.events.catalogue.messages import StepStarted
 from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
-from agents.events.read import RunNotFound, StoredEvent
+from agents.events.read import RunNotFound
+from agents.events.stored import StoredEvent
 from agents.events.tail import Tail, tail
 from agents.models import RunEvent
 

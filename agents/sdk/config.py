@@ -352,7 +352,7 @@ class DeepAgentConfig:
                 if is_default:
                     continue
                 raise SetupError(f"skill_dirs: {given} is no directory.")
-            if is_default and self._writes_in(place):
+            if self.skill_dirs is None and self._writes_in(place):
                 warnings.warn(
                     f"The skills of {place} are not used: the agent writes there. Put them "
                     "elsewhere and name them as skill_dirs, or leave them out with skill_dirs=[].",
@@ -364,7 +364,7 @@ class DeepAgentConfig:
 
     def _writes_in(self, place: Path) -> bool:
         """Return whether the working directory contains `place`."""
-        directory = self.sandbox_working_dir
+        directory = self.sandbox_working_dir if self.sandbox_enabled else None
         return directory is not None and place.is_relative_to(Path(directory).resolve())
 
 

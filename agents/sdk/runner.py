@@ -429,8 +429,8 @@ class Runner:
                             if request is None:
                                 continue  # it was decided in between
                             if request.is_private:  # the log, which others read, has no input
-                                short = preview.preview_input(request.input)
-                                told = {**item.metadata, "input": short}
+                                shown = preview.preview_input(request.input)
+                                told = {**item.metadata, "input": shown}
                                 item = replace(item, metadata=told)
                             self.shown.setdefault(session_id, set()).add(asked)
                         elif item.type == "end":

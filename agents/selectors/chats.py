@@ -13,7 +13,8 @@ from agents.events.catalogue.runs import RunSuspended
 from agents.events.catalogue.tool_calls import ToolInputDelta
 from agents.events.projections.ui_message import Chunk
 from agents.events.projections.ui_stream import UiStream
-from agents.events.read import EVENTS_AT_ONCE, StoredEvent, stored_events
+from agents.events.read import EVENTS_AT_ONCE, stored_events
+from agents.events.stored import StoredEvent
 from agents.models import Agent, Message, MessageRole, Run, RunEvent, Thread
 from agents.selectors.visible import Person, agent_named, threads_for
 from agents.states import ACTIVE_RUNS, RunStatus

@@ -55,6 +55,8 @@ class CompositeBackend(FileTools):
         aside: Collection[str] = (),
     ) -> None:
         super().__init__()
+        if isinstance(aside, str) or not isinstance(aside, Collection):
+            raise SandboxSetupError(f"aside must be a list of paths, got {aside!r:.80}.")
         self._aside = frozenset(aside)
         if not isinstance(routes, Mapping):
             raise SandboxSetupError(f"routes must be a dictionary, got {routes!r:.80}.")

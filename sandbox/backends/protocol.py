@@ -88,6 +88,9 @@ class FilesystemBackend(Protocol):
     have `read_bytes(path, max_bytes)` and `write_bytes(path, data)` for files that are no text, and
     `execute(command, timeout)` and `execute_python(code, timeout)`, unless its attribute
     `supports_execute` is False.
+
+    >>> def first_lines(files: FilesystemBackend) -> str:
+    ...     return files.read_file("/notes.md", 0, 10)["content"]
     """
 
     def ls(self, path: str) -> Result:

@@ -8,6 +8,7 @@ skill = registry.find_skill("who has to approve a purchase of 12,000?")
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,12 +17,14 @@ from typing import TypedDict
 from sandbox.errors import SetupError
 from skills_app.library.normalise import normalise_name
 from skills_app.library.pinned import UnmetRequirement, in_order
-from skills_app.library.problems import InvalidSkill, Problem, error
+from skills_app.library.problems import InvalidSkill, Problem, Severity, error
 from skills_app.library.search.document import SkillDocument
 from skills_app.library.search.ranking import FIRST, SHOWN, Match, rank
 from skills_app.library.search.tokens import fold
 from skills_app.library.search.triggers import Message, matching
 from skills_app.library.skill import Skill, load_skill, load_skills
+
+logger = logging.getLogger(__name__)
 
 BUILT_IN = Path(__file__).parents[1] / "builtin"
 THRESHOLD = 0.2
@@ -72,9 +75,15 @@ class SkillRegistry:
             self.load_from_directory(directory)
 
     def load_from_directory(self, path: str | Path) -> Skills:
-        """Load and return the skills of `path`; `problems` has the reasons for omitted ones."""
+        """Load and return the skills of `path`.
+
+        `problems` and the log have the reasons for omitted ones.
+        """
         skills, problems = load_skills(_directory("path", path))
         self.problems += problems
+        for problem in problems:
+            if problem.severity is Severity.ERROR:
+                logger.warning("A skill was left out: %s", problem)
         taken = []
         for skill in skills:
             first = self._skills.get(skill.name)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Permission, User
 
-from agents.events.read import StoredEvent
+from agents.events.stored import StoredEvent
 from agents.models import RunEvent
 from agents.selectors.visible import watchable_runs_for
 from memory.frames import frames_after, frames_again

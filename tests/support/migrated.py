@@ -66,6 +66,8 @@ def copy_sqlite(file: Path) -> None:
             fresh.unlink(missing_ok=True)  # left by a killed process
             _migrate(f"sqlite:///{fresh}")
             fresh.rename(place)
+    for end in ("-wal", "-shm", "-journal"):  # of an earlier database of this name
+        Path(f"{file}{end}").unlink(missing_ok=True)
     shutil.copyfile(place, file)
     file.chmod(0o600)  # the same mode that Vel sets
 

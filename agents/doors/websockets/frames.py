@@ -22,7 +22,7 @@ from pydantic import (
     JsonValue,
 )
 
-from agents.events.read import StoredEvent
+from agents.events.stored import StoredEvent
 from agents.kernel.features import collect
 from agents.models import Run, TokenScope
 from agents.selectors.visible import Person

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from agents.events.projections.ui_message import (
     Approval,
@@ -15,9 +14,7 @@ from agents.events.projections.ui_message import (
     call_error,
 )
 from agents.events.projections.ui_stream import UiStream
-
-if TYPE_CHECKING:  # programs import this module before Django's apps are ready
-    from agents.events.read import StoredEvent
+from agents.events.stored import StoredEvent
 
 
 class Version6:

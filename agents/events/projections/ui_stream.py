@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agents.events.catalogue.approvals import ApprovalDecided, ApprovalExpired, ApprovalRequested
 from agents.events.catalogue.messages import (
@@ -49,10 +49,8 @@ from agents.events.projections.ui_message import (
     approval_data,
     call_error,
 )
+from agents.events.stored import StoredEvent
 from agents.kernel.features import collect
-
-if TYPE_CHECKING:  # programs import this module before Django's apps are ready
-    from agents.events.read import StoredEvent
 
 VERSION_HEADER = "x-vercel-ai-ui-message-stream"
 DONE = "[DONE]"

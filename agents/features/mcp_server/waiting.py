@@ -18,7 +18,8 @@ from agents.events.catalogue.messages import StepStarted, TextDelta
 from agents.events.catalogue.runs import RunSuspended
 from agents.events.catalogue.subagents import SubagentFinished
 from agents.events.catalogue.tool_calls import ToolCalled
-from agents.events.read import RunNotFound, StoredEvent
+from agents.events.read import RunNotFound
+from agents.events.stored import StoredEvent
 from agents.events.tree import follow_tree
 from agents.features.mcp_server.caller import Caller, check_still_good, in_database
 from agents.features.mcp_server.tools import (

@@ -122,7 +122,7 @@ class PlanningMiddleware(BuiltInMiddleware):
     and the tools show and change the list of the agent's last session.
 
     >>> planning = PlanningMiddleware()
-    >>> planning.write_todos(todos=[{"content": "Read", "status": "pending"}])["pending_count"]
+    >>> planning.write_todos(todos=[{"content": "Read", "status": "pending"}])["counts"]["pending"]
     1
     >>> agent = create_deep_agent(middleware=[PlanningMiddleware()])
     """

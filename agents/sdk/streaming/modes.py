@@ -10,7 +10,7 @@ from agents.events.catalogue.messages import StepCompleted
 from agents.events.catalogue.runs import RUN_ENDS, RunSuspended
 from agents.events.projections.ui import DEFAULT_VERSION, DIALECTS
 from agents.events.projections.ui_stream import UiStream
-from agents.events.read import StoredEvent
+from agents.events.stored import StoredEvent
 from agents.sdk.environment.process import Engine
 from agents.sdk.rows.sessions import Place
 from agents.sdk.rows.state import values_of

@@ -32,6 +32,7 @@ def form(**changes: Any) -> dict[str, Any]:
         "max_output_tokens": 16_000,
         "profile": "full",
         "builtin_skills": "on",
+        "suggest_skills": "on",
         "skill_mode": "tool_result",
         "tools": "",
         "interrupt_on": "",

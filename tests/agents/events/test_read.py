@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from agents.events.read import READ_BYTES, StoredEvent, read_events, timestamp
+from agents.events.read import READ_BYTES, read_events, timestamp
 from agents.events.sqlite import PAGE_BYTES
+from agents.events.stored import StoredEvent
 from tests.agents.events.conftest import Followed
 from tests.support import site_writer
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agents.events.append import dump
 from agents.events.projections.ui import DIALECTS, ui_chunks, ui_message
 from agents.events.projections.ui_stream import UiStream
-from agents.events.read import StoredEvent
+from agents.events.stored import StoredEvent
 
 RUN = "r1"
 CALLED = ("tool.called", {"call_id": "c1", "tool": "execute", "input": {"command": "ls"}})

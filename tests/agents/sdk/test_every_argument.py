@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import vel
-from vel import AgentError, DeepAgent, Skill, scripted_model
+from vel import AgentError, DeepAgent, Skill, StateFilesystemBackend, scripted_model
 
 
 class Odd:
@@ -34,6 +34,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "create_sandbox": {"working_dir": "/nowhere"},
     "BubblewrapSandbox": {"working_dir": "/nowhere"},
     "SeatbeltSandbox": {"working_dir": "/nowhere"},
+    "CompositeBackend": {"default": StateFilesystemBackend(), "routes": {}},
     "SandboxFilesystemBackend": {"working_dir": "/nowhere"},
     "Skill": {"name": "x", "description": "d"},
     "ToolSpec": {"name": "x", "description": "d", "handler": double},

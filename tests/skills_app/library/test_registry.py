@@ -225,3 +225,16 @@ def test_a_skill_is_active_with_what_it_requires_and_circles_are_refused(tmp_pat
     registry = SkillRegistry([tmp_path], include_builtin=False)
     assert [registry.activate(name) for name in ("stew", "hen", "orphan")] == [True, False, False]
     assert [skill.name for skill in registry.get_active()] == ["beans", "stew"]
+
+
+def test_a_skill_that_cannot_be_loaded_is_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "SKILL.md").write_text("---\nname: [\n---\n", encoding="utf-8")
+    SkillRegistry([tmp_path], include_builtin=False)
+    assert "A skill was left out:" in caplog.text
+    assert str(tmp_path / "bad" / "SKILL.md") in caplog.text
+    caplog.clear()
+    SkillRegistry([tmp_path / "nowhere"], include_builtin=False)
+    assert "nowhere" in caplog.text
