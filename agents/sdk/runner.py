@@ -158,7 +158,7 @@ class Runner:
                 self._outputs = workplace.outputs_directory(config.outputs_dir)
                 if config.sandbox_working_dir is not None:
                     self._workspace = str(workplace.workspace_directory(config.sandbox_working_dir))
-                    self._rules = workplace.file_rules(config)
+                    self._rules = workplace.file_rules(config, self._workspace)
             self._owner = engine.ask(owners.owner_of, config.user).result()
             self._forget = weakref.finalize(self, toolkits.forget, self._toolkits, self._token)
         return self._definition, self._owner
