@@ -265,5 +265,5 @@ def _is_protected(path: str, workspace: Path, protects: Protects) -> bool:
 def _refusal(path: str, location: Path) -> str:
     return (
         f"The directory of skills {path} and {location}, where the agent writes, overlap: it could "
-        "change what it is taught. Put the skills elsewhere."
+        "change what it is taught. Put the skills elsewhere, or protect the directory."
     )
