@@ -9,7 +9,7 @@ from typing import Any
 from vel import FilesystemMiddleware, RunInterrupted, create_deep_agent, scripted_model
 from vel.testing.backends import BackendTests, problems_of
 
-SCRIPT = [
+SCRIPT: list[dict[str, Any] | str] = [
     {"tool_calls": [("write_file", {"path": "/plan.md", "content": "1. Measure\n2. Cut\n"})]},
     {"tool_calls": [("edit_file", {"path": "/plan.md", "old_text": "Cut", "new_text": "Saw"})]},
     {"tool_calls": [("execute", {"command": "upload /plan.md"})]},

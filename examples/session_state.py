@@ -8,7 +8,7 @@ from typing import Any
 
 from vel import BaseMiddleware, PlanningMiddleware, SetupError, create_deep_agent, scripted_model
 
-SCRIPT = [
+SCRIPT: list[dict[str, Any] | str] = [
     {"tool_calls": [("write_todos", {"completed": ["todo_0"]}), ("add_item", {"name": "tea"})]},
     {"tool_calls": [("write_file", {"path": "/list.md", "content": "tea\n"})]},
     "The list is in /list.md.",
