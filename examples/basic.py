@@ -6,10 +6,11 @@ plays the script below, so that you can see how it works.
 
 import asyncio
 import os
+from typing import Any
 
 from vel import HarnessConfig, VelHarness, scripted_model
 
-SCRIPT = [
+SCRIPT: list[dict[str, Any] | str] = [
     {
         "text": "I write the haiku into a file.",
         "tool_calls": [("write_file", {"path": "/haiku.md", "content": "Rows outlive crashes\n"})],

@@ -4,6 +4,7 @@ import asyncio
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from vel import SkillRegistry, create_deep_agent, scripted_model
 
@@ -17,7 +18,7 @@ triggers: ["letter*"]
 Begin with the customer's name. Three sentences at most. End with "Yours, the desk".
 """
 LETTER = "Ms Byron, your desk is on its way. It arrives on Friday. Yours, the desk\n"
-SCRIPT = [
+SCRIPT: list[dict[str, Any] | str] = [
     {"text": "There is a skill for that.", "tool_calls": [("load_skill", {"name": "house-style"})]},
     {"tool_calls": [("write_file", {"path": "/letter.txt", "content": LETTER})]},
     "The letter is in /letter.txt.",

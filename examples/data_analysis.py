@@ -9,6 +9,7 @@ import os
 import sqlite3
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from vel import create_deep_agent, scripted_model
 
@@ -19,7 +20,7 @@ growth = (rows["2026-02"] - rows["2026-01"]) / rows["2026-01"]
 open("/sandbox/outputs/report.md", "w").write(f"# Signups\\n\\nGrowth: {growth:.0%}\\n")
 print(f"growth {growth:.0%}")
 """
-SCRIPT = [
+SCRIPT: list[dict[str, Any] | str] = [
     {"text": "First the tables.", "tool_calls": [("list_tables", {})]},
     {"text": "Now the signups.", "tool_calls": [("execute_sql", {"query": QUERY})]},
     {"text": "I compute the growth.", "tool_calls": [("execute_python", {"code": CODE})]},
@@ -61,7 +62,8 @@ async def main() -> None:
                 elif event.type == "artifact":
                     print(f"\n[file] {event.metadata['host_path']}")
             for file in await agent.files():
-                print("\n" + Path(file.host_path).read_text())
+                if file.host_path is not None:
+                    print("\n" + Path(file.host_path).read_text())
 
 
 if __name__ == "__main__":

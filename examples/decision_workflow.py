@@ -8,10 +8,12 @@ answer without a terminal.
 import asyncio
 import os
 import sys
+from collections.abc import AsyncIterator
+from typing import Any
 
-from vel import create_deep_agent, scripted_model, tool
+from vel import StreamEvent, create_deep_agent, scripted_model, tool
 
-SCRIPT = [
+SCRIPT: list[dict[str, Any] | str] = [
     {
         "text": "The offer fits the need and the budget, so I order it.",
         "tool_calls": [("place_order", {"vendor": "Acme", "amount": 12000})],
@@ -21,7 +23,7 @@ SCRIPT = [
 
 
 @tool(requires_approval=True)
-def place_order(vendor: str, amount: int) -> dict:
+def place_order(vendor: str, amount: int) -> dict[str, Any]:
     """Order from a vendor.
 
     Args:
@@ -37,7 +39,7 @@ def ask(question: str) -> str:
     return input(question) if sys.stdin.isatty() else "n"
 
 
-async def show(events) -> None:
+async def show(events: AsyncIterator[StreamEvent]) -> None:
     async for event in events:
         if event.type == "token":
             print(event.content, end="", flush=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from typing import Any
 
 from vel import SubagentConfig, create_deep_agent, scripted_model
 
@@ -10,7 +11,7 @@ REPORT = (
 )
 
 
-def script(messages):
+def script(messages: list[dict[str, Any]]) -> dict[str, Any] | str:
     """Return the offline script of the model. Every agent plays it with its own messages."""
     asked = messages[0]["content"][0]["text"]
     if asked.startswith("Market"):

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from typing import Any
 
 from vel import (
     AgentConfig,
@@ -12,7 +13,7 @@ from vel import (
 )
 
 
-def script(messages):
+def script(messages: list[dict[str, Any]]) -> dict[str, Any] | str:
     """Return the offline script of the model."""
     asked = messages[0]["content"][0]["text"]
     if asked.startswith("Check"):

@@ -2,10 +2,11 @@
 
 import asyncio
 import os
+from typing import Any
 
 from vel import HarnessConfig, SkillsRegistry, VelHarness, scripted_model
 
-SCRIPT = [
+SCRIPT: list[dict[str, Any] | str] = [
     {"text": "I load the skill.", "tool_calls": [("load_skill", {"name": "decision-workflow"})]},
     "I would take the second offer: it costs less over three years.",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from agents.kernel.row_hooks import RowHooks
+from agents.kernel.row_hooks import Protects, RowHooks
 from agents.models import Run, Thread, ToolCall
 from skills_app.actions.sync import check_skill_directories
 from skills_app.models import ActiveSkill, RunSkillSet, SkillUse, UseKind
@@ -22,8 +22,10 @@ class SkillRows(RowHooks):
     def forked(self, source: Run, turn: int, thread: Thread) -> None:
         _copy_active(source, turn, thread)
 
-    def check_directories(self, directories: Sequence[str], workspace_path: str) -> None:
-        check_skill_directories(directories, workspace_path)
+    def check_directories(
+        self, directories: Sequence[str], workspace_path: str, protects: Protects
+    ) -> None:
+        check_skill_directories(directories, workspace_path, protects)
 
 
 def _copy_active(source: Run, turn: int, thread: Thread) -> None:

@@ -11,7 +11,7 @@ repeated. It locks the clock of the run first, then its own rows, in the order o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import Any, ClassVar
 
@@ -19,6 +19,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 from agents.kernel.features import entries
 from agents.models import Run, RunClock, Thread
+
+Protects = Callable[[str], bool]
 
 
 class RowHooks:
@@ -64,8 +66,13 @@ class RowHooks:
     def forked(self, source: Run, turn: int, thread: Thread) -> None:
         """Handle a new `thread` that starts with the conversation up to a turn of `source`."""
 
-    def check_directories(self, directories: Sequence[str], workspace_path: str) -> None:
-        """Raise `ServiceError` if a thread cannot use these directories of this machine."""
+    def check_directories(
+        self, directories: Sequence[str], workspace_path: str, protects: Protects
+    ) -> None:
+        """Raise `ServiceError` if a thread cannot use these directories of this machine.
+
+        `protects` returns whether agents cannot change a path, relative to `workspace_path`.
+        """
 
 
 _NAMES = (
@@ -186,9 +193,9 @@ def forked(source: Run, turn: int, thread: Thread) -> None:
         hooks.forked(source, turn, thread)
 
 
-def check_directories(directories: Sequence[str], workspace_path: str) -> bool:
+def check_directories(directories: Sequence[str], workspace_path: str, protects: Protects) -> bool:
     """Return whether any feature reads the directories."""
     _load()
     for hooks in _by_name["check_directories"]:
-        hooks.check_directories(directories, workspace_path)
+        hooks.check_directories(directories, workspace_path, protects)
     return bool(_by_name["check_directories"])

@@ -354,8 +354,9 @@ class DeepAgentConfig:
                 raise SetupError(f"skill_dirs: {given} is no directory.")
             if self.skill_dirs is None and self._writes_in(place):
                 warnings.warn(
-                    f"The skills of {place} are not used: the agent writes there. Put them "
-                    "elsewhere and name them as skill_dirs, or leave them out with skill_dirs=[].",
+                    f"The skills of {place} are not used: the agent writes there. Name them, "
+                    f"skill_dirs=['{DEFAULT_SKILLS}'], and it uses them and cannot change them; "
+                    "or leave them out with skill_dirs=[].",
                     stacklevel=2,
                 )
                 continue

@@ -158,7 +158,7 @@ class Runner:
                 self._outputs = workplace.outputs_directory(config.outputs_dir)
                 if config.sandbox_working_dir is not None:
                     self._workspace = str(workplace.workspace_directory(config.sandbox_working_dir))
-                    self._rules = workplace.file_rules(config)
+                    self._rules = workplace.file_rules(config, self._workspace)
             self._owner = engine.ask(owners.owner_of, config.user).result()
             self._forget = weakref.finalize(self, toolkits.forget, self._toolkits, self._token)
         return self._definition, self._owner
@@ -211,7 +211,7 @@ class Runner:
 
         With the name of a `subagent`, it is a run of this subagent without a parent.
 
-        Raises `NoSpace` on a full disk, and `Conflict` for a busy session.
+        Raises `NoSpace` on a full disk, and `Conflict` for a busy session or another agent's.
         """
         if not isinstance(message, str):
             raise arguments.wrong("message", "a text", message)
@@ -223,6 +223,12 @@ class Runner:
             try:
                 return await self._begin(message, session_id, context, queue, subagent)
             except errors.Conflict as error:
+                if error.code == "other_agent":
+                    raise errors.Conflict(
+                        f"The session {session_id!r} belongs to another agent: use another session "
+                        "id, or that agent's name.",
+                        code=error.code,
+                    ) from error
                 if error.code != "thread_busy" or queue:
                     raise
                 raise errors.Conflict(

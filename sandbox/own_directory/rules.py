@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from glob import escape
 
 from sandbox.errors import SandboxSetupError
 from sandbox.own_directory.names import GIT, fold, why_protected
@@ -15,8 +16,9 @@ class FileRules:
     """Patterns for paths in the own directory, with `*` for any characters of a name.
 
     A pattern without a slash matches a name at any depth; a pattern with a slash matches a path
-    from the top. Both include the contents of a directory. `allow_write` allows changes of files
-    that are protected by default. `protect` protects more files, and has priority.
+    from the top, and so does `./name`. Both include the contents of a directory. `allow_write`
+    allows changes of files that are protected by default. `protect` protects more files, and has
+    priority.
 
     Raises `SandboxSetupError` for a pattern that cannot match.
     """
@@ -38,6 +40,11 @@ class FileRules:
     def protects(self, path: str) -> bool:
         """Whether the user additionally protects `path`."""
         return _matches(self.protect, path)
+
+    def with_protected(self, directories: Sequence[str]) -> FileRules:
+        """Return rules that also protect these directories, given as paths from the top."""
+        more = tuple(f"./{escape(directory)}" for directory in directories)
+        return FileRules(self.allow_write, (*self.protect, *more))
 
     def opens(self, path: str) -> bool:
         """Whether the user allows changes of `path`."""
@@ -73,7 +80,7 @@ def _matches(patterns: Sequence[str], path: str) -> bool:
     parts = [fold(part) for part in path.split("/")]
     for pattern in patterns:
         wanted = _parts(pattern)
-        if "/" not in pattern.removeprefix("./").rstrip("/"):
+        if "/" not in pattern.rstrip("/"):
             if any(fnmatchcase(part, wanted[0]) for part in parts):
                 return True
         elif len(parts) >= len(wanted) and all(map(fnmatchcase, parts, wanted)):

@@ -20,8 +20,10 @@ from pathlib import Path
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
+from agents.kernel.row_hooks import Protects
 from agents.models import Run
 from agents.services.errors import InvalidRequest
+from agents.services.files.workspaces import file_rules
 from agents.settings import DataSettings
 from skills_app.actions.versions import VersionDetails, delete_skill, store_package
 from skills_app.library.package import Package
@@ -200,8 +202,12 @@ MAX_DIRECTORIES = 20
 MAX_PATH = 1000
 
 
-def check_skill_directories(directories: Sequence[str], workspace_path: str) -> None:
+def check_skill_directories(
+    directories: Sequence[str], workspace_path: str, protects: Protects
+) -> None:
     """Raise `InvalidRequest` for paths that may not be a thread's directories of skills.
+
+    `protects` returns whether agents cannot change a path, relative to `workspace_path`.
 
     Does not check that they exist: the host of a run checks that when the run starts.
     """
@@ -213,7 +219,7 @@ def check_skill_directories(directories: Sequence[str], workspace_path: str) -> 
                 f"A directory of skills must be an absolute path of at most {MAX_PATH} printable "
                 "characters."
             )
-        if location := _writable_place(path, workspace_path):
+        if location := _writable_place(path, workspace_path, protects):
             raise InvalidRequest(_refusal(path, location), code="skills_writable")
 
 
@@ -224,10 +230,11 @@ def usable_directories(run: Run) -> tuple[list[str], list[SourceRead]]:
     each run: a link may have a new target.
     """
     named = dict.fromkeys([*SkillSettings.now().DIRECTORIES, *run.thread.skill_directories])
+    protects = file_rules(run.thread).protects
     usable: list[str] = []
     refused: list[SourceRead] = []
     for path in named:
-        if location := _writable_place(path, run.thread.workspace_path):
+        if location := _writable_place(path, run.thread.workspace_path, protects):
             problem = error("writable", _refusal(path, location))
             refused.append(SourceRead(directory_scope(path), (), {"": [problem]}))
         else:
@@ -235,9 +242,11 @@ def usable_directories(run: Run) -> tuple[list[str], list[SourceRead]]:
     return usable, refused
 
 
-def _writable_place(path: str, workspace_path: str) -> Path | None:
+def _writable_place(path: str, workspace_path: str, protects: Protects) -> Path | None:
     """Return the writable place that contains `path` or is inside of it."""
     directory = Path(path).resolve()
+    if workspace_path and _is_protected(path, Path(workspace_path).resolve(), protects):
+        workspace_path = ""
     places = [DataSettings.now().workspaces, *([Path(workspace_path)] if workspace_path else [])]
     for location in map(Path.resolve, places):
         if directory.is_relative_to(location) or location.is_relative_to(directory):
@@ -245,8 +254,16 @@ def _writable_place(path: str, workspace_path: str) -> Path | None:
     return None
 
 
+def _is_protected(path: str, workspace: Path, protects: Protects) -> bool:
+    """Return whether agents cannot change the directory. The path has no links to replace."""
+    directory = Path(path)
+    if directory.resolve() != directory or workspace not in directory.parents:
+        return False
+    return protects(directory.relative_to(workspace).as_posix())
+
+
 def _refusal(path: str, location: Path) -> str:
     return (
         f"The directory of skills {path} and {location}, where the agent writes, overlap: it could "
-        "change what it is taught. Put the skills elsewhere."
+        "change what it is taught. Put the skills elsewhere, or protect the directory."
     )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 from inspect import signature
+from traceback import extract_tb
 from typing import Any
 
 from sandbox.backends.adapted import missing_methods
@@ -261,5 +262,6 @@ def problems_of(tests: BackendTests) -> dict[str, str]:
             try:
                 getattr(tests, name)()
             except Exception as error:  # noqa: BLE001  # any failure of a backend
-                found[name] = f"{type(error).__name__}: {error}"
+                said = str(error) or extract_tb(error.__traceback__)[-1].line
+                found[name] = f"{type(error).__name__}: {said}"
     return found

@@ -20,10 +20,17 @@ NOBODY = 65534
 DEFAULT_OUTPUTS = "./outputs"
 
 
-def file_rules(config: DeepAgentConfig) -> FileRules:
-    """Return which files of the directory the agent may change. Raises `SetupError`."""
+def file_rules(config: DeepAgentConfig, workspace: str) -> FileRules:
+    """Return which files of the directory the agent may change. Raises `SetupError`.
+
+    It may not change the skills that the program names there.
+    """
+    top = Path(workspace).resolve()
+    skills = map(Path, config.skill_directories() if config.skill_dirs else ())
+    inside = [place.relative_to(top).as_posix() for place in skills if top in place.parents]
     try:
-        return FileRules(tuple(config.sandbox_allow_write), tuple(config.sandbox_protect))
+        rules = FileRules(tuple(config.sandbox_allow_write), tuple(config.sandbox_protect))
+        return rules.with_protected(inside)
     except SandboxSetupError as error:
         raise SetupError(f"sandbox_allow_write, sandbox_protect: {error}") from error
 

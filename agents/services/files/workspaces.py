@@ -61,10 +61,14 @@ def assign_sandbox_uid(thread: Thread) -> None:
 def workspace_location(thread: Thread) -> WorkspaceLocation:
     own = Path(thread.workspace_path) if thread.workspace_path else None
     first = thread.root or thread
-    rules = FileRules(
-        **{name: tuple(patterns) for name, patterns in thread.workspace_rules.items()}
+    return WorkspaceLocation(
+        thread.id, first.sandbox_uid, own, file_rules(thread), thread.root_id or ""
     )
-    return WorkspaceLocation(thread.id, first.sandbox_uid, own, rules, thread.root_id or "")
+
+
+def file_rules(thread: Thread) -> FileRules:
+    """Return the rules of the thread for files in its own directory."""
+    return FileRules(**{name: tuple(patterns) for name, patterns in thread.workspace_rules.items()})
 
 
 def run_location(run: Run) -> WorkspaceLocation:

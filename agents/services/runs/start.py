@@ -39,6 +39,7 @@ from agents.services.agent_definitions.prompt_values import (
 )
 from agents.services.disk_reserve import require_room
 from agents.services.errors import Conflict, InvalidRequest, NotFound
+from agents.services.files.workspaces import file_rules
 from agents.services.placement import home_of_new, take_home
 from agents.services.runs.session_files import check_sandbox, check_working_directory
 from agents.services.runs.wake import enqueue_run
@@ -273,7 +274,8 @@ def _thread_to_go_on_with(
         if request.executor != POOL:
             check_sandbox(thread, bool(version.spec["sandbox"]))
         if request.skill_directories is not None:
-            _check_directories(request.skill_directories, thread.workspace_path)
+            rules = request.workspace_rules or file_rules(thread)
+            _check_directories(request.skill_directories, thread.workspace_path, rules)
             thread.skill_directories = list(request.skill_directories)
             thread.save(update_fields=["skill_directories"])
         if request.workspace_rules is not None:
@@ -290,8 +292,9 @@ def _stored_rules(rules: FileRules) -> dict[str, list[str]]:
     return {name: list(patterns) for name, patterns in asdict(rules).items() if patterns}
 
 
-def _check_directories(directories: Sequence[str], workspace_path: str) -> None:
-    if not row_hooks.check_directories(directories, workspace_path) and directories:
+def _check_directories(directories: Sequence[str], workspace_path: str, rules: FileRules) -> None:
+    checked = row_hooks.check_directories(directories, workspace_path, rules.protects)
+    if not checked and directories:
         raise InvalidRequest(
             "skill_directories: no installed feature reads skills. Leave the directories out, or "
             "install the feature skills_app."
@@ -299,7 +302,8 @@ def _check_directories(directories: Sequence[str], workspace_path: str) -> None:
 
 
 def _new_thread(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> Thread:
-    _check_directories(request.skill_directories or (), request.workspace_path)
+    rules = request.workspace_rules or FileRules()
+    _check_directories(request.skill_directories or (), request.workspace_path, rules)
     thread = Thread(
         agent=agent,
         owner_id=owner.pk,
@@ -307,7 +311,7 @@ def _new_thread(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> T
         title=Truncator(" ".join(request.message.split())).chars(80),
         host=home_of_new(request.executor, request.workspace_path),
         workspace_path=request.workspace_path,
-        workspace_rules=_stored_rules(request.workspace_rules or FileRules()),
+        workspace_rules=_stored_rules(rules),
         skill_directories=list(request.skill_directories or ()),
     )
     context = check_context(request.context or {})

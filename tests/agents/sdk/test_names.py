@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import platform
 import sqlite3
 import subprocess
@@ -89,6 +90,20 @@ def test_the_package_alone_costs_nothing() -> None:
     seen = "import sys, agents, vel; print([n for n in ('django', 'pydantic') if n in sys.modules])"
     out = subprocess.run(
         [sys.executable, "-c", seen], capture_output=True, text=True, check=True
+    ).stdout
+    assert out == "[]\n"
+
+
+def test_the_names_need_no_settings() -> None:
+    """A script imports them before Vel has chosen its database."""
+    seen = "import sys, vel; [getattr(vel, n) for n in vel.__all__]; "
+    seen += "print([n for n in ('agents.models', 'velproject.settings') if n in sys.modules])"
+    out = subprocess.run(
+        [sys.executable, "-c", seen],
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     assert out == "[]\n"
 

@@ -60,6 +60,38 @@ def test_options_open_and_protect_files(make_agent: MakeAgent, project: Path) ->
     assert (project / ".github").read_text() == "new\n"
 
 
+def test_skills_in_the_directory_are_used_and_protected(
+    make_agent: MakeAgent, project: Path
+) -> None:
+    skill = project / "skills/beans/SKILL.md"
+    other = project / "src/skills/notes.md"
+    for file in (skill, other):
+        file.parent.mkdir(parents=True)
+        file.write_text("---\nname: beans\ndescription: Counts beans.\n---\nCount twice.\n")
+    for path in [*(project / "skills").rglob("*"), project / "skills", other.parent, other]:
+        path.chmod(0o777)
+    command = "mv skills old; rm -r skills; echo evil > skills/beans/SKILL.md; echo x > skills/new"
+    calls = [
+        ("execute", {"command": f"{command}; echo y > src/skills/notes.md"}),
+        ("write_file", {"path": "skills/beans/SKILL.md", "content": "evil"}),
+        ("load_skill", {"skill_name": "beans"}),
+    ]
+    turns = [{"tool_calls": calls}, "Done."]
+    agent = make_agent(
+        turns, sandbox=True, sandbox_working_dir=project, skill_dirs=[skill.parents[1]]
+    )
+
+    async def run() -> list[StreamEvent]:
+        events = [event async for event in agent.run_stream("work", session_id="one")]
+        events += [event async for event in agent.run_stream("again", session_id="one")]
+        return [event for event in events if event.type == "tool_result"]
+
+    results = asyncio.run(run())
+    assert sorted(path.name for path in (project / "skills").rglob("*")) == ["SKILL.md", "beans"]
+    assert other.read_text() == "y\n"
+    assert ["Count twice." in result.content for result in results].count(True) == 2
+
+
 def test_a_pattern_that_cannot_match_is_refused(make_agent: MakeAgent, project: Path) -> None:
     with pytest.raises(SetupError, match="sandbox_allow_write"):
         report(make_agent, project, sandbox_allow_write=["/etc/passwd"])

@@ -243,6 +243,8 @@ def test_the_session_of_another_agent_is_refused(make_agent: MakeAgent, tmp_path
         other.get_state("s")
     with pytest.raises(Conflict, match="belongs to the agent 'one'"):
         other.load_state({"session_id": "s"})
+    with pytest.raises(Conflict, match="'s' belongs to another agent"):
+        asyncio.run(other.run("Go", "s"))
     assert seen(agent, "s")["planning"]["todos"]
 
 

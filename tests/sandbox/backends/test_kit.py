@@ -143,7 +143,9 @@ def test_a_faulty_backend_fails(kind: type[OwnFiles]) -> None:
         def backend(self) -> Any:
             return kind()
 
-    assert 1 <= len(problems_of(Tests())) <= 4
+    problems = problems_of(Tests())
+    assert 1 <= len(problems) <= 4
+    assert all(reason.partition(": ")[2] for reason in problems.values())
 
 
 def test_a_fault_of_one_path_is_a_result_of_a_composite() -> None:

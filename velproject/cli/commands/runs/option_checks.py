@@ -104,7 +104,9 @@ def file_rules(allow_write: Sequence[str], protect: Sequence[str]) -> FileRules:
         raise CliError(f"--allow-write, --protect: {error}") from error
 
 
-def skill_directories(given: Sequence[Path], workspace_path: str) -> tuple[str, ...]:
+def skill_directories(
+    given: Sequence[Path], workspace_path: str, rules: FileRules | None
+) -> tuple[str, ...]:
     """Return the absolute paths without links. Refuses directories that no run could use."""
     places = []
     for directory in given:
@@ -116,12 +118,17 @@ def skill_directories(given: Sequence[Path], workspace_path: str) -> tuple[str, 
             )
         places.append(str(place))
     unique = tuple(dict.fromkeys(places))
-    row_hooks.check_directories(unique, workspace_path)
+    row_hooks.check_directories(unique, workspace_path, (rules or FileRules()).protects)
     return unique
 
 
 def default_skill_directories(
-    owner: User, session: str | None, workspace_path: str, *, accept_findings: bool
+    owner: User,
+    session: str | None,
+    workspace_path: str,
+    rules: FileRules | None,
+    *,
+    accept_findings: bool,
 ) -> tuple[str, ...]:
     """Return `./skills`, as in the Python API; none if the session has other directories.
 
@@ -138,7 +145,7 @@ def default_skill_directories(
             say(f"{DEFAULT_SKILLS} is not used: everybody can write in {directory}.")
             return ()
     try:
-        found = skill_directories([place], workspace_path)
+        found = skill_directories([place], workspace_path, rules)
         findings = [] if accept_findings else _findings_in_skills(place)
     except (CliError, ServiceError) as error:
         say(f"{DEFAULT_SKILLS} is not used: {error.message}")

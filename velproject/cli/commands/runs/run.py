@@ -185,10 +185,10 @@ def run(
         rules = None
         if workspace is not None or allow_write or protect:
             rules = file_rules(allow_write, protect)
-        directories = skill_directories(skills, workspace_path)
+        directories = skill_directories(skills, workspace_path, rules)
         if not skills and agent is None:
             directories = default_skill_directories(
-                owner, session, workspace_path, accept_findings=flags["accept_findings"]
+                owner, session, workspace_path, rules, accept_findings=flags["accept_findings"]
             )
         if agent is None:
             check_options(options)
