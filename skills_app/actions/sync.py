@@ -23,7 +23,7 @@ from django.db.models import Exists, OuterRef
 from agents.kernel.row_hooks import Protects
 from agents.models import Run
 from agents.services.errors import InvalidRequest
-from agents.services.files.workspaces import file_rules
+from agents.services.runs.session_files import file_rules
 from agents.settings import DataSettings
 from skills_app.actions.versions import VersionDetails, delete_skill, store_package
 from skills_app.library.package import Package

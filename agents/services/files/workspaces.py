@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 
 from agents.models import Run, Thread
+from agents.services.runs.session_files import file_rules
 from agents.settings import DataSettings, DiskSettings
 from sandbox.backends import ReadOnly, WorkspaceBackend
 from sandbox.backends.protocol import FileBackend
@@ -64,11 +65,6 @@ def workspace_location(thread: Thread) -> WorkspaceLocation:
     return WorkspaceLocation(
         thread.id, first.sandbox_uid, own, file_rules(thread), thread.root_id or ""
     )
-
-
-def file_rules(thread: Thread) -> FileRules:
-    """Return the rules of the thread for files in its own directory."""
-    return FileRules(**{name: tuple(patterns) for name, patterns in thread.workspace_rules.items()})
 
 
 def run_location(run: Run) -> WorkspaceLocation:

@@ -7,6 +7,7 @@ from pathlib import Path
 from agents.models import Run, Thread
 from agents.services.errors import Conflict
 from agents.settings import DataSettings
+from sandbox.own_directory.rules import FileRules
 
 
 def check_working_directory(thread: Thread, named: str) -> None:
@@ -59,3 +60,8 @@ def _own_directory(thread: Thread) -> Path:
 
 def _name(thread: Thread) -> str:
     return repr(thread.key or thread.pk)
+
+
+def file_rules(thread: Thread) -> FileRules:
+    """Return the rules of the thread for files in its own directory."""
+    return FileRules(**{name: tuple(patterns) for name, patterns in thread.workspace_rules.items()})

@@ -39,9 +39,8 @@ from agents.services.agent_definitions.prompt_values import (
 )
 from agents.services.disk_reserve import require_room
 from agents.services.errors import Conflict, InvalidRequest, NotFound
-from agents.services.files.workspaces import file_rules
 from agents.services.placement import home_of_new, take_home
-from agents.services.runs.session_files import check_sandbox, check_working_directory
+from agents.services.runs.session_files import check_sandbox, check_working_directory, file_rules
 from agents.services.runs.wake import enqueue_run
 from agents.settings import MessageSettings
 from agents.states import (
