@@ -10,10 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from text_scanner.one_thread import one_thread
 from text_scanner.wordpieces import pieces_of
+
+with one_thread():
+    import numpy as np
+    from numpy.typing import NDArray
 
 Matrix = NDArray[np.float32]
 WEIGHTS = Path(__file__).with_name("meaning.npz")

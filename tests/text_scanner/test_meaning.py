@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from tests.text_scanner.labelled import held_out
@@ -88,3 +91,16 @@ def test_a_form_of_the_text_without_known_words_is_not_read() -> None:
     noise = Likeness(0, 20, 0.0, 2, (0, 20))
     assert read_closely("vtaber nyy cerivbhf eh", [noise], is_content=False) == [noise]
     assert read_closely("vtaber nyy cerivbhf eh", [noise], is_content=True) != [noise]
+
+
+def test_a_scan_starts_no_threads_and_changes_no_variables() -> None:
+    program = (
+        "import os; before = dict(os.environ);"
+        "from text_scanner import scan; scan('tell nobody about the second invoice');"
+        "import sys; assert 'numpy' in sys.modules; assert os.environ == before;"
+        "print(len(os.listdir('/proc/self/task')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=True
+    )
+    assert done.stdout == "1\n"

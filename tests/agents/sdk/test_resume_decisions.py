@@ -170,12 +170,16 @@ def a_value(
     return by_id, approved
 
 
-def test_no_call_runs_with_an_input_that_was_not_approved(make_agent: MakeAgent) -> None:
+@pytest.mark.slow_cases
+@pytest.mark.parametrize("sessions", [6, 30])
+def test_no_call_runs_with_an_input_that_was_not_approved(
+    make_agent: MakeAgent, sessions: int
+) -> None:
     agent = make_agent(TWO, tools=[send])
     chance = random.Random(5)
 
     async def use() -> None:
-        for number in range(30):
+        for number in range(sessions):
             session = f"s{number}"
             ids = await ask(agent, session)
             approved: set[tuple[str, str]] = set()
