@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import threading
 import uuid
 import weakref
@@ -23,8 +22,9 @@ from agents.sdk.config import DeepAgentConfig, DefaultDirectory, SubagentConfig
 from agents.sdk.environment.process import engine
 from agents.sdk.environment.project import prepare
 from agents.sdk.environment.threads import begin_in_thread
-from agents.sdk.errors import RunCancelled, RunFailed, SetupError, UnknownName
+from agents.sdk.errors import RunCancelled, RunFailed, UnknownName
 from agents.sdk.models import choice_of, key_of
+from agents.sdk.session_states import SessionStates
 from agents.sdk.streaming.agent_file import AgentFile
 from agents.sdk.streaming.continued import answer_of
 from agents.sdk.streaming.stream import EventReader, LogEvent, StreamEvent, StreamMode
@@ -40,7 +40,7 @@ with lazy_modules:
     from agents.sdk.environment import owner as owners
     from agents.sdk.environment import workplace
     from agents.sdk.rows import definition as definitions
-    from agents.sdk.rows import sessions, state
+    from agents.sdk.rows import sessions
     from agents.sdk.streaming import follow, modes, outputs
     from agents.services import disk_reserve, errors
     from sandbox.own_directory import rules
@@ -64,8 +64,7 @@ class Runner:
         self._middleware = middleware
         self._form = form_of(config.output_schema)
         self.extra: dict[str, SubagentConfig] = {}
-        self._to_load: dict[str | None, dict[str, Any]] = {}
-        """Loaded states by session, until the session begins. None: the next one that begins."""
+        self._states = SessionStates(middleware)
         self.last_session_id: str | None = None
         self.shown: dict[str, set[str]] = {}
         self._definition: definitions.Definition | None = None
@@ -256,8 +255,7 @@ class Runner:
             "workspace_rules": self._rules,
             "skill_directories": self.config.skill_directories() or None,
         }
-        loaded_for = session_id if session_id in self._to_load else None
-        loaded = self._to_load.get(loaded_for, self._begins_with())
+        loaded_for, loaded = self._states.beginning(session_id)
         begin = partial(sessions.begin, subagent=subagent, must_be_new=loaded_for is not None)
         executor = engine.worker.executor
         begun = engine.ask(begin, definition, owner, request, executor, loaded)
@@ -268,29 +266,15 @@ class Runner:
             self._finished_before_close(begin_in_thread(self._leave_begun, begun))
             raise
         if place.is_new:
-            self._to_load.pop(loaded_for, None)
+            self._states.begun(loaded_for)
         return place
-
-    def _begins_with(self) -> dict[str, Any]:
-        """Return the parts of the state that Vel's middleware gives to new sessions."""
-        return {
-            name: part for item in self._middleware for name, part in item.begins_with().items()
-        }
 
     # The state of sessions --------------------------------------------------------------------
 
     def state(self, session_id: str | None) -> dict[str, Any]:
         """Return the state of a session, also before it begins. Blocks."""
         _check_session(session_id)
-        definition, owner = self.ready_now()
-        found = None
-        if session_id is not None:
-            found = engine.ask(state.read_session, definition, owner, session_id).result()
-        if found is None:
-            key = session_id if session_id in self._to_load else None
-            begins = self._to_load.get(key, self._begins_with())
-            found = {**engine.ask(state.empty_state, definition).result(), **begins}
-        return {"session_id": session_id, **found}
+        return self._states.read(*self.ready_now(), session_id)
 
     def load(self, given: Any, session_id: str | None) -> None:
         """Restore a state in a session, or keep it until the session begins. Blocks.
@@ -298,46 +282,15 @@ class Runner:
         Raises `SetupError` and `Conflict`, and changes nothing then.
         """
         _check_session(session_id)
-        found = state.json_of(given)
-        session_id = session_id or found.get("session_id") or self.last_session_id
-        definition, owner = self.ready_now()
-        checked = engine.ask(state.check_state, definition, owner, found).result()
-        for keeper in definition.toolkit.keepers():
-            if keeper.name in checked["middleware"]:
-                self._try_state(keeper, checked["middleware"][keeper.name])
-        if (
-            session_id is not None
-            and engine.ask(state.write_session, definition, owner, session_id, checked).result()
-        ):
-            self._to_load.pop(session_id, None)
-        else:
-            self._to_load[session_id] = checked
-        self.last_session_id = session_id
-
-    def _try_state(self, keeper: Any, value: Any) -> None:
-        """Raise `SetupError` if a middleware cannot load a state."""
-        try:
-            turn = engine.worker.wait_for(keeper.reserve())
-        except TimeoutError:
-            raise SetupError(
-                f"load_state: the middleware {keeper.name} is at work in a session: wait for it."
-            ) from None
-        try:
-            keeper.middleware.load_state(copy.deepcopy(value))
-        except Exception as error:
-            raise SetupError(
-                f"load_state: the middleware {keeper.name} cannot load its state: "
-                f"{type(error).__name__}: {error}"
-            ) from error
-        finally:
-            turn.end()
+        self.last_session_id = self._states.load(
+            *self.ready_now(), given, session_id, self.last_session_id
+        )
 
     def part(self, session_id: str, name: str) -> Any:
         return self.state(session_id)[name]
 
     def replace_part(self, session_id: str, name: str, value: Any) -> None:
-        definition, owner = self.ready_now()
-        engine.ask(state.write_session, definition, owner, session_id, {name: value}).result()
+        self._states.replace_part(*self.ready_now(), session_id, name, value)
 
     # Runs in progress -------------------------------------------------------------------------
 
