@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agents.sdk.environment.process import engine
 from tests.agents.sdk.scripts import ROOT, place
 
 __all__ = ["place"]
@@ -60,6 +61,8 @@ def test_an_example(
     os.chmod(place, 0o755)  # the sandbox's account needs this access
     program: dict[str, Any] = runpy.run_path(str(ROOT / "examples" / f"{name}.py"))
     asyncio.run(program["main"]())
+    engine._users.clear()  # agents that the program left open
+    engine._stop()  # as the end of the program does
     out = capsys.readouterr().out
     for text in EXPECTED[name]:
         assert text in out
