@@ -54,12 +54,13 @@ test-root: $(VENV)/installed-dev system-test ## run the tests that need root, as
 storm: $(VENV)/installed-dev system-test ## run the long chaos, load and fuzz tests
 	@$(TESTS) --workers 1 storm storm-postgres
 
-lint: $(VENV)/installed-dev ## check style, format, types, imports and migrations
+lint: $(VENV)/installed-dev ## check style, format, types, imports, migrations and English
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python manage.py makemigrations --check --dry-run -v 0
+	$(BIN)/python -m tests.structure.plain_english
 
 format: $(VENV)/installed-dev ## format the code
 	$(BIN)/ruff check --fix .
