@@ -13,7 +13,7 @@ TESTS = $(BIN)/python -m tests.run --workers '$(WORKERS)'
 
 .DEFAULT_GOAL := help
 .PHONY: help run up test test-slow test-sqlite test-postgres test-fast test-python test-lowest test-root storm lint format bench \
-	screenshots events settings-page objects-page client requirements clean system-run system-test
+	screenshots reference client requirements clean system-run system-test
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-14s%s\n", $$1, $$2}'
@@ -69,20 +69,14 @@ bench: $(VENV)/installed-dev ## measure the overhead beside other harnesses
 	$(BIN)/python -m benchmarks
 
 screenshots: $(VENV)/installed-dev system-test ## take the screenshots of the documentation
-	$(BIN)/python docs/screenshots.py
+	$(BIN)/python -m docs_tools.screenshots
 
-events: $(VENV)/installed-dev ## write the page, the JSON schema and the JavaScript of the event types
-	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python manage.py generate_events
-
-settings-page: $(VENV)/installed-dev ## write the tables of docs/settings.md
-	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -m docs.settings_page
-
-objects-page: $(VENV)/installed-dev ## write the table of docs/rest-objects.md
-	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -m docs.rest_objects_page
+reference: $(VENV)/installed-dev ## write the generated pages and schemas of docs/reference
+	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -m docs_tools
 
 client: $(VENV)/installed-dev ## generate a Python client of the REST API in client/
 	$(BIN)/vel schema > openapi.json
-	$(BIN)/openapi-python-client generate --overwrite --path openapi.json --config docs/api-client.yml --output-path client
+	$(BIN)/openapi-python-client generate --overwrite --path openapi.json --config docs/guides/api-client.yml --output-path client
 
 # Each list is valid for Linux and macOS and for all supported versions of Python.
 COMPILE = UV_CUSTOM_COMPILE_COMMAND='make requirements' $(BIN)/uv pip compile --quiet --universal \
