@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from docs_tools.marks import replaced
+from docs_tools.markdown import replaced
 
 VERBS = ("list", "read", "create", "change", "delete")
 

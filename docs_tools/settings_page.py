@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from agents.kernel.settings import FeatureSettings, Setting, settings_of
-from docs_tools.marks import cell, replaced
+from docs_tools.markdown import cell, replaced
 
 _GIB = 1024**3
 
