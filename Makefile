@@ -9,11 +9,12 @@ INSTALLER ?=
 # With this variable set, each process would compile the whole project again.
 unexport PYTHONDONTWRITEBYTECODE
 SETUP = PYTHON='$(PYTHON)' VENV='$(VENV)' INSTALLER='$(INSTALLER)' requirements/setup.sh
+DOCS = $(BIN)/zensical build --clean --strict
 TESTS = $(BIN)/python -m tests.run --workers '$(WORKERS)'
 
 .DEFAULT_GOAL := help
 .PHONY: help run up test test-slow test-sqlite test-postgres test-fast test-python test-lowest test-root storm lint format bench \
-	screenshots events settings-page objects-page client requirements clean system-run system-test
+	screenshots reference docs client requirements clean system-run system-test
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-14s%s\n", $$1, $$2}'
@@ -54,13 +55,14 @@ test-root: $(VENV)/installed-dev system-test ## run the tests that need root, as
 storm: $(VENV)/installed-dev system-test ## run the long chaos, load and fuzz tests
 	@$(TESTS) --workers 1 storm storm-postgres
 
-lint: $(VENV)/installed-dev ## check style, format, types, imports, migrations and English
+lint: $(VENV)/installed-dev ## check style, format, types, imports, migrations, English and links
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python manage.py makemigrations --check --dry-run -v 0
 	$(BIN)/python -m tests.structure.plain_english
+	$(DOCS)
 
 format: $(VENV)/installed-dev ## format the code
 	$(BIN)/ruff check --fix .
@@ -70,20 +72,17 @@ bench: $(VENV)/installed-dev ## measure the overhead beside other harnesses
 	$(BIN)/python -m benchmarks
 
 screenshots: $(VENV)/installed-dev system-test ## take the screenshots of the documentation
-	$(BIN)/python docs/screenshots.py
+	$(BIN)/python -m docs_tools.screenshots
 
-events: $(VENV)/installed-dev ## write the page, the JSON schema and the JavaScript of the event types
-	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python manage.py generate_events
+reference: $(VENV)/installed-dev ## write the generated pages and schemas of docs/reference
+	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -m docs_tools
 
-settings-page: $(VENV)/installed-dev ## write the tables of docs/settings.md
-	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -m docs.settings_page
-
-objects-page: $(VENV)/installed-dev ## write the table of docs/rest-objects.md
-	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -m docs.rest_objects_page
+docs: $(VENV)/installed-dev ## build the documentation site in site/, and check its links
+	$(DOCS)
 
 client: $(VENV)/installed-dev ## generate a Python client of the REST API in client/
 	$(BIN)/vel schema > openapi.json
-	$(BIN)/openapi-python-client generate --overwrite --path openapi.json --config docs/api-client.yml --output-path client
+	$(BIN)/openapi-python-client generate --overwrite --path openapi.json --config docs/guides/api-client.yml --output-path client
 
 # Each list is valid for Linux and macOS and for all supported versions of Python.
 COMPILE = UV_CUSTOM_COMPILE_COMMAND='make requirements' $(BIN)/uv pip compile --quiet --universal \
@@ -93,7 +92,7 @@ UPGRADE = $(if $(PACKAGE),--upgrade-package '$(PACKAGE)',--upgrade)
 requirements: $(VENV)/installed-dev ## pin the newest versions (PACKAGE=name: of one package)
 	$(BIN)/pip install --quiet --require-hashes -r requirements/uv.txt
 	$(COMPILE) $(UPGRADE) --group build -o requirements/run.txt
-	$(COMPILE) $(UPGRADE) --group build --extra dev -c requirements/run.txt -o requirements/dev.txt
+	$(COMPILE) $(UPGRADE) --group build --group docs --extra dev -c requirements/run.txt -o requirements/dev.txt
 	$(COMPILE) $(UPGRADE) --group build --extra dev --resolution lowest-direct -o requirements/lowest.txt
 	$(COMPILE:pyproject.toml=) $(UPGRADE) --group install -o requirements/uv.txt
 

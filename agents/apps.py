@@ -34,8 +34,8 @@ class AgentsConfig(AppConfig):
         if missing:
             raise ImproperlyConfigured(
                 f"INSTALLED_APPS lacks {', '.join(missing)}, which Vel's app agents needs: add "
-                f"{'it' if len(missing) == 1 else 'them'} and migrate; see docs/embedding.md "
-                "(vel.E020)."
+                f"{'it' if len(missing) == 1 else 'them'} and migrate; see "
+                "docs/guides/embedding.md (vel.E020)."
             )
         super().import_models()
 

@@ -1,7 +1,7 @@
 """A program that knows only the REST API sets up a team: it needs a URL, a token and the client.
 
-Generate the client from the OpenAPI document (docs/api-client.md), start a server with `vel up`,
-and make a token of a superuser:
+Generate the client from the OpenAPI document (docs/guides/api-client.md), start a server with
+`vel up`, and make a token of a superuser:
 
     vel token create olga --scope read --scope run --scope approve --scope manage --scope admin
     python examples/rest_team.py http://127.0.0.1:8000 vel_… --database postgresql://…

@@ -1,4 +1,4 @@
-"""The registry of skills for Python programs, by its public name (docs/skills-search.md)."""
+"""The registry of skills for Python programs, by its public name (docs/guides/skills-search.md)."""
 
 from skills_app.library.registry import SkillRegistry, SkillsRegistry, load_skills_from_directory
 

@@ -24,7 +24,8 @@ class SkillSettings(FeatureSettings):
     """Skills
 
     These are in the dictionary `VEL_SKILLS`; their environment variables start with `VEL_SKILLS_`.
-    Of 1,345 public packages the largest has 5.6 MB and 145 files. See [skills](skills.md).
+    Of 1,345 public packages the largest has 5.6 MB and 145 files. See
+    [skills](../guides/skills.md).
     """
 
     DICTIONARY = "VEL_SKILLS"
@@ -36,8 +37,8 @@ class SkillSettings(FeatureSettings):
         tuple[str, ...],
         About(variables=("VEL_SKILLS_DIRS",), parse=directories, expected="absolute paths"),
     ] = ()
-    """[Directories of skills](skills-directories.md) that every agent has, as absolute paths. They
-    are read again at the start of each run."""
+    """[Directories of skills](../guides/skills-directories.md) that every agent has, as absolute
+    paths. They are read again at the start of each run."""
     STORE: Annotated[str, About(default="`skills` in the data directory")] = ""
     """Where unpacked skills are stored for sandboxes."""
     PACKAGE_BYTES: Bytes = 20_000_000

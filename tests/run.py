@@ -36,7 +36,7 @@ def _files(*markers: str) -> list[str]:
 
 
 UNIT_TESTS = (
-    *("tests/agents/agent_files", "tests/agents/custom"),
+    *("tests/agents/agent_files", "tests/agents/custom", "tests/docs_tools"),
     *("tests/agents/review", "tests/agents/selectors", "tests/agents/structured_output"),
     *("tests/agents/test_conditions.py", "tests/skills_app/library/search", "tests/structure"),
 )

@@ -25,7 +25,7 @@ def scan(content: str) -> list[Finding]:
     """Return the parts of `content` to review, sorted by start; at most MAX_FINDINGS.
 
     Never raises, for any text. It helps the reviewer and is not a security boundary: see
-    docs/memory-scanner.md.
+    docs/guides/memory-scanner.md.
     """
     return findings_of(content, [hit for hit in _hits(content, _DEPTH) if hit.end > hit.start])
 

@@ -1,4 +1,4 @@
-"""Vel for Python programs: `from vel import create_deep_agent` (docs/python.md).
+"""Vel for Python programs: `from vel import create_deep_agent` (docs/guides/python.md).
 
 A name is loaded when it is first used, so that a program loads only what it needs. Type checkers
 read `__init__.pyi`.

@@ -58,7 +58,7 @@ class ServerSettings(FeatureSettings):
     """Origins of forms and WebSockets behind a proxy, like `https://vel.example.org`."""
     CORS_ORIGINS: Annotated[tuple[str, ...], About(parse=origins, expected=_ORIGINS)] = ()
     """Origins whose pages may use the REST API with a token, like `https://app.example.org`
-    ([pages of another origin](api.md#pages-of-another-origin))."""
+    ([pages of another origin](rest-api.md#pages-of-another-origin))."""
     HTTPS: bool = False
     """A proxy in front speaks TLS and sets `X-Forwarded-Proto`."""
     HSTS_SECONDS: Annotated[int, About(unit="seconds", at_least=0)] = 0
@@ -75,7 +75,7 @@ class ServerSettings(FeatureSettings):
     """Connections of one web process at the same time
     ([limits](limits.md#connections-of-the-web-server))."""
     STORAGE_URL: Annotated[str, About(is_secret=True)] = ""
-    """The storage that several machines share ([scaling](scaling.md)): `s3://…` or `file:///…`."""
+    """The storage that several machines share ([scaling](../operations/scaling.md)): `s3://…` or `file:///…`."""
     EMAIL_URL: Annotated[
         str,
         About(variables=("EMAIL_URL",), is_secret=True, default="port 25 of this machine"),
@@ -85,7 +85,7 @@ class ServerSettings(FeatureSettings):
     EMAIL_FROM: str = "vel@localhost"
     """Sender of e-mails."""
     LOG_FORMAT: Annotated[str, About(parse=log_format, expected="line or json")] = "line"
-    """`json`: one object in each line ([logs](monitoring.md#logs))."""
+    """`json`: one object in each line ([logs](../operations/monitoring.md#logs))."""
     LOG_LEVEL: Annotated[str, About(default="`INFO`; `ERROR` for commands in the terminal")] = (
         "INFO"
     )

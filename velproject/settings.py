@@ -1,7 +1,7 @@
 """Django settings of the Vel project, from environment variables.
 
-Every default is safe for a server that only this machine reaches; docs/settings.md lists the
-variables. `ServerSettings` declares those of this file, and the modules `settings` of the apps
+Every default is safe for a server that only this machine reaches; docs/reference/settings.md lists
+the variables. `ServerSettings` declares those of this file, and the modules `settings` of the apps
 those of `VEL`. `velproject.checks` refuses settings that make a wider deployment unsafe.
 """
 
@@ -172,7 +172,7 @@ Q_CLUSTER = {
     "broker_class": "agents.queues.TaskQueue",
 }
 
-# Connections of one web process at the same time: docs/limits.md.
+# Connections of one web process at the same time: docs/reference/limits.md.
 CONNECTIONS = _SERVER.CONNECTIONS
 
 _OWN_APPS = INSTALLED_APPS[INSTALLED_APPS.index("agents") : INSTALLED_APPS.index("velproject")]
@@ -182,7 +182,7 @@ _READ = read_environment(_DECLARED)
 VEL = {**_READ["VEL"], "DATA_DIR": DATA_DIR, "CHECK_EVENTS": DEBUG}
 globals().update({name: values for name, values in _READ.items() if name != "VEL"})
 
-# Several machines on one database: docs/scaling.md.
+# Several machines on one database: docs/operations/scaling.md.
 if VEL.get("HOST"):
     Q_CLUSTER["broker_class"] = "agents.queues.MachineQueue"
 STORAGES = env.storages(_SERVER.STORAGE_URL)

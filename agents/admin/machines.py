@@ -24,7 +24,7 @@ _COLOURS = {"alive": "completed", "silent": "failed", "dead": "failed"}
 
 @admin.register(Machine)
 class MachineAdmin(SealedAdmin):
-    """The admin of machines, which register themselves (docs/scaling.md); see `vel hosts`."""
+    """The admin of machines, which register themselves. See docs/operations/scaling.md."""
 
     list_display = ["shown_name", "state", "threads", "last_seen", "shares_workspaces"]
     list_display_links = None

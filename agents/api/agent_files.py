@@ -1,4 +1,4 @@
-"""Endpoints for agents as YAML files: docs/agent-files.md."""
+"""Endpoints for agents as YAML files: docs/guides/agent-files.md."""
 
 from __future__ import annotations
 

@@ -147,8 +147,9 @@ class OneAgent(ApiView):
         answer=AgentDetailShape,
         errors=(409, 412),
         headers=(IF_MATCH, ETAG),
-        description="The fields are those of an agent file (docs/agent-files.md). Absent ones do "
-        "not change. The change is one version. `is_active` true brings an archived agent back.",
+        description="The fields are those of an agent file (docs/guides/agent-files.md). "
+        "Absent ones do not change. The change is one version. `is_active` true brings an archived "
+        "agent back.",
     )
     def patch(self, request: Request, agent_id: str) -> Response:
         body, user = read_body(AgentBody, request), person(request)

@@ -1,4 +1,4 @@
-"""Endpoints for the machines that drive runs: docs/scaling.md."""
+"""Endpoints for the machines that drive runs: docs/operations/scaling.md."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from django.utils.module_loading import import_string
 from agents.kernel.features import features
 from agents.request_origin import request_origin
 
-_DOCS = "See docs/embedding.md."
+_DOCS = "See docs/guides/embedding.md."
 _SESSION = "django.contrib.sessions.middleware.SessionMiddleware"
 _AUTH = "django.contrib.auth.middleware.AuthenticationMiddleware"
 _CSRF = "django.middleware.csrf.CsrfViewMiddleware"

@@ -16,7 +16,9 @@ with lazy_modules:
     from agents.middleware.custom import registered
 
 
-_HINT = 'VEL["TOOLS"] is a list of dotted paths (VEL_TOOLS: with commas); see docs/embedding.md.'
+_HINT = (
+    'VEL["TOOLS"] is a list of dotted paths (VEL_TOOLS: with commas); see docs/guides/embedding.md.'
+)
 
 
 @register(Tags.security)

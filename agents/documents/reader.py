@@ -27,7 +27,7 @@ from sandbox.toolboxes.toolbox import PYTHON_IN_IT, VARIABLES, Toolbox
 logger = logging.getLogger(__name__)
 
 PACKAGES = ("pypdf", "mammoth", "markdownify", "openpyxl", "python-pptx", "striprtf", "pillow")
-"""The packages of the toolbox: see docs/uploads.md."""
+"""The packages of the toolbox: see docs/guides/uploads.md."""
 SECONDS = 30.0
 """Timeout for one file."""
 MARKDOWN_CHARS = 1_000_000

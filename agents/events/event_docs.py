@@ -13,15 +13,15 @@ from agents.events.event import OMITTED, Event
 from agents.events.event_schema import data_schema, events_schema, field_docs, shapes_of
 from agents.events.registry import event_modules, event_types
 
-COMMAND = "make events"
+COMMAND = "make reference"
 _INTRO = f"""\
 <!-- Generated from the event catalogue by `{COMMAND}`: do not edit. -->
 
 # Events
 
 Everything that happens in a run is an event of its log. You get the same events from the
-[REST API](api.md#events), a run's [socket](api.md#a-runs-socket), [server-sent events](streams.md)
-and `vel --json`:
+[REST API](rest-api.md#events), a run's [socket](rest-api.md#a-runs-socket),
+[server-sent events](../guides/streams.md) and `vel --json`:
 
 ```json
 {{
@@ -39,15 +39,15 @@ collected for 50 ms before they are stored, and a crash may lose them. A later e
 that matters.
 
 Inputs, results and error messages of tool calls are cut to about 4,096 bytes: long texts keep the
-start and the end. The [tool calls of a run](api.md#runs) have all of it.
+start and the end. The [tool calls of a run](rest-api.md#runs) have all of it.
 """
 
 
 def generated_files(root: Path) -> dict[Path, str]:
     """Return the content of each generated file below `root`, the directory of a clone."""
     return {
-        root / "docs/events.md": page(),
-        root / "docs/events.schema.json": json.dumps(events_schema(), indent=2) + "\n",
+        root / "docs/reference/events.md": page(),
+        root / "docs/reference/events.schema.json": json.dumps(events_schema(), indent=2) + "\n",
         root / "agents/static/agents/web/event_types.js": javascript(),
     }
 

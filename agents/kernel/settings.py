@@ -10,8 +10,8 @@
 
 `ClockSettings.now().CLOCK_URL` is `settings.VEL["CLOCK_URL"]`, or the default if that is not set.
 Vel's own project fills `settings.VEL` from the environment: `VEL_CLOCK_URL` sets `CLOCK_URL`. The
-module `settings` of an app lists its classes as `SETTINGS`. `make settings-page` writes
-docs/settings.md from the declarations.
+module `settings` of an app lists its classes as `SETTINGS`. `make reference` writes
+docs/reference/settings.md from the declarations.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class About(NamedTuple):
     expected: str = ""
     """The allowed values, to complete "expected …"."""
     default: str = ""
-    """The default as docs/settings.md shows it, if it is computed."""
+    """The default as docs/reference/settings.md shows it, if it is computed."""
 
     def with_more(self, other: About) -> About:
         """Return a copy with the fields that `other` sets."""
@@ -91,7 +91,7 @@ class FeatureSettings:
     PREFIX: ClassVar[str] = "VEL_"
     """The start of the names of its environment variables."""
     IN_PROGRAMS: ClassVar[bool] = False
-    """Whether programs without a Django project read the environment, too (docs/python.md)."""
+    """Whether programs without a Django project read the environment (docs/guides/python.md)."""
     WITHOUT_DJANGO: ClassVar[bool] = False
     """Whether the defaults are used if Django has no settings; otherwise that is an error."""
 
@@ -430,7 +430,8 @@ def _unknown(
 ) -> Iterator[str]:
     for name in given:
         if name not in known:
-            advice = nearest(str(name), known) or "Remove it; docs/settings.md lists the settings."
+            listed = "Remove it; docs/reference/settings.md lists the settings."
+            advice = nearest(str(name), known) or listed
             yield f"settings.{dictionary} has an unknown key {name!r}. {advice}"
 
 

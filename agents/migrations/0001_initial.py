@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
                     ('toolkit', models.CharField(blank=True, editable=False, help_text='Names the tools of the Python program that it belongs to.', max_length=64)),
                     ('owner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='owned_agents', to=settings.AUTH_USER_MODEL)),
                     ('everyone', models.BooleanField(default=False, help_text='Every signed-in user may start runs with it.')),
-                    ('mcp_tool', models.BooleanField(db_default=False, default=False, help_text='Whoever may use it may also call it as a tool, from an MCP client (docs/mcp.md).', verbose_name='MCP tool')),
+                    ('mcp_tool', models.BooleanField(db_default=False, default=False, help_text='Whoever may use it may also call it as a tool, from an MCP client (docs/guides/mcp.md).', verbose_name='MCP tool')),
                     ('is_active', models.BooleanField(default=True)),
                     ('version', models.PositiveIntegerField(default=0, editable=False)),
                     ('created_at', models.DateTimeField(auto_now_add=True)),

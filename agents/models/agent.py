@@ -68,7 +68,8 @@ class Agent(models.Model):
         default=False,
         db_default=False,
         help_text=_(
-            "Whoever may use it may also call it as a tool, from an MCP client (docs/mcp.md)."
+            "Whoever may use it may also call it as a tool, from an MCP client "
+            "(docs/guides/mcp.md)."
         ),
     )
     is_active = models.BooleanField(default=True)

@@ -129,8 +129,8 @@ class DeepAgentConfig:
     files are in the database and no commands run. With a `sandbox_working_dir` of None, Vel keeps a
     directory for each session. A session keeps its directory: if you name another one, its next run
     is refused. With a `sandbox_timeout` of 30, each tool has its own limit. `interrupt_on` names
-    tools that require approval: True, False, or a rule (docs/policy.md). `persistence_path` is a
-    SQLite file; None is the project's database or, in a script, a temporary one.
+    tools that require approval: True, False, or a rule (docs/guides/policy.md). `persistence_path`
+    is a SQLite file; None is the project's database or, in a script, a temporary one.
 
     `checkpoint_interval` is accepted and has no effect: every step is stored. With
     `auto_load_skills`, the model gets the names of skills that match a message.
@@ -165,7 +165,9 @@ class DeepAgentConfig:
     """Sessions belong to the agent of this name: use the same name after a restart of the program.
     """
     profile: str = OF_EVERY_AGENT.profile
-    """full, or sandbox_only: it works with commands in the sandbox only (docs/sandbox-only.md)."""
+    """full, or sandbox_only: it works with commands in the sandbox only
+    (docs/guides/sandbox-only.md).
+    """
     system_prompt: str = OF_EVERY_AGENT.system_prompt
     middleware: list[Any] = field(default_factory=list)
     only_tools: list[str] | None = None
@@ -177,7 +179,7 @@ class DeepAgentConfig:
     """
     planning: bool = True
     memory: bool = False
-    """Whether it has the memory tools (docs/memory.md)."""
+    """Whether it has the memory tools (docs/guides/memory.md)."""
     skill_mode: str = "tool_result"
     """The place of a loaded skill's instructions; or system_prompt."""
     background_subagents: bool = False
@@ -192,17 +194,17 @@ class DeepAgentConfig:
     max_seconds: int | None = None
     fallbacks: list[Mapping[str, str]] = field(default_factory=list)
     """`{"provider", "model"}` each: up to three models that are used while its own model is down
-    (docs/fallbacks.md). Their keys are those of the environment.
+    (docs/guides/fallbacks.md). Their keys are those of the environment.
     """
     guardrails: list[Any] = field(default_factory=list)
-    """Its guardrails (docs/guards.md): `Guardrail` classes or instances, and names of guardrails
-    that come with Vel or are registered in the settings.
+    """Its guardrails (docs/guides/guardrails.md): `Guardrail` classes or instances, and names of
+    guardrails that come with Vel or are registered in the settings.
     """
     program_files: Any = field(default=None, repr=False)
     """The agent's files, as `FilesystemMiddleware(backend)` sets them."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Other fields of an agent's definition by name, as in its file (docs/agent-files.md), and
-    options of features.
+    """Other fields of an agent's definition by name, as in its file (docs/guides/agent-files.md),
+    and options of features.
     """
     hooks: list[Any] = field(default_factory=list)
     """`Hooks` classes or instances, whose methods are called during its runs."""
@@ -219,7 +221,7 @@ class DeepAgentConfig:
     """
     sandbox_allow_write: Sequence[str] = ()
     """Protected files of the working directory that it may change, as .github
-    (docs/own-directory.md).
+    (docs/guides/own-directory.md).
     """
     sandbox_protect: Sequence[str] = ()
     """Additional files of the working directory that it must not change."""
@@ -408,7 +410,7 @@ def checked_rules(given: Any) -> dict[str, Any]:
         elif isinstance(rule, Mapping):
             arguments.check_fields(InterruptRule, rule, what)
         elif not isinstance(rule, bool):
-            raise arguments.wrong(what, "True, False or a rule (docs/policy.md)", rule)
+            raise arguments.wrong(what, "True, False or a rule (docs/guides/policy.md)", rule)
     return found
 
 

@@ -22,7 +22,7 @@ class UnknownName(SetupError, ValueError):
 
 
 class RunFailed(AgentError):
-    """The run ended without an answer. `code` is that of docs/api.md, such as `limit_turns`.
+    """The run ended without an answer. `code` is one of docs/reference/rest-api.md: `limit_turns`.
 
     >>> look = {"tool_calls": [("ls", {})]}
     >>> agent = create_deep_agent(scripted_model([look, look]), sandbox=False, max_steps=1)

@@ -1,4 +1,4 @@
-"""Build and remove toolboxes on this host, on behalf of a person (docs/toolboxes.md).
+"""Build and remove toolboxes on this host, on behalf of a person (docs/guides/toolboxes.md).
 
 A build takes minutes, so a thread does it. A file in the data directory has its state, for all
 processes of this host. There is one build at a time.

@@ -12,7 +12,7 @@ from agents.settings.retention import RetentionSettings
 from agents.settings.secrets import SecretSettings
 from agents.settings.workers import WorkerSettings
 
-# The order of docs/settings.md.
+# The order of docs/reference/settings.md.
 SETTINGS = (
     DataSettings,
     DiskSettings,

@@ -22,8 +22,8 @@ class MessageSettings(FeatureSettings):
 class ContextSettings(FeatureSettings):
     """Long conversations
 
-    See [context](context.md). `VEL_COMPACT_AT`, `VEL_CLIP_TO` and `VEL_KEEP_RECENT` are parts of
-    the room for a prompt in the model's context window.
+    See [context](../guides/context.md). `VEL_COMPACT_AT`, `VEL_CLIP_TO` and `VEL_KEEP_RECENT` are
+    parts of the room for a prompt in the model's context window.
     """
 
     IN_PROGRAMS = True

@@ -29,7 +29,8 @@ class PageSettings(FeatureSettings):
     ] = "http://127.0.0.1:8000"
     """Where people reach the pages: links in notifications begin with it."""
     SOCKETS: Annotated[str, About(variables=())] = "/ws/"
-    """Where browsers find the WebSockets of the pages, in [your own project](embedding.md)."""
+    """Where browsers find the WebSockets of the pages, in [your own
+    project](../guides/embedding.md)."""
     TRUSTED_PROXIES: Count = 0
     """How many proxies in front append to `X-Forwarded-For`. The audit log and the limits of
     addresses use the entry at this place from the right. Set it only if nobody else can connect
@@ -39,7 +40,7 @@ class PageSettings(FeatureSettings):
 class LimitSettings(FeatureSettings):
     """Limits of people, tokens and addresses
 
-    0 means no limit. See [limits](limits.md) and [the API](api.md#limits).
+    0 means no limit. See [limits](limits.md) and [the API](rest-api.md#limits).
     """
 
     SIGN_INS: Annotated[Count, About(unit="attempts a minute")] = 10
@@ -53,7 +54,7 @@ class LimitSettings(FeatureSettings):
     API_FAILED_SIGN_INS: Annotated[Count, About(unit="requests a minute")] = 60
     """Invalid tokens from one address that are answered 401; more are answered 429."""
     STREAMS_PER_USER: Count = 32
-    """[Event streams](streams.md) over HTTP of one person in one web process."""
+    """[Event streams](../guides/streams.md) over HTTP of one person in one web process."""
     CONNECTIONS_PER_USER: Count = 100
     """[Lasting connections](limits.md#connections-of-the-web-server) of one person in one web
     process: WebSockets, event streams, downloads and waiting MCP calls."""

@@ -9,13 +9,13 @@ class ToolSettings(FeatureSettings):
     IN_PROGRAMS = True
 
     TOOLS: tuple[str, ...] = ()
-    """Dotted paths of [tools](python.md#tools-from-functions) that agents can name."""
+    """Dotted paths of [tools](../guides/python.md#tools-from-functions) that agents can name."""
 
 
 class AppSettings(FeatureSettings):
     """Features
 
-    These are environment variables only. See [features](architecture.md#features).
+    These are environment variables only. See [features](../contributing/architecture.md#features).
     """
 
     DICTIONARY = ""

@@ -16,7 +16,7 @@ class SnapshotSettings(FeatureSettings):
 class UploadSettings(FeatureSettings):
     """Uploads
 
-    See [uploads](uploads.md).
+    See [uploads](../guides/uploads.md).
     """
 
     UPLOAD_BYTES: Bytes = 50_000_000
@@ -24,8 +24,9 @@ class UploadSettings(FeatureSettings):
     UPLOAD_FILES: Count = 100
     """How many files people may upload into one thread."""
     UPLOAD_TYPES: tuple[str, ...] = ("text", "data", "office", "pdf", "image", "archive")
-    """Kinds of files that are [accepted](uploads.md#what-is-taken). `other` accepts all the rest as
-    bytes."""
+    """Kinds of files that are [accepted](../guides/uploads.md#what-is-taken). `other` accepts all
+    the rest as bytes."""
     DOCUMENTS_TOOLBOX: str = "documents"
     """The toolbox whose Python reads [office files, PDFs and
-    pictures](uploads.md#markdown-beside-documents). An empty text in `VEL` switches it off."""
+    pictures](../guides/uploads.md#markdown-beside-documents). An empty text in `VEL` switches
+    it off."""

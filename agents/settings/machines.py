@@ -1,4 +1,4 @@
-"""Several machines on one database: docs/scaling.md."""
+"""Several machines on one database: docs/operations/scaling.md."""
 
 import re
 import socket
@@ -21,7 +21,7 @@ def machine_name(text: str) -> str:
 class MachineSettings(FeatureSettings):
     """Several machines
 
-    See [scaling](scaling.md).
+    See [scaling](../operations/scaling.md).
     """
 
     HOST: Annotated[str, About(parse=machine_name, expected=_EXPECTED)] = ""

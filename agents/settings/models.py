@@ -9,7 +9,7 @@ from agents.kernel.settings import About, FeatureSettings, Positive, Seconds
 class ModelSettings(FeatureSettings):
     """Models
 
-    See [providers](providers.md).
+    See [providers](../guides/providers.md).
     """
 
     IN_PROGRAMS = True
@@ -47,8 +47,8 @@ class ModelSettings(FeatureSettings):
     RETRY_BASE_SECONDS: Seconds = 1.0
     """The pause before a model call is made again. It doubles each time, up to a minute."""
     IMAGE_MODELS: tuple[str, ...] = ()
-    """Models of your own server that accept [pictures](uploads.md#pictures), if neither Vel's
-    data file nor the server declares it."""
+    """Models of your own server that accept [pictures](../guides/uploads.md#pictures), if neither
+    Vel's data file nor the server declares it."""
 
 
 class ScriptSettings(FeatureSettings):

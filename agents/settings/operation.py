@@ -10,7 +10,7 @@ class MetricsSettings(FeatureSettings):
 
     METRICS_TOKEN: Secret = ""
     """Whoever sends it as `Authorization: Bearer` can read
-    [`/metrics`](monitoring.md#metrics). Empty: no metrics are counted."""
+    [`/metrics`](../operations/monitoring.md#metrics). Empty: no metrics are counted."""
 
 
 class ShellSettings(FeatureSettings):

@@ -1,4 +1,4 @@
-"""How long things are kept: docs/retention.md."""
+"""How long things are kept: docs/operations/retention.md."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from agents.kernel.settings import About, Days, FeatureSettings
 class RetentionSettings(FeatureSettings):
     """Retention
 
-    `vel prune` deletes older data ([retention](retention.md)).
+    `vel prune` deletes older data ([retention](../operations/retention.md)).
     """
 
     KEEP_THREADS: Days = 0

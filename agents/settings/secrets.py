@@ -13,5 +13,5 @@ class SecretSettings(FeatureSettings):
     SECRET_KEYS: Annotated[
         tuple[str, ...], About(is_secret=True, default="Django's `SECRET_KEY` and its fallbacks")
     ] = ()
-    """Keys that encrypt stored secrets, such as the URLs of [databases](databases.md). The first
-    encrypts, all decrypt ([rotation](databases.md#keys))."""
+    """Keys that encrypt stored secrets, such as the URLs of [databases](../guides/databases.md).
+    The first encrypts, all decrypt ([rotation](../guides/databases.md#keys))."""

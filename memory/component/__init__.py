@@ -12,7 +12,9 @@ from memory.options import MemoryOptions
 
 
 class MemoryMiddleware(BuiltInMiddleware):
-    """The memory tools (docs/memory.md). The files belong to an agent: it has no tools without one.
+    """The memory tools (docs/guides/memory.md).
+
+    The files belong to an agent: it has no tools without one.
 
     `saving` is ask or save, and `requests` is wait or continue: the options `memory_saving` and
     `memory_requests` of an agent. None: the agent's own.

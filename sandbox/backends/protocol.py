@@ -80,7 +80,9 @@ class OpenedFile:
 
 
 class FilesystemBackend(Protocol):
-    """Files of a program, in any storage. An agent can work with them (docs/python.md#backends).
+    """Files of a program, in any storage. An agent can work with them.
+
+    docs/guides/python.md#backends has an example.
 
     Paths are absolute, and `/` is the top. Each method returns JSON values, and `{"error": TEXT}`
     if it did nothing. A method may have more parameters, which are used then: `line_offset` of

@@ -1,7 +1,8 @@
 """The macOS sandbox: one `sandbox-exec` for each command, with the same policy as on Linux.
 
-Limits without a mechanism on macOS are not enforced: see docs/sandbox.md. Before its first command,
-each process tests the sandbox with a real command, and refuses to use a sandbox that leaks.
+Limits without a mechanism on macOS are not enforced: see docs/reference/sandbox.md. Before its
+first command, each process tests the sandbox with a real command, and refuses to use a sandbox that
+leaks.
 
 The command line that enters a Seatbelt profile, sets limits and then executes the command.
 """

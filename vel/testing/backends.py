@@ -1,4 +1,4 @@
-"""Tests for a backend of your own (docs/python.md#backends). pytest collects a subclass:
+"""Tests for a backend of your own (docs/guides/python.md#backends). pytest collects a subclass:
 
 from vel.testing.backends import BackendTests
 

@@ -35,7 +35,7 @@ def check_environment(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     return [
         Warning(
             f"The environment variable {name} has no effect. {nearest(name, known)}".rstrip(),
-            hint="docs/settings.md lists the variables.",
+            hint="docs/reference/settings.md lists the variables.",
             id=UNKNOWN_VARIABLE,
         )
         for name in sorted(os.environ)

@@ -82,8 +82,8 @@ def _storage(snapshot_turns: int) -> list[CheckMessage]:
             Error(
                 "Several hosts need a storage in common: without it a host that dies takes all "
                 "files of its threads with it.",
-                hint="Set VEL_STORAGE_URL (docs/scaling.md), or VEL_SHARED_WORKSPACES=1 where all "
-                "hosts have one data directory.",
+                hint="Set VEL_STORAGE_URL (docs/operations/scaling.md), or VEL_SHARED_WORKSPACES=1 "
+                "where all hosts have one data directory.",
                 id="vel.E034",
             )
         ]

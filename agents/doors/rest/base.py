@@ -128,7 +128,9 @@ class UnknownUrl(ApiView):
     permission_classes = ()
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        raise NotFound("There is no such endpoint: see docs/api.md; paths end without a slash.")
+        raise NotFound(
+            "There is no such endpoint: see docs/reference/rest-api.md; paths end without a slash."
+        )
 
 
 def person(request: Request) -> AbstractBaseUser:

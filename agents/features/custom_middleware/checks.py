@@ -16,7 +16,7 @@ with lazy_modules:
 
 _HINT = (
     "MIDDLEWARE of VEL is a list of dotted paths (VEL_MIDDLEWARE: with commas); PYTHONPATH says "
-    "where the modules are. docs/middleware.md has examples."
+    "where the modules are. docs/guides/middleware.md has examples."
 )
 
 

@@ -6,7 +6,7 @@ from agents.kernel.settings import FeatureSettings
 class MiddlewareSettings(FeatureSettings):
     """Middleware of your own
 
-    See [middleware](middleware.md). `PYTHONPATH` says where the modules are.
+    See [middleware](../guides/middleware.md). `PYTHONPATH` says where the modules are.
     """
 
     IN_PROGRAMS = True

@@ -32,7 +32,8 @@ class FallbackOptions(AgentOptions):
         default=(),
         max_length=MAX_FALLBACKS,
         description="Models that go on, one after the other, when the one before is down, as "
-        '[{"provider": "anthropic", "model": "claude-haiku-4-5"}]; at most 3 (docs/fallbacks.md).',
+        '[{"provider": "anthropic", "model": "claude-haiku-4-5"}]; at most 3 '
+        "(docs/guides/fallbacks.md).",
     )
 
     def needed_middleware(self) -> dict[str, str]:

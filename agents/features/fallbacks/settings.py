@@ -6,7 +6,7 @@ from agents.kernel.settings import FeatureSettings
 class FallbackSettings(FeatureSettings):
     """Fallbacks
 
-    See [fallbacks](fallbacks.md).
+    See [fallbacks](../guides/fallbacks.md).
     """
 
     IN_PROGRAMS = True

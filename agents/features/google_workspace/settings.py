@@ -6,7 +6,7 @@ from agents.kernel.settings import FeatureSettings, Secret
 class GoogleSettings(FeatureSettings):
     """Google Workspace
 
-    See [other services](integrations.md).
+    See [other services](../guides/integrations.md).
     """
 
     GMAIL_URL: str = "https://gmail.googleapis.com/"

@@ -38,7 +38,8 @@ class GuardrailOptions(AgentOptions):
 
     guardrails: tuple[Name, ...] = Field(
         default=(),
-        description="Checks of its messages, replies, calls and results (docs/guards.md).",
+        description="Checks of its messages, replies, calls and results "
+        "(docs/guides/guardrails.md).",
     )
 
     def needed_middleware(self) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """The classes to subclass: guardrails, which decide, and lifecycle hooks, which watch.
 
 `settings.VEL["GUARDRAILS"]` and `settings.VEL["HOOKS"]` name subclasses by their dotted paths.
-docs/guards.md has a complete example.
+docs/guides/guardrails.md has a complete example.
 """
 
 from agents.features.guardrails.guardrail import (

@@ -6,7 +6,7 @@ from agents.kernel.settings import FeatureSettings
 class McpSettings(FeatureSettings):
     """MCP servers
 
-    See [MCP](mcp.md).
+    See [MCP](../guides/mcp.md).
     """
 
     MCP_PRIVATE_HOSTS: tuple[str, ...] = ()

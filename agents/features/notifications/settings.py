@@ -6,7 +6,7 @@ from agents.kernel.settings import Days, FeatureSettings
 class NotificationSettings(FeatureSettings):
     """Notifications
 
-    See [notifications](notifications.md).
+    See [notifications](../guides/notifications.md).
     """
 
     WEBHOOK_PRIVATE_HOSTS: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from agents.kernel.settings import FeatureSettings
 class SlackSettings(FeatureSettings):
     """Slack
 
-    See [other services](integrations.md).
+    See [other services](../guides/integrations.md).
     """
 
     SLACK_URL: str = "https://slack.com/api/"

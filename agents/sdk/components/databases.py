@@ -255,7 +255,8 @@ class DatabaseMiddleware(BuiltInMiddleware):
             if getattr(backend, argument) != usual:
                 raise SetupError(
                     f"{argument} of the DatabaseBackend has no effect on the databases of an "
-                    "agent, which have limits of their own (docs/databases.md): leave it out."
+                    "agent, which have limits of their own (docs/guides/databases.md): leave it "
+                    "out."
                 )
         for name, url in backend.connections.items():
             if config.databases.get(name, url) != url:

@@ -34,8 +34,8 @@ class FilesystemMiddleware(BuiltInMiddleware):
     """ls, read_file, write_file, edit_file, glob and grep over a backend.
 
     In an agent, `backend` holds the agent's files. It is one of Vel's backends, or any object with
-    these six methods (`FilesystemBackend`, docs/python.md#backends). Without it, an agent stores
-    its files with each session, and has no commands; alone, the files are in memory.
+    these six methods (`FilesystemBackend`, docs/guides/python.md#backends). Without it, an agent
+    stores its files with each session, and has no commands; alone, the files are in memory.
 
     >>> from vel import FilesystemMiddleware
     >>> files = FilesystemMiddleware()

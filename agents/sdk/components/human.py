@@ -12,7 +12,9 @@ from agents.sdk.errors import SetupError
 
 
 class HumanInTheLoopMiddleware(BuiltInMiddleware):
-    """Approval for the tools in `interrupt_on`: True, False (never), or a rule (docs/policy.md).
+    """Approval for the tools in `interrupt_on`: True, False (never), or a rule.
+
+    docs/guides/policy.md describes rules.
 
     >>> approvals = HumanInTheLoopMiddleware({"execute": True})
     >>> approvals.should_interrupt("execute"), approvals.should_interrupt("ls")

@@ -16,7 +16,7 @@ from agents.sdk.errors import SetupError
 
 
 class ContextManagementMiddleware(BuiltInMiddleware):
-    """Long results go to files, and long conversations are shortened (docs/context.md).
+    """Long results go to files, and long conversations are shortened (docs/guides/context.md).
 
     `evict_bytes` is the size from which a result goes to a file; `compact_at` is the part of the
     room, from 0.1 to 1, at which a conversation is shortened. None: as the settings say. With

@@ -220,7 +220,7 @@ def _check_apps() -> None:
     if missing:
         raise SetupError(
             f"The project's INSTALLED_APPS lack {', '.join(missing)}: add "
-            f"{', '.join(_APPS[2:])}, then migrate (docs/python.md)."
+            f"{', '.join(_APPS[2:])}, then migrate (docs/guides/python.md)."
         )
 
 

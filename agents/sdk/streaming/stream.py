@@ -33,7 +33,7 @@ from agents.kernel.features import collect
 from agents.sdk.errors import SetupError
 
 LogEvent = dict[str, Any]
-"""`run_id, seq, type, ts, data`: a row of the log (docs/api.md)."""
+"""`run_id, seq, type, ts, data`: a row of the log (docs/reference/rest-api.md)."""
 
 
 class StreamMode(StrEnum):
@@ -89,8 +89,8 @@ class StreamEvent:
     interrupt, decision, todos, artifact, subagent_start, subagent_end, runs_outside, end, error or
     cancelled. `content` is its text. `node_id` is "agent", or the name of the subagent. `metadata`
     has, by type, tool_name, tool_call_id, input, is_error; approval_id, session_id, kind,
-    allowed_decisions, digest; changes, count, incomplete (docs/own-directory.md); usage, cost,
-    structured_output; code.
+    allowed_decisions, digest; changes, count, incomplete (docs/guides/own-directory.md); usage,
+    cost, structured_output; code.
 
     >>> async def types(agent, message):
     ...     return [event.type async for event in agent.run_stream(message)]

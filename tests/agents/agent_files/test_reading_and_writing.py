@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.agent_files.reading import MAX_BYTES, BadFile, read_document
-from agents.agent_files.shape import agent_schema, default_of, file_fields
+from agents.agent_files.shape import default_of, file_fields
 from agents.agent_files.writing import write_document
 from agents.features.subagents.models import Subagent
 from agents.models import Agent
 from agents.spec import SubagentSpec
-
-SCHEMA = Path(__file__).parents[3] / "docs/agent.schema.json"
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=60)
 tricky = st.sampled_from(
@@ -106,8 +103,3 @@ def test_a_file_has_every_field_of_an_agent_with_its_default():
         if not field.is_required():
             default = Subagent._meta.get_field(name).get_default()
             assert field.default == (tuple(default) if isinstance(default, list) else default), name
-
-
-def test_the_published_schema_is_that_of_the_code():
-    wanted = json.dumps(agent_schema(), indent=2) + "\n"
-    assert SCHEMA.read_text() == wanted, "run: vel agents schema > docs/agent.schema.json"

@@ -140,7 +140,7 @@ def test_a_cut_answer_is_whole_when_the_page_goes_on(
     assert found["chat"]["status"] == "ready"
     assert len(found["chat"]["messages"]) == 2
     if version == 5:
-        # Version 5 appends the resumed text to its partial message; docs/streams.md has a
+        # Version 5 appends the resumed text to its partial message; docs/guides/streams.md has a
         # workaround.
         assert kinds(answer(found["chat"])).count("text") == 3
     else:
@@ -185,7 +185,7 @@ def test_a_client_without_a_version_gets_one_that_it_understands(
     played: dict[str, Found], version: int
 ) -> None:
     if version == 5:
-        return  # its clients name it, as docs/streams.md says
+        return  # its clients name it, as docs/guides/streams.md says
     approved = answer(played["approve@nothing"]["chat"])
     assert tool_part(answer(played["approve@nothing"]["waiting"]))["state"] == "approval-requested"
     assert tool_part(approved)["state"] == "output-available"

@@ -1,4 +1,4 @@
-"""docs/features.md shows the files of the example feature without differences."""
+"""docs/contributing/features.md shows the files of the example feature without differences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[3] / "docs/features.md"
+PAGE = Path(__file__).parents[3] / "docs/contributing/features.md"
 SOURCE = Path(__file__).parent / "glossary"
 BLOCKS = dict(
     re.findall(r"```python\n# vel_glossary/(\S+)\n(.*?)```\n", PAGE.read_text(), re.DOTALL)

@@ -1,4 +1,4 @@
-// Generated from the event catalogue by `make events`: do not edit.
+// Generated from the event catalogue by `make reference`: do not edit.
 
 export const APPROVAL_DECIDED = "approval.decided";
 export const APPROVAL_EXPIRED = "approval.expired";

@@ -181,7 +181,7 @@ function play(wanted, agent) {
         await reloaded.resumeStream();
         const resumed = structuredClone(reloaded.shown);
         if (!hasEnded(loaded) && reloaded.lastMessage.role === "user") {
-          reloaded.messages = (await history(id)).messages; // as docs/streams.md says
+          reloaded.messages = (await history(id)).messages; // as docs/guides/streams.md says
         }
         return { loaded, resumed, reloaded: reloaded.shown, history: await history(id) };
       }),

@@ -1,9 +1,7 @@
-"""Every object of the admin can be managed by REST, and the table in the docs says how."""
+"""Every object of the admin can be managed by REST."""
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +15,6 @@ from agents.doors.rest.managed.coverage import VERBS, RestObject, rest_objects
 from agents.features.budgets.models import Budget, BudgetRequest
 from tests.agents.api.rows import make_user
 
-DOCS = Path(__file__).parents[4] / "docs"
 OTHERS = {"django_q"}
 """Apps of other packages, whose rows are hints for workers."""
 
@@ -111,13 +108,3 @@ def test_the_permissions_that_the_table_names_exist() -> None:
         for word in who.split("`")[1::2]
     }
     assert named - known == set()
-
-
-def test_the_page_shows_the_declarations() -> None:
-    spec = importlib.util.spec_from_file_location("objects_page", DOCS / "rest_objects_page.py")
-    assert spec is not None
-    assert spec.loader is not None
-    generator = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generator)
-    text = (DOCS / "rest-objects.md").read_text()
-    assert generator.page(text, rest_objects(OBJECTS)) == text, "run: make objects-page"

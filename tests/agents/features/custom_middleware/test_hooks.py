@@ -38,7 +38,7 @@ from vel import BaseMiddleware
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-PAGE = Path(__file__).resolve().parents[4] / "docs" / "middleware.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs/guides/middleware.md"
 LOOK = {"tool_calls": [{"name": "ls", "input": {"path": "/"}}]}
 WRITE = {"tool_calls": [{"name": "write_file", "input": {"path": "/a", "content": "x"}}]}
 DONE = {"text": "Done."}

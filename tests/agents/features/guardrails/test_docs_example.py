@@ -1,4 +1,4 @@
-"""The example of docs/guards.md works as the page describes."""
+"""The example of docs/guides/guardrails.md works as the page describes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.runs import (
     wait_until,
 )
 
-PAGE = Path(__file__).resolve().parents[4] / "docs" / "guards.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs/guides/guardrails.md"
 
 
 @pytest.fixture

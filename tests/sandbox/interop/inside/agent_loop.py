@@ -210,8 +210,8 @@ def test_a_long_output_is_a_file_that_the_agent_can_read(backend: Any, place: Pa
 
 
 def example_of_the_documentation(place: Path, model: ScriptedModel) -> Any:
-    """Return the agent of docs/interop.md, with directories of the test and another model."""
-    document = (REPOSITORY / "docs/interop.md").read_text()
+    """Return the agent of docs/guides/interop.md, with the test's directories and model."""
+    document = (REPOSITORY / "docs/guides/interop.md").read_text()
     (code,) = re.findall(r"```python\n(from deepagents import .*?)```", document, re.DOTALL)
     code = code.replace("/srv/", f"{place}/").replace('"anthropic:claude-sonnet-4-6"', "model")
     names = {"model": model}

@@ -103,7 +103,7 @@ TASK_BYTES = 10_000_000
 @click.option(
     "--profile",
     type=click.Choice(["full", "sandbox_only"]),
-    help="Its tools: all of them, or commands in the sandbox only (docs/sandbox-only.md).",
+    help="Its tools: all of them, or commands in the sandbox only (docs/guides/sandbox-only.md).",
 )
 @click.option("--no-sandbox", is_flag=True, help="Files in the database, no commands.")
 @click.option(

@@ -1,0 +1,1 @@
+"""Tools for `docs/`: the generated reference pages, and the screenshots."""
