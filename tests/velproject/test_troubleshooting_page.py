@@ -10,7 +10,7 @@ PAGE = ROOT / "docs" / "operations" / "troubleshooting.md"
 SOURCES = ("agents", "memory", "sandbox", "skills_app", "templates", "velproject")
 ENDINGS = (".py", ".html", ".js")
 SHORTEST = 9
-"""Characters. A shorter piece of a message proves nothing."""
+"""Characters. Shorter pieces are not searched."""
 _BLOCK = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _JOINED = re.compile(r'"\s*\n\s*f?"')
 """The end of a piece of a text, and the start of the next piece."""
@@ -39,5 +39,5 @@ def test_each_message_is_in_the_code() -> None:
     assert len(messages) > 50
     for line, parts in messages:
         long = [part for part in parts if len(part) >= SHORTEST]
-        assert long, f"{line!r} has no piece that can be searched"
+        assert long, f"{line!r} is too short to search"
         assert not [part for part in long if part not in code], f"{line!r} is not in the code"
