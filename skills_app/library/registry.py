@@ -142,17 +142,19 @@ class SkillRegistry:
         return {match.name: match.score for match in self._ranked(query)}
 
     def search(self, query: str) -> Skills:
-        """Return the skills that match `query`, best first.
+        """Return the skills that match `query`, best first; all that are on for an empty query.
 
         Always includes skills whose name, description or a tag contains the exact query.
         """
         text = fold(query).strip()
+        if not text:
+            return self._on()
         found = [
             match.name
             for place, match in enumerate(self._ranked(query))
             if match.score >= SHOWN
             or (match.score > 0 and place < FIRST)
-            or (text and _has(self._skills[match.name], text))
+            or _has(self._skills[match.name], text)
         ]
         return [self._skills[name] for name in found]
 

@@ -110,6 +110,7 @@ def test_search_is_best_first_and_finds_parts_of_words() -> None:
     assert names(made.search("quer")) == ["sql"]
     assert names(made.search("ritin")) == ["mail"]
     assert made.search("bake a cake") == []
+    assert names(made.search("")) == names(made.search(" \n")) == ["sql", "mail"]
     assert list(made.scores("queries")) == ["sql", "mail"]
 
 
