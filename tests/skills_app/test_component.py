@@ -122,6 +122,22 @@ def test_instructions_in_the_system_prompt() -> None:
     assert skills.get_state() == state
 
 
+def test_a_required_skill_cannot_be_deactivated_first() -> None:
+    skills = only()
+    skills.registry.register(CODED)
+    skills.registry.register(Skill("report", "Reports.", "Report.", requires=("coded",)))
+    skills.load_skill("report")
+    state = skills.get_state()
+    refused = "coded is required by report: deactivate report first."
+    assert skills.deactivate_skill("coded") == refused
+    assert skills.get_state() == state == {"active": ["coded", "report"]}
+    skills.load_state({"active": []})
+    assert skills.get_state() == {"active": []}
+    skills.load_state(state)
+    assert "not active any more" in skills.deactivate_skill("report")
+    assert "not active any more" in skills.deactivate_skill("coded")
+
+
 def test_its_tools_take_what_those_of_an_agent_take() -> None:
     skills = only()
     skills.registry.register(replace(CODED, tags=("count",)))
