@@ -49,7 +49,7 @@ from sandbox.paths import is_within
 
 with lazy_modules:
     # The feature may be missing.
-    from agents.features.subagents import types
+    from agents.features.subagents import inputs, types
 
 _PLANNING = frozenset({"write_todos", "read_todos"})
 _MEMORY = frozenset({"write_memory", "read_memory", "list_memory"})
@@ -157,7 +157,7 @@ class Definition:
                 if name not in offered:
                     raise SetupError(f"{place}: {name} {self._why_missing(name, spec, having)}.")
         for name in self.config.only_tools or ():
-            if name in self._left_out:
+            if name in _PLANNING | _MEMORY and name in self._left_out:
                 option = "planning" if name in _PLANNING else "memory"
                 raise SetupError(f"only_tools: {name} needs {option}=True.")
 
@@ -190,6 +190,8 @@ class Definition:
     def _left_out(self) -> frozenset[str]:
         """Return the tools that a False of the program leaves out."""
         left_out = frozenset() if self.config.planning else _PLANNING
+        if self.config.options.get("subagent_depth") == 0:
+            left_out |= inputs.FORMS.keys()
         return left_out | (frozenset() if self.config.memory else _MEMORY)
 
     def slug(self, owner: Any) -> str:
