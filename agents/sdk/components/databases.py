@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -100,6 +101,8 @@ class DatabaseBackend:
         arguments.check_positive("query_timeout", query_timeout)
         self.row_limit = row_limit
         arguments.check_number("row_limit", row_limit, 1)
+        self._token = object()
+        weakref.finalize(self, engine.discard, self._token)
 
     async def execute(
         self, query: str, database: str = "default", params: Mapping[str, Any] | None = None
@@ -135,7 +138,7 @@ class DatabaseBackend:
 
     async def close(self) -> None:
         """Release the engine. Idle connections are closed automatically."""
-        await in_thread(engine.leave, self)
+        await in_thread(engine.leave, self._token)
 
     async def _execute(
         self, query: str, database: str, params: Mapping[str, Any] | None, *, native: bool
@@ -200,7 +203,7 @@ class DatabaseBackend:
             raise QueryFailed(str(problem)) from None
         except address.AddressRefused as problem:
             raise QueryFailed(f"{meant}: {problem}") from None
-        engine.join(self)
+        engine.join(self._token)
         target = DatabaseTarget(
             name=meant,
             url=url,
