@@ -63,6 +63,8 @@ class Runner:
         self._registry: Any = config.agent_types
         self._middleware = middleware
         self._form = form_of(config.output_schema)
+        self.argument_names: Mapping[str, str] = {}
+        """See `arguments.renamed`."""
         self.extra: dict[str, SubagentConfig] = {}
         self._states = SessionStates(middleware)
         self.last_session_id: str | None = None
@@ -116,9 +118,10 @@ class Runner:
         begin_in_thread(self._check_definition, wanted).result()
 
     def _check_definition(self, subagents: tuple[SubagentConfig, ...]) -> None:
-        prepare(self.config.persistence_path, database=False)
-        toolkit = toolkits.toolkit_of(self.config, subagents, self._toolkit)
-        definitions.Definition.of(self.config, toolkit, subagents, needs_model=False)
+        with arguments.renamed(self.argument_names):
+            prepare(self.config.persistence_path, database=False)
+            toolkit = toolkits.toolkit_of(self.config, subagents, self._toolkit)
+            definitions.Definition.of(self.config, toolkit, subagents, needs_model=False)
 
     async def ready(self) -> tuple[definitions.Definition, Any]:
         """Return the checked definition, and the owner of its runs. Raises `SetupError`."""
@@ -132,13 +135,14 @@ class Runner:
         return self._finished_before_close(begin_in_thread(self._prepare)).result()
 
     def _prepare(self) -> tuple[definitions.Definition, Any]:
-        prepare(
-            self.config.persistence_path,
-            api_key=key_of(self.config.model),
-            provider=choice_of(self.config.model).provider,
-        )
-        with self._lock:
-            return self._prepared()
+        with arguments.renamed(self.argument_names):
+            prepare(
+                self.config.persistence_path,
+                api_key=key_of(self.config.model),
+                provider=choice_of(self.config.model).provider,
+            )
+            with self._lock:
+                return self._prepared()
 
     def _prepared(self) -> tuple[definitions.Definition, Any]:
         config = self.config
@@ -260,7 +264,8 @@ class Runner:
         executor = engine.worker.executor
         begun = engine.ask(begin, definition, owner, request, executor, loaded)
         try:
-            place = await asyncio.shield(asyncio.wrap_future(begun))
+            with arguments.renamed(self.argument_names):
+                place = await asyncio.shield(asyncio.wrap_future(begun))
         except asyncio.CancelledError:
             # It is stored anyway, a moment later.
             self._finished_before_close(begin_in_thread(self._leave_begun, begun))
