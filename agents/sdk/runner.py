@@ -40,7 +40,7 @@ with lazy_modules:
     from agents.sdk.environment import owner as owners
     from agents.sdk.environment import workplace
     from agents.sdk.rows import definition as definitions
-    from agents.sdk.rows import sessions
+    from agents.sdk.rows import sessions, state
     from agents.sdk.streaming import follow, modes, outputs
     from agents.services import disk_reserve, errors
     from sandbox.own_directory import rules
@@ -70,6 +70,8 @@ class Runner:
         self.last_session_id: str | None = None
         self.shown: dict[str, set[str]] = {}
         self._definition: definitions.Definition | None = None
+        self._checked: definitions.Definition | None = None
+        """The definition that is checked by the rows, too."""
         self._toolkit: Any = None
         self._toolkits: list[Any] = []
         """All that it has had: sessions of earlier ones can wait for a person."""
@@ -121,7 +123,9 @@ class Runner:
         with arguments.renamed(self.argument_names):
             prepare(self.config.persistence_path, database=False)
             toolkit = toolkits.toolkit_of(self.config, subagents, self._toolkit)
-            definitions.Definition.of(self.config, toolkit, subagents, needs_model=False)
+            found = definitions.Definition.of(self.config, toolkit, subagents, needs_model=False)
+            if self._owner is not None:
+                engine.ask(state.check_agent, found, self._owner).result()
 
     async def ready(self) -> tuple[definitions.Definition, Any]:
         """Return the checked definition, and the owner of its runs. Raises `SetupError`."""
@@ -152,6 +156,8 @@ class Runner:
             self._definition = definitions.Definition.of(config, toolkit, subagents)
             self._toolkit = toolkit
             self._toolkits.append(toolkit)
+        if self._forget is None:
+            self._forget = weakref.finalize(self, toolkits.forget, self._toolkits, self._token)
         engine.join(self._token)
         if self._owner is None:
             if config.sandbox_enabled:
@@ -163,7 +169,9 @@ class Runner:
                     self._workspace = str(workplace.workspace_directory(config.sandbox_working_dir))
                     self._rules = workplace.file_rules(config, self._workspace)
             self._owner = engine.ask(owners.owner_of, config.user).result()
-            self._forget = weakref.finalize(self, toolkits.forget, self._toolkits, self._token)
+        if self._checked is not self._definition:
+            engine.ask(state.check_agent, self._definition, self._owner).result()
+            self._checked = self._definition
         return self._definition, self._owner
 
     @property

@@ -18,6 +18,7 @@ from vel import (
     Skill,
     SkillsMiddleware,
     StreamMode,
+    SubagentConfig,
     create_deep_agent,
     load_skill,
     scripted_model,
@@ -88,6 +89,24 @@ def test_a_skill_of_a_directory_replaces_a_built_in_one(
     agent = make_agent(loads("Research"), skill_dirs=[str(tmp_path)], include_builtin_skills=True)
     assert "MY OVERRIDE" in results(agent)[0]
     assert "MY OVERRIDE" in SkillsMiddleware([str(tmp_path)]).load_skill("research")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_skills_of_a_subagent_must_be_skills_of_the_agent(
+    make_agent: MakeAgent, tmp_path: Path
+) -> None:
+    skills = only()
+    skills.registry.register(CODED)
+    write_skill(tmp_path / "own", "beans")
+    helper = SubagentConfig("helper", "Helps.", skills=["coded", "beans"])
+    directories = [str(tmp_path / "own")]
+    agent = make_agent(["ok"], subagents=[helper], skill_dirs=directories, middleware=[skills])
+    assert asyncio.run(agent.run("Go")) == "ok"
+    for unknown in ("reporting", "gone"):  # the built-in skills are left out
+        with pytest.raises(SetupError, match=f"more: skills: this agent has no skill '{unknown}'"):
+            agent.register_subagent({"name": "more", "description": "d", "skills": [unknown]})
+    assert asyncio.run(agent.run("Go")) == "ok"
+    agent.register_subagent({"name": "more", "description": "d", "skills": ["coded"]})
 
 
 def test_what_an_agent_cannot_use_is_refused() -> None:

@@ -221,8 +221,8 @@ def _check_texts(**given: Any) -> None:
 
 
 _NAME = "DatabaseMiddleware"
-_OF_CONNECTION = {"query_timeout": 30, "row_limit": 10_000}
-"""Arguments of a backend without an effect on an agent, with their defaults."""
+_USUAL = {"query_timeout": 30, "row_limit": 10_000}
+"""The default limits of a backend, and of the databases of an agent."""
 
 
 class DatabaseMiddleware(BuiltInMiddleware):
@@ -252,13 +252,15 @@ class DatabaseMiddleware(BuiltInMiddleware):
         self.backend = connections
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
-        """Give the agent these databases. It reads and writes them by the limits of an agent."""
+        """Give the agent these databases, with the limits of the backend."""
         backend = self.backend
-        for argument, usual in _OF_CONNECTION.items():
-            if getattr(backend, argument) != usual:
+        own = {name: getattr(backend, name) for name in ("query_timeout", "row_limit")}
+        own = {name: value for name, value in own.items() if value != _USUAL[name]}
+        limits = {name: own for name in backend.connections if own}
+        for name, given in limits.items():
+            if config.database_limits.get(name, given) != given:
                 raise SetupError(
-                    f"{argument} of the DatabaseBackend has no effect on the databases of an "
-                    "agent, which have limits of their own (docs/databases.md): leave it out."
+                    f"database_limits: {name} has other limits in the {_NAME}: leave one out."
                 )
         for name, url in backend.connections.items():
             if config.databases.get(name, url) != url:
@@ -274,6 +276,7 @@ class DatabaseMiddleware(BuiltInMiddleware):
             config,
             databases={**config.databases, **backend.connections},
             database_read_only=config.database_read_only and backend.read_only,
+            database_limits={**config.database_limits, **limits},
         )
 
     def get_tools(self) -> Sequence[ToolSpec]:
