@@ -24,10 +24,10 @@ class Migration(migrations.Migration):
                 fields=[
                     ('id', models.CharField(default=agents.ids.new_id, editable=False, max_length=26, primary_key=True, serialize=False)),
                     ('name', models.CharField(max_length=100)),
-                    ('owner', models.ForeignKey(help_text="Whose runs they are: the owner's rights and limits apply.", on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to=settings.AUTH_USER_MODEL)),
+                    ('owner', models.ForeignKey(help_text="The owner of its runs. The owner's permissions and limits apply.", on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to=settings.AUTH_USER_MODEL)),
                     ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to='agents.agent')),
-                    ('thread_policy', models.CharField(choices=[('new', 'a new thread each time'), ('one', 'go on in one thread')], default='new', max_length=10)),
-                    ('thread', models.ForeignKey(blank=True, editable=False, help_text='The one thread, once it has begun.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='agents.thread')),
+                    ('thread_policy', models.CharField(choices=[('new', 'a new thread each time'), ('one', 'one thread for all runs')], default='new', max_length=10)),
+                    ('thread', models.ForeignKey(blank=True, editable=False, help_text='The thread of all its runs, after the first run.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='agents.thread')),
                     ('is_enabled', models.BooleanField(default=True)),
                     ('created_at', models.DateTimeField(auto_now_add=True)),
                     ('updated_at', models.DateTimeField(auto_now=True)),
