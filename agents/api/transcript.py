@@ -55,7 +55,7 @@ class RunTranscript(ApiView):
 
     @operation(
         "get_run_transcript",
-        "Read what was said in a run",
+        "Get the messages of a run",
         query=TranscriptQuery,
         answer=Page(MessageShape),
     )
@@ -71,7 +71,7 @@ class ThreadTranscript(ApiView):
 
     @operation(
         "get_thread_transcript",
-        "Read what was said in a thread",
+        "Get the messages of a thread",
         query=TranscriptQuery,
         answer=Page(MessageShape),
     )
@@ -148,7 +148,7 @@ class ResumeRun(ApiView):
 
     @operation(
         "resume_run",
-        "Go on with a run that failed, was cancelled or came to a limit",
+        "Resume a run that failed, was cancelled or reached a limit",
         body=ResumeBody,
         answers={201: RunShape},
         errors=(409,),
@@ -200,7 +200,7 @@ class Artifacts(ApiView):
 
 
 def _url(run: Run, path: str) -> str:
-    # A subagent writes to the directories of its own thread.
+    # A subagent writes to the directories of its thread, not of the parent's.
     place = reverse("api:file-content", kwargs={"thread_id": run.thread_id})
     return f"{place}?{urlencode({'path': path})}"
 

@@ -95,4 +95,4 @@ def test_what_was_done_names_the_host_as_it_is_written(root: User) -> None:
     """Messages start with a capital letter, but names of hosts are case-sensitive."""
     one = host("one")
     host("other")
-    assert "Host one: it drains." in text_of(act(client_of(root), "drain", one))
+    assert "Host one: draining." in text_of(act(client_of(root), "drain", one))

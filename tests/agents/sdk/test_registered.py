@@ -127,4 +127,7 @@ def test_a_name_of_vels_own_is_an_error(settings: Any) -> None:
 def test_a_name_of_an_mcp_servers_tool_is_an_error(settings: Any) -> None:
     settings.VEL = {**settings.VEL, "TOOLS": [HERE + "mcp__plain__say"]}
     (error,) = check_tools(None)
-    assert (error.id, "begins as the tools of MCP servers" in error.msg) == ("vel.E014", True)
+    assert (error.id, "starts with the prefix of the tools of MCP servers" in error.msg) == (
+        "vel.E014",
+        True,
+    )
