@@ -69,7 +69,7 @@ class BudgetAdmin(admin.ModelAdmin):
     ]
 
     def get_autocomplete_fields(self, request: HttpRequest) -> list[str]:
-        """A project may have no page of its users, or one without search."""
+        """Return the fields: a project may have no admin of users, or one without search."""
         users = self.admin_site._registry.get(get_user_model())
         found = ["user"] if users is not None and users.get_search_fields(request) else []
         return [*self.autocomplete_fields, *found]

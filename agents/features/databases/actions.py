@@ -154,7 +154,9 @@ def save_own_connection(
     `seal_url`. Raises `InvalidRequest`, and `Conflict` while a run uses that name for another URL.
     """
     if agent.owner_id is None:
-        raise InvalidRequest("Only an agent with an owner can have databases of its own.")
+        raise InvalidRequest(
+            "An agent without an owner cannot have its own databases. Set an owner first."
+        )
     rows = DatabaseConnection.objects.select_for_update()
     row = rows.filter(agent=agent, name=name).first()
     if row is None:

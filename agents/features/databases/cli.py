@@ -65,7 +65,7 @@ def remove(name: str) -> None:
             "them; those of the admin are removed in the admin."
         )
     remove_connection(row.pk, by=user)
-    print(f"{row.name} is removed; nothing of it is stored any more.")
+    print(f"{row.name} is removed, with its stored URL.")
 
 
 COMMANDS = (databases,)

@@ -62,7 +62,7 @@ def targets_of(rows: Iterable[DatabaseConnection], names: Sequence[str]) -> RunD
     for name in names:
         if name not in found:
             targets.problems[name] = (
-                f"The database {name} was taken from this agent or deleted: go on without it."
+                f"The database {name} was removed from this agent or deleted: continue without it."
             )
             continue
         try:

@@ -26,7 +26,9 @@ from agents.selectors.visible import Person
 class Databases(AgentRelation):
     name = "databases"
     title = "Databases"
-    help_text = "What it may query. Taking one away works at once, for runs under way too."
+    help_text = (
+        "The databases that it can query. If you remove one, current runs lose it immediately."
+    )
     permission = CONFIGURE_DATABASE
 
     def choices(self, agent: Any) -> QuerySet[DatabaseConnection]:

@@ -116,7 +116,7 @@ def complete_fork(fork: Fork) -> Fork:
     request, thread = fork.request, fork.thread
     source = Thread.objects.select_for_update(no_key=True).filter(pk=fork.source.thread_id)
     if source.first() is None:
-        raise NotFound("The conversation has been erased meanwhile.", code="unknown_thread")
+        raise NotFound("The conversation has been erased.", code="unknown_thread")
     copy_history(fork.source, fork.step, thread, uploads=request.files != NONE)
     if request.files in (THEN, NOW) and not has_workspace(fork.source.thread):
         fork.files = copy_rows(fork.source.thread, thread)
@@ -150,7 +150,7 @@ def _check_may_fork(run: Run, by: AbstractBaseUser) -> Agent:
         )
     agent = agents_for(by).filter(pk=run.thread.agent_id).first()
     if agent is None:
-        raise NotFound("Its agent is none that you may use now.", code="unknown_agent")
+        raise NotFound("You no longer have access to this agent.", code="unknown_agent")
     return agent
 
 

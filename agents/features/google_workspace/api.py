@@ -31,14 +31,14 @@ class GoogleKeyBody(StrictSerializer):
         required=False,
         default="",
         allow_blank=True,
-        help_text="Whom a service account acts as.",
+        help_text="The user that a service account acts as.",
     )
     access = serializers.ListField(
         child=Text(max_length=50),
         required=False,
         default=list,
         max_length=len(OFFERED),
-        help_text=f"What a service account may do: {', '.join(one.name for one in OFFERED)}.",
+        help_text=f"Permissions of a service account: {', '.join(one.name for one in OFFERED)}.",
     )
 
 

@@ -66,7 +66,9 @@ def google_consent(request: PersonRequest) -> HttpResponse:
 def _check(kept: Any, state: str) -> None:
     fits = bool(kept) and hmac.compare_digest(kept["state"].encode(), state.encode())
     if not fits or not 0 <= time.time() - kept["at"] <= MAX_AGE:
-        raise InvalidRequest("This way back from Google is not, or no longer, open: begin anew.")
+        raise InvalidRequest(
+            "This connection request is invalid or has expired. Start again under Connections."
+        )
 
 
 def _back() -> str:

@@ -71,7 +71,7 @@ def calls_of(all_hooks: Iterable[Hooks]) -> HookCalls:
 
 
 def joined(first: HookCalls | None, second: HookCalls | None) -> HookCalls | None:
-    """Return the calls of both, those of `first` first. None if there are none."""
+    """Return the calls of both, those of `first` first, or None without any calls."""
     if not first or not second:
         return first or second or None
     points = dict.fromkeys((*first, *second))

@@ -137,7 +137,7 @@ class Deliveries(ApiView):
 
     @operation(
         "list_deliveries",
-        "What became of a webhook's requests",
+        "List the requests to a webhook and their results",
         query=PageQuery,
         answer=Page(DeliveryShape),
     )

@@ -155,7 +155,7 @@ def _start(hook: InboundWebhook, content: Any, message: _Message | None) -> Run:
 
 
 def _prune(hook: InboundWebhook) -> None:
-    """Delete old deliveries, but none that could still be repeated in time."""
+    """Delete old deliveries, except those that could still be repeated in time."""
     newest_first = hook.deliveries.order_by("-id").values_list("pk", flat=True)
     oldest_kept = newest_first[KEPT_DELIVERIES - 1 : KEPT_DELIVERIES].first()
     in_time = timezone.now() - timedelta(seconds=4 * TOLERANCE)

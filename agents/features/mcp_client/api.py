@@ -104,7 +104,7 @@ class AcceptMcpTools(ApiView):
         body, user = read_body(AcceptBody, request), person(request)
         row = _visible(user, server_id)
         if not may_see_all_mcp_servers(user):
-            raise NotAllowed("Accepting tools needs to see what the server says of them.")
+            raise NotAllowed("You cannot accept tools, because you cannot see their definitions.")
         effects = {each["tool"]: each["effect"] for each in body["tools"]}
         if len(effects) < len(body["tools"]):
             raise InvalidRequest("tools: Name each once.")

@@ -214,7 +214,7 @@ async def _store_state(run: RunContext, open_workspace: Callable[[], Workspace])
 
         await run.in_thread(forget_old_states, workspace, stored, confirm)
     except (SandboxError, LockTimeout, OSError, DatabaseError) as error:
-        logger.error("what MCP programs keep is on this host only: %s", error)
+        logger.error("the files of MCP programs are stored on this host only: %s", error)
 
 
 def _is_same(before: McpServer | None, now: McpServer) -> bool:

@@ -32,11 +32,14 @@ MAX_STATES = 20
 
 class ProgramStates(ThreadState):
     field = "mcp_state"
-    lost = "What the programs of MCP servers had kept is lost: they begin anew."
-    restored = (
-        "What the programs of MCP servers had kept is as it was at the last end or wait of a run."
+    lost = (
+        "The stored files of the programs of MCP servers are lost: they start again without them."
     )
-    too_large = "What its MCP programs keep is more than a snapshot holds."
+    restored = (
+        "The stored files of the programs of MCP servers are those of the last end or wait of a "
+        "run."
+    )
+    too_large = "The stored files of its MCP programs are larger than the limit of a snapshot."
 
     def last(self, thread_id: str) -> str | None:
         return McpState.objects.filter(pk=thread_id).values_list("manifest", flat=True).first()

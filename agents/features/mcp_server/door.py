@@ -49,7 +49,7 @@ async def endpoint(request: HttpRequest) -> HttpResponseBase:
     """Answer one message. Refusals before the protocol are JSON-RPC errors without an id."""
     try:
         if request.method != "POST":
-            raise Refused(405, "Send a JSON-RPC message with POST: there is nothing else here.")
+            raise Refused(405, "Only POST with a JSON-RPC message is supported.")
         _check_origin(request)
         # Clients often disconnect right after they cancel a call.
         caller, body, message = await in_database_to_the_end(partial(_admit, request))

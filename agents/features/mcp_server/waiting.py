@@ -225,7 +225,7 @@ def _under_way(run: Run, data: dict[str, Any]) -> str:
         data["waits_for"] = SPACE
         return f"{space} {later}"
     if reason is None:
-        return f"It has not answered yet and goes on. {later}"
+        return f"It has not answered yet and continues. {later}"
     data["waits_for"] = str(reason)
     return f"It waits: {_person()[reason]}, at {data['url']}. {later}"
 

@@ -131,7 +131,7 @@ def _content(notification: Notification) -> tuple[NoticeKind, Message]:
     kind = kind_of(notification.type)
     message = None if kind is None else kind.message(notification.subject_id)
     if kind is None or message is None:
-        raise NothingToTell("what it tells of was deleted")
+        raise NothingToTell("its subject was deleted")
     return kind, message
 
 

@@ -44,7 +44,7 @@ _PENDING = NotificationStatus.PENDING
 
 
 def deliver_next(target_id: str) -> bool:
-    """Send the longest due message of a target. Return False if there is none or sending failed.
+    """Send the longest due message of a target. Return whether a message was sent.
 
     Blocks for about ten seconds at most; do not call it in a transaction. A failure delays the
     target's other messages a little too, so that they do not all fail one after another.

@@ -135,7 +135,7 @@ async def _status(reader: asyncio.StreamReader) -> int:
         while lines < _MOST_LINES and await _line(reader) != b"\r\n":  # 100 Continue and similar
             lines += 1
         lines += 1
-    raise DeliveryFailed("its answer does not begin")
+    raise DeliveryFailed("it sent no HTTP response")
 
 
 async def _line(reader: asyncio.StreamReader) -> bytes:

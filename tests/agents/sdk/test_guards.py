@@ -128,7 +128,7 @@ def test_registered_guardrails_are_chosen_by_name(make_agent: MakeAgent) -> None
         class Taken(NoPrices):
             name = "no-word"
 
-        with pytest.raises(SetupError, match="which a registered guardrail has"):
+        with pytest.raises(SetupError, match="of a registered guardrail"):
             asyncio.run(make_agent(["ok"], guardrails=[Taken], name="c").run("Hello"))
 
 

@@ -88,7 +88,8 @@ class DecideApproval(ApiView):
         body=DecisionBody,
         answer=ApprovalShape,
         errors=(409,),
-        description="`digest` is that of the request, and stands for exactly what it shows.",
+        description="`digest` is the digest of the request. It identifies "
+        "exactly the displayed content.",
     )
     def post(self, request: Request, approval_id: str) -> Response:
         user = person(request)

@@ -42,8 +42,10 @@ with late_imports:
 DECISIONS = ["approve", "edit", "reject", "respond"]
 
 _digest = click.option("--digest", help="Refuse unless the request still has this digest.")
-_yes = click.option("--yes", is_flag=True, help="Do not show it and ask again at a terminal.")
-_input = click.option("--input", "input_json", metavar="JSON", help="What runs instead, whole.")
+_yes = click.option("--yes", is_flag=True, help="Do not show the request and ask for confirmation.")
+_input = click.option(
+    "--input", "input_json", metavar="JSON", help="The complete input that runs instead."
+)
 _requests = click.argument("request_ids", metavar="REQUEST…", nargs=-1, required=True)
 
 
@@ -221,6 +223,6 @@ def _record(request: ApprovalRequest, answer: DecisionRequest) -> None:
     run.refresh_from_db()
     print(f"{tool}: {answer.decision}.")
     if run.status == RunStatus.WAITING:
-        print("The run waits for more: vel approvals list shows it.")
+        print("The run waits for more decisions: vel approvals list shows them.")
     elif run.executor != POOL and is_orphan(run):
-        print(f"The run goes on with: {again(f'runs resume {root_of(run).id}')}")
+        print(f"To continue the run: {again(f'runs resume {root_of(run).id}')}")

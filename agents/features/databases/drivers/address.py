@@ -48,7 +48,7 @@ _DIALECTS = {
 
 
 def parsed(target: DatabaseTarget) -> UrlParts:
-    """The parts of the target's URL. Raises QueryFailed."""
+    """Return the parts of the target's URL. Raises QueryFailed."""
     if target.parts is not None:
         return target.parts
     try:
@@ -87,7 +87,7 @@ def without_secrets(text: str, target: DatabaseTarget) -> str:
 
 
 with lazy_modules:
-    # Takes 0.2 s, which commands without such a database should not pay.
+    # Takes 0.2 s, which commands without a database should not pay.
     from sqlalchemy import exc
     from sqlalchemy.engine import url as engine_url
 
@@ -225,8 +225,7 @@ def _check_parameters(query: Mapping[str, Any], known: Mapping[str, re.Pattern[s
         form = known.get(name)
         if form is None:
             raise AddressRefused(
-                "Its parameters hold one that is not allowed: behind the question mark may stand "
-                f"{', '.join(known)}."
+                f"One of its parameters is not allowed. Allowed parameters: {', '.join(known)}."
             )
         if not isinstance(value, str) or not form.fullmatch(value):
             raise AddressRefused(
@@ -245,7 +244,7 @@ def _check_server(parts: engine_url.URL) -> None:
         raise AddressRefused("Name the user: postgresql://user:password@host/name.")
     if parts.port is not None and not 0 < parts.port < 65_536:
         raise AddressRefused(
-            "Its port is none: write 1 to 65535, or leave it out for the usual one."
+            "Its port is invalid. Write 1 to 65535, or omit the port for the default one."
         )
 
 
@@ -267,7 +266,7 @@ def _checked_file(parts: engine_url.URL) -> str:
     if not stat.S_ISREG(found.st_mode):
         raise AddressRefused("Its path names no file.")
     if place.is_relative_to(DataSettings.now().DATA_DIR.resolve()) or _is_own_file(place):
-        raise AddressRefused("This is Vel's own database, or lies in Vel's data directory.")
+        raise AddressRefused("This is Vel's own database, or a file in Vel's data directory.")
     return parts.set(database=str(place)).render_as_string(hide_password=False)
 
 

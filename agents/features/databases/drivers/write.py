@@ -47,8 +47,8 @@ class NotAsShown(QueryFailed):
 
     def __init__(self) -> None:
         super().__init__(
-            "The rows have changed since this was shown, so nothing was written. Make the call "
-            "again: it is shown anew.",
+            "The rows have changed since the approval, so nothing was written. Make the call again "
+            "for a new approval.",
             "changed",
         )
 

@@ -188,7 +188,7 @@ class Calendars:
         there = self._event(calendar_id, event)
         own = next((one for one in there.get("attendees") or () if one.get("self")), None)
         if own is None:
-            raise GoogleFailed("Nobody is invited by this event on this calendar.", "not_invited")
+            raise GoogleFailed("This calendar is not invited to the event.", "not_invited")
         said = {"email": own["email"], "responseStatus": answer}
         if comment:
             said["comment"] = comment

@@ -166,7 +166,7 @@ def ask(
         except HTTPError as error:
             response = error
         except (URLError, HTTPException, OSError, ValueError) as error:
-            # Raised without its cause, whose traceback could show the request's headers.
+            # Raised without its cause: its traceback could show the request's headers.
             unknown = writes and not _never_sent(error)
             raise unreachable(_reason(error, deadline), unknown=unknown) from None
         try:

@@ -120,12 +120,14 @@ def _text(given: dict[str, Any], name: str) -> str:
 @sensitive_variables()
 def _service_account(given: dict[str, Any], subject: str, scopes: tuple[str, ...]) -> GoogleKey:
     if not ADDRESS.fullmatch(subject):
-        raise KeyProblem("subject: Say whom the service account acts as, by e-mail address.")
+        raise KeyProblem(
+            "subject: Enter the e-mail address of the user that the service account acts as."
+        )
     if not scopes:
-        raise KeyProblem("access: Choose what the service account may do.")
+        raise KeyProblem("access: Choose at least one permission of the service account.")
     pem = given.get("private_key")
     if not isinstance(pem, str):
-        raise KeyProblem("key: The JSON has no proper private_key.")
+        raise KeyProblem("key: The JSON has no valid private_key.")
     _check_private_key(pem)
     return GoogleKey(
         "service_account",

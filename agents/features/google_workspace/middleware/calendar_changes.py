@@ -220,7 +220,7 @@ CHANGING = [
     ),
     google_tool(
         "respond_to_calendar_event",
-        "Answer an invitation; its organiser is told.",
+        "Answer an invitation; its organiser sees it.",
         RespondInput,
         _respond,
         Effect.EXTERNAL,

@@ -42,7 +42,7 @@ def line(most: int, least: int = 0) -> AfterValidator:
     """Return a validator of one line without hidden characters: the approver must see all of it."""
     return _checked(
         lambda text: least <= len(text) <= most and "\n" not in text and visible(text) == text,
-        f"must be one line of {least} to {most:,} characters, none of them invisible",
+        f"must be one line of {least} to {most:,} visible characters",
     )
 
 
@@ -94,7 +94,7 @@ async def with_google(context: ToolContext, use: Callable[[GoogleSession], Any])
         )
     if found is None:
         return error(
-            "Google is not connected: tell the user to do that under Connections.",
+            "Google is not connected: ask the user to connect it under Connections.",
             "not_connected",
         )
     session = GoogleSession(*found, seconds=min(SECONDS, context.deadline))

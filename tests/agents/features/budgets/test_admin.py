@@ -87,7 +87,7 @@ def test_a_budget_that_is_removed_meanwhile(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(budgets, "save_budget", removed_meanwhile)
     answer = client.post(page_url(budget), form(ada, max_tokens="2000"), follow=True)
-    assert "This budget was removed meanwhile" in text_of(answer)
+    assert "This budget has been deleted" in text_of(answer)
     assert Budget.objects.filter(max_tokens=1_000).exists()  # the whole change was rolled back
 
     delete_budget(budget)

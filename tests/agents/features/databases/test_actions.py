@@ -110,7 +110,7 @@ def test_a_run_has_what_is_pinned_and_still_given():
     agent.databases.remove(shop)
     found = targets(agent, "shop", "stock")
     assert list(found) == ["stock"]
-    with pytest.raises(DatabaseUnavailable, match="shop was taken from this agent or deleted"):
+    with pytest.raises(DatabaseUnavailable, match="shop was removed from this agent or deleted"):
         found["shop"]
     with pytest.raises(DatabaseUnavailable, match="There are: stock"):
         found["elsewhere"]

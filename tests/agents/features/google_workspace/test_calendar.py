@@ -223,7 +223,7 @@ def test_an_invitation_is_answered_for_oneself_alone(tmp_path: Path, google: Goo
     )
     assert [one["response"] for one in found[0]["attendees"]] == ["declined", "accepted"]
     assert google.calendar.notified == [("meeting1", "all")]
-    assert "Nobody is invited" in found[1]
+    assert "This calendar is not invited" in found[1]
 
 
 def test_a_calendar_of_another_is_not_changed(tmp_path: Path, google: GoogleServer) -> None:

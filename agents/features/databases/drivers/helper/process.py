@@ -98,7 +98,7 @@ class Helper:
         self._process.stdout.close()
 
     def ending(self) -> int | None:
-        """The signal by which it ended, or None."""
+        """Return the signal that ended it, or None."""
         try:
             code = self._process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:

@@ -182,8 +182,8 @@ def _check_grants(session: MysqlSession, target: DatabaseTarget) -> None:
         )
     if session.execute(_READABLE_ACCOUNTS):
         raise QueryFailed(
-            f"The account of {target.name} may read the server's own tables (mysql.*), where "
-            "passwords of accounts lie: grant SELECT on single databases, not on *.*. "
+            f"The account of {target.name} may read the server's own tables (mysql.*), which "
+            "contain passwords of accounts: grant SELECT on single databases, not on *.*. "
             f"{HOW_TO_MAKE_ONE}",
             "privileged",
         )
@@ -194,7 +194,7 @@ def powers(grant: str) -> set[str]:
     line = _COLUMNS.sub("", _QUOTED.sub("``", grant))
     found = _GRANT.fullmatch(line)
     if found is None:
-        return set() if _GIVES_NOTHING.fullmatch(line) else {"what is not known"}
+        return set() if _GIVES_NOTHING.fullmatch(line) else {"an unknown privilege"}
     named = {name.strip() for name in found["what"].split(",")} - _READING
     if "GRANT OPTION" in found["rest"]:
         named.add("GRANT OPTION")
@@ -271,7 +271,7 @@ def told_by_mysql(target: DatabaseTarget) -> Iterator[None]:
                 "timeout",
             ) from None
         if number == _SYNTAX:
-            text += "\nOne SELECT, VALUES, TABLE or WITH … SELECT is possible, nothing else."
+            text += "\nExpected exactly one SELECT, VALUES, TABLE or WITH … SELECT."
         raise QueryFailed(
             text or "The connection is closed.", "connection" if number in _AWAY else "database"
         ) from None

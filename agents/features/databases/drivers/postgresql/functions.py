@@ -119,7 +119,7 @@ def called_names(text: str) -> set[str]:
 def _texts_are_plain(text: str) -> bool:
     """Return whether all statements given as text are literals, which `called_names` reads.
 
-    This includes statements inside such a literal.
+    This includes statements inside these literals.
     """
     named = re.findall(rf"(?i)(?:{_RUNS_TEXT})", text)
     return len(named) == len(_GIVEN_TEXT.findall(text))

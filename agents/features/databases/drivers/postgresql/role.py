@@ -92,8 +92,8 @@ def _check_database(
         server = None
     if server is None or server[0] == own.server:
         raise QueryFailed(
-            f"{target.name} is Vel's own database, which no agent may query, or cannot be told "
-            "from it (GRANT EXECUTE ON FUNCTION pg_control_system() lets Vel look).",
+            f"{target.name} is Vel's own database, which agents cannot query, or Vel cannot check "
+            "this (it needs GRANT EXECUTE ON FUNCTION pg_control_system()).",
             "own_database",
         )
 
@@ -120,9 +120,8 @@ def _check_powers(connection: psycopg.Connection[Any], target: DatabaseTarget) -
     if functions:
         more = ", …" if len(functions) > _NAMES else ""
         raise QueryFailed(
-            f"The role of {target.name} may call {', '.join(functions[:_NAMES])}{more}, whose "
-            "effects no transaction takes back. REVOKE EXECUTE on them FROM PUBLIC and from the "
-            "role.",
+            f"The role of {target.name} may call {', '.join(functions[:_NAMES])}{more}. A rollback "
+            "does not undo their effects. REVOKE EXECUTE on them FROM PUBLIC and from the role.",
             "privileged",
         )
 

@@ -76,11 +76,11 @@ def _commit(connection: Connection, target: DatabaseTarget) -> None:
         if problem.sqlstate is not None and not connection.closed:
             raise  # the server refused the commit
         raise OutcomeUnknown(
-            f"{target.name} was told to keep the change and did not answer: whether it was made is "
-            "not known. Look at the rows before you repeat it."
+            f"{target.name} did not confirm the commit, so it is unknown whether the change was "
+            "made. Look at the rows before you repeat it."
         ) from None
     if status != "COMMIT":
-        raise QueryFailed("The database took the change back; nothing was written.", "database")
+        raise QueryFailed("The database rolled the change back; nothing was written.", "database")
 
 
 def _run(

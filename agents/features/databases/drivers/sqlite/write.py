@@ -118,8 +118,8 @@ def _run(
     except sqlite3.OperationalError as problem:
         if "user-defined function raised exception" in str(problem):
             raise QueryFailed(
-                f"It changes more than the connection allows at once ({target.max_rows:,} rows, "
-                f"{target.max_bytes:,} bytes): change fewer.",
+                f"It changes more than the limit of the connection ({target.max_rows:,} rows, "
+                f"{target.max_bytes:,} bytes): change fewer rows in one statement.",
                 "too_much",
             ) from None
         raise

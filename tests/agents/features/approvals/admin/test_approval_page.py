@@ -80,7 +80,7 @@ def test_what_is_too_long_is_not_decided_beside_others():
     page = act(client, "approve_selected", short, long)
 
     assert len(listed.content) < 100_000
-    assert f"{long.pk}: It is too long to be shown beside the others." in text_of(page)
+    assert f"{long.pk}: Too long for this page." in text_of(page)
     assert "echo short" in text_of(page)
 
 
@@ -144,7 +144,7 @@ def test_a_file_that_changed_meanwhile_is_asked_anew_and_the_record_says_so():
     response = decide(client, request, "approve")
 
     assert "It is asked anew" in messages_of(response)[0]
-    assert "asked anew: it has changed" in text_of(client.get(page_url(request)))
+    assert "replaced by a new request: it has changed" in text_of(client.get(page_url(request)))
     assert MemoryFile.objects.get().content == "theirs"
 
 
@@ -267,7 +267,7 @@ def test_an_expired_request_says_so():
     assert "The request has expired." in text_of(client.get(page_url(request)))
     assert expire_approval()
     text = text_of(client.get(page_url(request)))
-    assert "expired: nobody decided in time" in text
+    assert "expired without a decision" in text
     assert "Approve as shown" not in text
 
 
