@@ -104,7 +104,7 @@ class AgentRegistry:
     def __init__(
         self, custom_agents: Mapping[str, AgentConfig | Mapping[str, Any]] | None = None
     ) -> None:
-        """Raises `SetupError` for a wrong type."""
+        """Add the types. Raises `SetupError` for a wrong type."""
         self._agents = _defaults()
         self._checks: list[WeakMethod[Check]] = []
         self._lock = threading.Lock()

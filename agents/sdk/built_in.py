@@ -40,11 +40,11 @@ class BuiltInMiddleware(BaseMiddleware):
         """Raise `SetupError` if the other middleware or arguments contradict this one."""
 
     def begins_with(self) -> Mapping[str, Any]:
-        """Return the parts of the state with which each new session of an agent begins."""
+        """Return the parts of the state with which each new session of an agent starts."""
         return {}
 
     def follow(self, sessions: Sessions, session_id: str) -> None:
-        """Handle that an agent with this middleware begins or continues a session."""
+        """Handle that an agent with this middleware starts or continues a session."""
 
     def leave(self, sessions: Sessions) -> None:
         """Handle that the agent of these sessions is about to close. They can be read."""

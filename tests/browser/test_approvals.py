@@ -45,7 +45,7 @@ def test_approving(site: Site, waiting: tuple[Page, str, str]) -> None:
 def test_editing_sends_exactly_what_was_typed(site: Site, waiting: tuple[Page, str, str]) -> None:
     page, _, request = waiting
     page.get_by_text("Edit…", exact=True).click()
-    area = page.get_by_label("What should run instead")
+    area = page.get_by_label("Input to run instead")
     assert "\\u202e" in area.input_value()
     area.fill('{"command": ')
     page.get_by_role("button", name="Run with these changes").click()

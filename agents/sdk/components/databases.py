@@ -255,7 +255,7 @@ class DatabaseMiddleware(BuiltInMiddleware):
             if getattr(backend, argument) != usual:
                 raise SetupError(
                     f"{argument} of the DatabaseBackend has no effect on the databases of an "
-                    "agent, which have limits of their own (docs/databases.md): leave it out."
+                    "agent. They have separate limits (docs/databases.md). Remove it."
                 )
         for name, url in backend.connections.items():
             if config.databases.get(name, url) != url:

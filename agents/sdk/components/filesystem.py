@@ -113,7 +113,7 @@ class FilesystemMiddleware(BuiltInMiddleware):
     def write_file(
         self, path: str | None = None, content: str | None = None, **others: Any
     ) -> dict[str, Any]:
-        """Create a file, or write it anew."""
+        """Create or overwrite a file."""
         return self._run("write_file", {"path": path, "content": content}, others)
 
     def edit_file(
@@ -187,7 +187,7 @@ class FilesystemMiddleware(BuiltInMiddleware):
             store[path] = data
 
     def get_system_prompt_segment(self) -> str:
-        return "## Files\nKeep what you find in files, and read only the parts that you need."
+        return "## Files\nKeep your findings in files, and read only the parts that you need."
 
 
 def _other_names(model: type[Any]) -> set[str]:

@@ -191,8 +191,8 @@ def _check_path(persistence_path: str | Path | None) -> None:
         )
     raise SetupError(
         f"persistence_path={str(wanted)!r}: agents of this process already use {_own}, and a "
-        "process has one database. Leave the path out and give the agents different names, since "
-        "each name has its own sessions; or run this agent in a process of its own."
+        "process has only one database. Remove persistence_path and give the agents different "
+        "names (each name has its own sessions), or run this agent in another process."
     )
 
 

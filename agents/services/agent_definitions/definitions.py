@@ -116,7 +116,7 @@ def change_definition(
     known_tools: Collection[str],
     matches: str = "",
 ) -> Agent:
-    """Change these fields of an agent; the others stay. `owner` is a username, or None for nobody.
+    """Change these fields of an agent; the others stay. `owner` is a username or None.
 
     `matches` are the tags of definitions that the caller accepts. Raises `StaleDefinition`, and
     `Conflict` if another agent has the slug, otherwise as `carry_out_import`.
@@ -156,7 +156,7 @@ def _name(user: Any) -> str | None:
 
 @transaction.atomic
 def archive_agent(agent_id: str, *, by: AbstractBaseUser, matches: str = "") -> None:
-    """Let nobody start runs with an agent. Its definition and its runs stay.
+    """Deactivate an agent, so that it starts no runs. Its definition and its runs stay.
 
     Raises `NotAllowed` and `StaleDefinition`.
     """

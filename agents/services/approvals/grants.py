@@ -112,9 +112,12 @@ def _check_request(request: ApprovalRequest, run: Run, by: AbstractBaseUser) -> 
     if request.preview is not None:
         raise InvalidRequest("Each write to a database is asked about: none is allowed for good.")
     if request.approvals_needed > 1:
-        raise InvalidRequest("Two people approve each of these calls: none is allowed for good.")
+        raise InvalidRequest("Calls that require two approvers cannot be allowed by a grant.")
     if not request.self_approval and run.owner_id == by.pk:
-        raise NotAllowed("Nobody approves the calls of their own runs here.")
+        raise NotAllowed(
+            "This agent does not allow you to approve calls of your own runs. Another person must "
+            "decide."
+        )
 
 
 def _check_numbers(terms: GrantTerms) -> None:

@@ -33,7 +33,7 @@ ORPHAN_SECONDS = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class KeptWorkspace:
-    """One workspace directory. `thread` is None for an orphan, whose row is gone."""
+    """One workspace directory. `thread` is None for an orphan: its row is deleted."""
 
     key: str
     directory: Path

@@ -80,9 +80,11 @@ def set_draining(name: str, draining: bool, *, by: AbstractBaseUser | None = Non
     """
     row = _locked(name)
     if row.dead_at is not None:
-        raise Conflict(f"The host {name} was declared dead: its threads have moved already.")
+        raise Conflict(f"The host {name} was declared dead, so its threads have already moved.")
     if draining and row.shares_workspaces is False and not _others_alive(name):
-        raise Conflict(f"No other host lives that could take what {name} gives up.")
+        raise Conflict(
+            f"No other host is alive to take the threads of {name}. Start another host first."
+        )
     if row.is_draining != draining:
         row.is_draining = draining
         row.save(update_fields=["is_draining"])
@@ -168,7 +170,7 @@ def adopt_threads(name: str, *, by: AbstractBaseUser | None = None) -> int:
     if not MachineSettings.now().HOST:
         raise Conflict("This machine is no host: set VEL_HOST first.")
     if Machine.objects.filter(name=name).exists():
-        raise Conflict(f"{name} is a host of its own: its threads move when it is drained.")
+        raise Conflict(f"{name} is another host. Drain it to move its threads.")
     row = _locked(MachineSettings.now().HOST)
     threads = Thread.every.filter(host=name)
     count = threads.filter(root=None).count()

@@ -20,7 +20,7 @@ _WAITS: dict[str, str] = {
         "it waits for a decision: GET /api/v1/approvals?status=pending&run={run} lists what is "
         "asked, POST /api/v1/approvals/ID/decide answers"
     ),
-    WaitReason.CHILDREN: "it goes on when its subagents have ended",
+    WaitReason.CHILDREN: "it continues when its subagents have ended",
 }
 
 
@@ -56,7 +56,7 @@ def resume_as_new_run(run_id: str, *, by: AbstractBaseUser, message: str = "") -
 def _check_resumable(run: Run) -> None:
     if run.parent_id is not None:
         raise Conflict(
-            "A subagent's run is not resumed by itself: resume the run that started it.",
+            "A subagent's run cannot be resumed. Resume the run that started it.",
             code="subagent",
         )
     if run.status == RunStatus.WAITING:

@@ -70,7 +70,7 @@ def test_the_list_takes_as_many_statements_for_many_as_for_one(
 
 def test_draining_the_only_one_says_why_not(root: User) -> None:
     answer = act(client_of(root), "drain", host("only"))
-    assert "No other host lives" in messages_of(answer)[0]
+    assert "No other host is alive" in messages_of(answer)[0]
     assert not Machine.objects.get().is_draining
 
 

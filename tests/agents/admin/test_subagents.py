@@ -214,4 +214,4 @@ def test_a_subagents_run_is_not_resumed_by_itself() -> None:
     _, child = family()
     client = client_of(rows.superuser())
     response = client.post(page_url(child), {"operation": "resume"}, follow=True)
-    assert "resume the run that started it" in text_of(response)
+    assert "Resume the run that started it" in text_of(response)

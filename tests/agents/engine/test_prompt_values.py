@@ -113,7 +113,7 @@ def test_a_thread_that_lacks_what_a_later_prompt_needs_is_not_gone_on_with() -> 
     make_agent(user)
     run = drive_to_end(start_run(user))
     another_prompt("{{context.customer}}")
-    with pytest.raises(InvalidRequest, match="Begin a new thread"):
+    with pytest.raises(InvalidRequest, match="Start a new thread"):
         start_run(user, thread=run.thread_id)
 
 

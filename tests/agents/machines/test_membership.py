@@ -251,7 +251,7 @@ def test_threads_of_a_former_name_are_adopted(machines: Machines, ada: User) -> 
     assert not claim(run, a)
     with machines.on("a"):
         assert adopt_threads(before) == 1
-        with pytest.raises(Conflict, match="host of its own"):
+        with pytest.raises(Conflict, match="is another host"):
             adopt_threads("a")
     assert claim(run, a)
 

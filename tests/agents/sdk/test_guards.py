@@ -195,14 +195,16 @@ def test_who_lacks_the_guardrail_or_hook_does_not_go_on(make_agent: MakeAgent, o
     run = Run.objects.get()
     without = make_agent(ASKS, tools=[send])
     for answer in (None, {"text": "changed"}):
-        with pytest.raises(Conflict, match="began with code that the agent of this program lacks"):
+        with pytest.raises(
+            Conflict, match="uses code that the agent of this program does not have"
+        ):
             asyncio.run(collect(without.resume("s", answer)))
     run.refresh_from_db()
     assert run.status == "waiting"
     without.close()
     assert toolkits.bound(run.thread_id) is None
     Run.objects.update(status="failed")  # as after an error
-    with pytest.raises(Conflict, match="of the Python program that began it"):
+    with pytest.raises(Conflict, match="of the Python program that started it"):
         resume_run(run.pk)
 
 

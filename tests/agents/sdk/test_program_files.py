@@ -269,7 +269,7 @@ def test_an_approval_does_not_show_a_file_that_it_cannot_read(make_agent: MakeAg
     with pytest.raises(RunInterrupted):
         asyncio.run(agent.run("Go", "s"))
     before = current_text(ApprovalRequest.objects.get())
-    assert "storage of the program" in str(before)
+    assert "storage of the Python program" in str(before)
     assert asyncio.run(_resumed(agent)) == "done"
     assert backend.files == {"/a.md": "new"}
 

@@ -99,7 +99,7 @@ def test_one_that_reaches_outside_waits_for_a_person(tmp_path: Any) -> None:
     ("paths", "problem"),
     [
         (["tests.nothing.here"], "cannot be used"),
-        ([HERE + "outside", HERE + "outside"], "another tool has"),
+        ([HERE + "outside", HERE + "outside"], "of another tool"),
     ],
 )
 def test_a_wrong_setting_is_an_error(settings: Any, paths: Any, problem: str) -> None:

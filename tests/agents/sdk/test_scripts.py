@@ -195,7 +195,7 @@ def test_a_throw_away_database_leaves_nothing(place: Path, cache: Path) -> None:
     assert "make the directory" in out
     assert "notes.txt is not a SQLite database" in out
     assert "RunInterrupted" in out
-    assert "a process has one database" in out
+    assert "a process has only one database" in out
     assert "ANTHROPIC_API_KEY" in out
     assert "scripted" in out
     assert out.splitlines()[-1] == "[]"

@@ -220,9 +220,9 @@ def test_formats(name: str, good: list[str], bad: list[str]) -> None:
         ({"n": 1, "m": 7}, "$.m: must be one of [0, 1], got 7"),
         (
             {"n": 1, "m": 0, "l": [{"k": True}]},
-            "$.l[0]: fits none of the 2 alternatives; nearest: $.",
+            "$.l[0]: does not fit any of the 2 alternatives; nearest: $.",
         ),
-        ({"n": 1, "m": 0, "l": ["x" * 500]}, "$.l[0]: fits none of the 2 alternatives; "),
+        ({"n": 1, "m": 0, "l": ["x" * 500]}, "$.l[0]: does not fit any of the 2 alternatives; "),
         ({"n": 1, "m": 0, "l": [3, 3]}, "$.l: holds the same item twice"),
         ({"n": 1, "m": 0, "d": "x"}, '$.d: must have format "date", got "x"'),
         ({"n": 1, "m": 0, "z": 1}, "$.z: must be of type string, got 1"),

@@ -182,7 +182,7 @@ def test_no_policy_lets_it_run_unasked(tmp_path: Path, policy: dict[str, Any]) -
     request = pending(run)
     assert set(request.allowed_decisions) <= {"approve", "reject"}
     if "approve" in request.allowed_decisions:
-        with pytest.raises(InvalidRequest, match="none is allowed for good"):
+        with pytest.raises(InvalidRequest, match="cannot be allowed by a grant"):
             decide(request, always=GrantTerms(match="tool"))
     request.refresh_from_db()
     assert request.status == "pending"

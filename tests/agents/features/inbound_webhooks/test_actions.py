@@ -132,10 +132,10 @@ def test_an_agent_of_others_is_none():
     ada = make_user("ada")
     hook, _ = make_inbound_webhook(ada)
     private = make_agent("private", owner=make_user("eve"), everyone=False)
-    with pytest.raises(NotFound, match="that the owner may use"):
+    with pytest.raises(NotFound, match="The owner has no access to an agent"):
         make_inbound_webhook(ada, agent=private)
     hook.agent = private
-    with pytest.raises(NotFound, match="that the owner may use"):
+    with pytest.raises(NotFound, match="The owner has no access to an agent"):
         change_inbound_webhook(hook, by=ada)
 
 

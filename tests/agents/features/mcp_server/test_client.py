@@ -92,7 +92,7 @@ def test_an_agents_own_form_and_one_of_the_call_come_as_data(served: Served) -> 
         served, lambda c: c.call_tool("counts", {"message": "Count", "output_schema": FORM})
     )
     assert refused.is_error
-    assert "form of its own" in refused.content[0].text
+    assert "its own output schema" in refused.content[0].text
 
 
 def test_what_an_agent_writes_has_nothing_invisible(served: Served) -> None:

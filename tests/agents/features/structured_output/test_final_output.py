@@ -185,7 +185,7 @@ def test_a_form_for_one_message_is_told_beside_it() -> None:
 
 
 def test_an_agent_with_a_form_takes_no_other() -> None:
-    with pytest.raises(InvalidRequest, match="form of its own"):
+    with pytest.raises(InvalidRequest, match="its own output schema"):
         start_run(agent(output_schema=TOTAL), output_schema={"type": "object"})
     assert not Run.objects.exists()
 

@@ -156,7 +156,7 @@ def test_a_decided_call_is_not_compared_with_the_files_of_today():
 
     text = text_of(client.get(page_url(request)))
 
-    assert "not looked up" in text
+    assert "current content of the file was not read" in text
     assert "Nothing would change" not in text
 
 
@@ -226,10 +226,10 @@ def test_what_is_not_for_the_person_stands_as_a_reason_in_place_of_the_button():
     text = text_of(client.get(page_url(request)))
     several = text_of(act(client, "approve_selected", request))
 
-    assert "Nobody approves the calls of their own runs here" in text
+    assert "does not allow you to approve calls of your own runs" in text
     assert "Approve as shown" not in text
     assert 'value="reject"' in text
-    assert "Nobody approves the calls of their own runs here" in several
+    assert "does not allow you to approve calls of your own runs" in several
     assert request.digest not in several
 
 
@@ -241,7 +241,7 @@ def test_two_people_approve_one_after_the_other_and_the_record_names_both():
     first = decide(client_of(root), request, "approve")
     assert "approved first (1 of 2)" in messages_of(first)[0]
     page = text_of(client_of(root).get(page_url(request)))
-    assert "a second person has to" in page
+    assert "A second person must" in page
     assert "Approve as shown" not in page
     assert "1 of 2" in text_of(client_of(lea).get(list_url(ApprovalRequest)))
     decide(client_of(lea), request, "approve")

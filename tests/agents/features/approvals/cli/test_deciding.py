@@ -123,7 +123,7 @@ def test_the_first_of_two_says_that_a_second_has_to(capsys: pytest.CaptureFixtur
     ApprovalRequest.objects.update(approvals_needed=2)
     decide("approve", request)
     assert "A second person has to approve it, too." in capsys.readouterr().out
-    with pytest.raises(Conflict, match="a second person has to"):
+    with pytest.raises(Conflict, match="A second person must"):
         decide("approve", request)
     text = shown(request, capsys)
     assert "1 of 2 approvals" in text

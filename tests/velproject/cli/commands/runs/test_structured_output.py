@@ -80,7 +80,7 @@ def test_a_context_is_fixed_for_a_session(vel: Vel) -> None:
     assert again.returncode == 0, again.stderr
     other = vel(*ECHO, "--session", "s", "--context", "customer=Other", "hello")
     assert other.returncode != 0
-    assert "began with another context (customer)" in other.stderr
+    assert "started with other values (customer)" in other.stderr
 
 
 @pytest.mark.parametrize(
