@@ -259,9 +259,11 @@ def _version(request: Request, query: dict[str, Any]) -> int:
         return version or version_of(request.headers.get("User-Agent", ""))
     if header not in map(str, DIALECTS):
         known = ", ".join(map(str, DIALECTS))
-        raise InvalidRequest(f"{AI_SDK_HEADER} is one of {known}.")
+        raise InvalidRequest(f"{AI_SDK_HEADER} must be one of {known}.")
     if query.get("version", int(header)) != int(header):
-        raise InvalidRequest(f"{AI_SDK_HEADER} and the parameter `version` differ.")
+        raise InvalidRequest(
+            f"{AI_SDK_HEADER} and the parameter `version` have different values. Send only one."
+        )
     return int(header)
 
 
@@ -271,7 +273,8 @@ def answer(
     """Apply the client's decisions, each request once. If one id is wrong, none is applied."""
     if not DIALECTS[version].stops_for_approvals:
         raise InvalidRequest(
-            f"Version {version} knows no approvals: decide by POST /approvals/{{id}}/decide."
+            f"Version {version} does not support approvals. Decide with POST "
+            f"/approvals/{{id}}/decide."
         )
     run = own_runs(user).filter(pk=said.run_id, thread=chat_of(user, agent, chat_id)).first()
     if run is None:

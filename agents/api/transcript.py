@@ -185,7 +185,7 @@ class Artifacts(ApiView):
         user = person(request)
         run = run_of(user, run_id)
         if run.owner_id != user.pk:
-            raise NotAllowed("The files of a run are its owner's alone.")
+            raise NotAllowed("Only the owner of a run can read its files.")
         found = artifacts_of(run)
         shown = [
             {

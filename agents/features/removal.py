@@ -51,7 +51,7 @@ def remove_feature(feature: FeatureConfig) -> None:
         raise Conflict(f"{feature.label} is needed by {', '.join(needed_by)}: remove that first.")
     if alive := sum(1 for process in seen_processes() if process.is_alive):
         raise Conflict(
-            f"{alive} processes of Vel use this database: stop Vel, then remove the feature."
+            f"{alive} processes of Vel use this database. Stop Vel, then remove the feature."
         )
     count = rows_of(feature)
     for config, prepare in collect("removal", "BEFORE_REMOVAL"):

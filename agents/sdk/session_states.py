@@ -92,7 +92,7 @@ def _try_state(keeper: Any, value: Any) -> None:
         turn = engine.worker.wait_for(keeper.reserve())
     except TimeoutError:
         raise SetupError(
-            f"load_state: the middleware {keeper.name} is at work in a session: wait for it."
+            f"load_state: the middleware {keeper.name} is in use by a session. Wait for its end."
         ) from None
     try:
         keeper.middleware.load_state(copy.deepcopy(value))

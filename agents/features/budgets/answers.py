@@ -114,7 +114,7 @@ def read_dollars(text: object) -> int:
         or not (digits.isascii() and digits.isdecimal() and len(digits) == 6)
         or not 0 < (amount := int(whole) * MICRO + int(digits)) <= MOST_MICROUSD
     ):
-        raise InvalidRequest("`more_cost` must be an amount of US dollars, as 2.50.")
+        raise InvalidRequest("`more_cost` must be an amount of US dollars, for example 2.50.")
     return amount
 
 

@@ -48,8 +48,8 @@ class BudgetRequestKind(RunRequestKind):
     def check_right(self, request: ApprovalRequest, by: AbstractBaseUser) -> None:
         if is_of_window(request) and not may_change_budgets(by):
             raise NotAllowed(
-                "This budget is not the run's own: people with the permission to change budgets "
-                "give more."
+                "Only users with the permission to change budgets can raise this budget, because "
+                "it is not the run's own."
             )
 
     def lock(self, request: ApprovalRequest) -> dict[str, Run]:

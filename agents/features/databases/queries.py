@@ -69,7 +69,7 @@ def targets_of(rows: Iterable[DatabaseConnection], names: Sequence[str]) -> RunD
             targets[name] = target_of(found[name])
         except (SecretUnreadable, AddressRefused) as error:
             targets.problems[name] = (
-                f"The database {name} cannot be used, which only an operator can mend. {error}"
+                f"The database {name} cannot be used. Only an operator can fix this. {error}"
             )
     if names and not targets:
         raise DatabaseUnavailable(" ".join(targets.problems.values()))

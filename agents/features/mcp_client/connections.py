@@ -62,7 +62,7 @@ def connection_to(
         secrets = secrets_of(server)
     except SecretUnreadable as problem:
         raise McpError(
-            f"The MCP server {server.slug} cannot be used, which only an operator can mend. "
+            f"The MCP server {server.slug} cannot be used. Only an operator can fix this. "
             f"{problem}",
             "not_connected",
         ) from None

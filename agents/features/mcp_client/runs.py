@@ -132,8 +132,8 @@ async def _row(context: ToolContext, tool: McpToolSpec) -> McpServer:
     found = await context.in_database(server_of_run, context.agent_id, tool.server, tool.tool)
     if found is None:
         raise McpError(
-            f"{tool.name} was taken from this agent, or its server was switched off: "
-            "continue without it.",
+            f"{tool.name} was removed from this agent, or its server was disabled: continue "
+            "without it.",
             "not_allowed",
         )
     row, pinned = found
@@ -161,8 +161,8 @@ async def _compare(
         await context.in_database(note_listing, row.pk, listing)
     if server.digests.get(tool.tool) != tool.digest:
         raise McpError(
-            f"{tool.name} was not called: the server describes it otherwise than in the "
-            "accepted definition. An operator must accept it first; continue without it.",
+            f"{tool.name} was not called: its definition on the server differs from the accepted "
+            "definition. An operator must accept it first; continue without it.",
             "changed",
         )
 

@@ -77,8 +77,8 @@ def caller_of(meta: dict[str, Any], session: str) -> Caller:
     if not (caller.may_read or caller.may_cancel):
         raise Refused(
             403,
-            "This needs a token with the scope 'mcp', or with 'read' and 'run'; "
-            f"this one has {', '.join(token.scopes)}: make another in your profile.",
+            "This needs a token with the scope 'mcp', or with 'read' and 'run'. This token has "
+            f"{', '.join(token.scopes)}. Create another in your profile.",
         )
     return caller
 
@@ -88,7 +88,7 @@ def check_still_good(caller: Caller) -> None:
     """Raise `NotAllowed` if the token is invalid now, has other scopes, or its user is inactive."""
     token = authenticate_token(caller.secret)
     if token is None or set(token.scopes) != set(caller.token.scopes):
-        raise NotAllowed("The token is not in force any more: make a new one.")
+        raise NotAllowed("The token has expired or was revoked. Create a new one.")
 
 
 async def in_database(

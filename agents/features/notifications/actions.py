@@ -30,7 +30,7 @@ def check_target(kind: str, address: str) -> None:
     elif kind == TargetKind.EMAIL:
         check_address(address)
     else:
-        raise InvalidRequest(f"Choose a kind: {', '.join(TargetKind.values)}.")
+        raise InvalidRequest(f"Invalid kind. Expected one of {', '.join(TargetKind.values)}.")
     if len(address) > LONGEST_URL:
         raise InvalidRequest(f"An address has at most {LONGEST_URL} characters.")
 
@@ -161,9 +161,9 @@ def check_address(address: str) -> None:
     try:
         validate_email(address)
     except ValidationError:
-        raise InvalidRequest("Write one e-mail address, as ada@example.org.") from None
+        raise InvalidRequest("Enter one e-mail address, for example ada@example.org.") from None
     if not address.isascii():
-        raise InvalidRequest("An e-mail address here has ASCII characters only.")
+        raise InvalidRequest("The e-mail address must have only ASCII characters.")
 
 
 def _json(data: dict[str, Any]) -> bytes:

@@ -60,7 +60,7 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     except binascii.Error:
         key = b""
     if not key or not secret.startswith(SECRET_PREFIX):
-        raise InvalidRequest("The webhook has no proper secret: make a new one.")
+        raise InvalidRequest("The webhook has no valid secret. Create a new secret.")
     signed = b"%s.%d.%s" % (message_id.encode(), timestamp, body)
     return f"v1,{base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()}"
 

@@ -114,7 +114,7 @@ def checked(plan: Plan, before: Plan | None = None) -> Plan:
     """
     if len(plan.items) > MAX_ITEMS:
         raise TodoError(
-            f"The list has {len(plan.items)} items and may have {MAX_ITEMS}: shorten it."
+            f"Expected at most {MAX_ITEMS} items, got {len(plan.items)}. Shorten the list."
         )
     _check_text(plan.current_task, "current_task")
     earlier: dict[str, list[TodoItem]] = {}

@@ -86,7 +86,7 @@ async def _with_slack(context: ToolContext, ask: Callable[[SlackClient], Any]) -
         return error(str(failure), "outcome_unknown" if failure.sent is None else failure.code)
     except SecretUnreadable:
         return error(
-            "The stored Slack token cannot be read, which only an operator can mend.",
+            "The stored Slack token cannot be read. Only an operator can fix this.",
             "not_connected",
         )
 

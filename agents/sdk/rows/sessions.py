@@ -238,8 +238,8 @@ def require_sandbox() -> None:
     report = check_host()
     if not report.usable:
         raise SetupError(
-            f"No sandbox on this machine: {report.problems[0]} Give sandbox=False to go without "
-            "commands, with files in the database."
+            f"No sandbox on this machine: {report.problems[0]} Set sandbox=False to run without "
+            "commands and with files in the database."
         )
 
 

@@ -77,7 +77,7 @@ def test_help_shows_the_flags_of_a_task_and_the_commands(vel: Vel) -> None:
         (("--workspace", "/etc/passwd", "task"), "is a file"),
         (("--workspace", "/etc", "task"), "could then rewrite programs"),
         (("--workspace", "/proc/sys/made", "task"), "never shows"),
-        (("--persist", "/nowhere/at/all.db", "task"), "no directory /nowhere/at"),
+        (("--persist", "/nowhere/at/all.db", "task"), "the directory /nowhere/at does not exist"),
         (("--persist", "/tmp", "task"), "is a directory"),
         (("approvals", "decide", "x", "edit"), "--input"),
         (("runs", "list", "--status", "sleepy"), "choose from"),

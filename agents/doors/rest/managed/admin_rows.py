@@ -63,7 +63,7 @@ class AdminRows:
             raise NotFound(f"This server has no admin of {managed.title} objects.")
         self.admin: Any = registered or managed.admin(managed.model, admin.site)  # type: ignore[misc]
         if not admin.site.has_permission(self.http):
-            raise NotAllowed(f"Managing {managed.title} objects is for staff, as in the admin.")
+            raise NotAllowed(f"Only staff can manage {managed.title} objects, as in the admin.")
 
     # Reading
 
@@ -135,7 +135,7 @@ class AdminRows:
             if needed:
                 raise NotAllowed(
                     f"Deleting this also deletes other objects ({', '.join(map(str, needed))}), "
-                    "which you may not delete."
+                    "which you have no permission to delete."
                 )
             if protected:
                 raise Conflict(f"This is in use: {_plain(protected[0])}", code="in_use")
@@ -316,7 +316,7 @@ def rows_in_admin(request: Request, model: type[Model]) -> QuerySet[Any]:
     if not may_see_in_admin(request, model):
         meta = model._meta
         raise NotAllowed(
-            "Seeing those of others is for staff with the permission "
+            "Seeing objects of others requires staff status and the permission "
             f"{meta.app_label}.view_{meta.model_name}."
         )
     rows: QuerySet[Any] = admin.site._registry[model].get_queryset(request._request)

@@ -140,7 +140,8 @@ class Calendars:
                 return {"created": False, "note": "It is there already.", **event_of(there)}
             return {"created": True, **event_of(said)}
         raise GoogleFailed(
-            "This very event was made and deleted too often: change something in it.", "conflict"
+            "An identical event was created and deleted too often. Change a detail of it.",
+            "conflict",
         )
 
     def update(

@@ -79,7 +79,7 @@ class UpdateEventInput(GoogleInput):
         if self.start is not None and self.end is not None:
             _check_times(self.start, self.end, self.time_zone)
         if not _changes(self):
-            raise ValueError("Nothing is to be changed.")
+            raise ValueError("No changes were given.")
         return self
 
 

@@ -91,8 +91,8 @@ def _send(
 ) -> dict[str, Any]:
     if earlier is None:
         raise GoogleFailed(
-            "This very message was sent in this run already. Nothing was sent now: to send it "
-            "again, change it.",
+            "Not sent: this run has already sent an identical message. To send it again, change "
+            "it.",
             "sent_already",
         )
     for unsure in earlier:

@@ -89,7 +89,7 @@ async def with_google(context: ToolContext, use: Callable[[GoogleSession], Any])
         found = await context.in_database(_key, context.owner_id)
     except SecretUnreadable:
         return error(
-            "The stored Google credential cannot be read, which only an operator can mend.",
+            "The stored Google credential cannot be read. Only an operator can fix this.",
             "not_connected",
         )
     if found is None:

@@ -167,7 +167,7 @@ def test_the_queues_page_shows_and_decides_it() -> None:
     owner: Client = client_of(user)
     page = owner.get(f"/approvals/{request.pk}/").content.decode()
     assert "Give more tokens" in page
-    assert "people with the permission to change budgets give more" in page
+    assert "Only users with the permission to change budgets can raise this budget" in page
     url = f"/approvals/{request.pk}/decide/"
     data = {"decision": "approve", "digest": request.digest}
     assert owner.post(url, data, headers={"accept": "application/json"}).status_code == 403

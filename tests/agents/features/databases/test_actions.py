@@ -142,7 +142,7 @@ def test_a_file_that_became_vels_own_is_not_opened(tmp_path, file, settings):
     agent = agent_with(connection("files", url=file))
     (tmp_path / "shop.db").unlink()
     (tmp_path / "shop.db").symlink_to(Path(settings.VEL["DATA_DIR"]) / "secret_key")
-    with pytest.raises(DatabaseUnavailable, match="only an operator can mend"):
+    with pytest.raises(DatabaseUnavailable, match="Only an operator can fix this"):
         targets(agent, "files")
 
 

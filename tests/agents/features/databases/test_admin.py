@@ -98,7 +98,7 @@ def test_a_change_without_a_url_keeps_it_and_the_log_names_fields_alone():
     [
         ({"new_url": URL + "?options=-c%20hunter2"}, "new_url", "parameters"),
         ({"new_url": "postgresql://reader:hunter2@a b/c"}, "new_url", ""),
-        ({"new_url": ""}, "new_url", "Give the URL"),
+        ({"new_url": ""}, "new_url", "Enter the URL"),
         ({"max_rows": "0"}, "max_rows", "greater than"),
         ({"name": "no name"}, "name", "letters"),
         ({"hidden_columns": "users"}, "hidden_columns", "JSON"),

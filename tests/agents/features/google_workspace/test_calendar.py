@@ -180,7 +180,7 @@ def test_a_change_holds_for_the_event_as_it_was_read(tmp_path: Path, google: Goo
     # Guests who are invited already keep their answers.
     assert [one["response"] for one in found[0]["attendees"]] == ["accepted", ""]
     assert "has changed since it was read" in found[1]
-    assert "Nothing is to be changed" in found[2]
+    assert "No changes were given" in found[2]
     assert "has changed since it was read" in found[3]
     assert found[4] == {"deleted": True}
     assert found[5]["deleted"] is False

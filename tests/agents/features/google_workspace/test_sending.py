@@ -224,7 +224,7 @@ def test_the_same_message_is_not_sent_twice_in_a_run_but_in_the_next(
     tmp_path: Path, google: GoogleServer
 ) -> None:
     run, found = play(tmp_path, SEND, SEND)
-    assert "sent in this run already" in found[1]
+    assert "this run has already sent an identical message" in found[1]
     assert len(google.mail.sent) == 1
     user = run.owner
     following = drive_to_end(start_run(user), until=("waiting",))

@@ -179,7 +179,7 @@ def test_a_token_that_ends_while_it_waits_gets_no_answer(served: Served, era: st
 
     refused = with_client(served, work, era=era, token=served.token("peter"))
     assert refused.is_error
-    assert "not in force" in refused.content[0].text
+    assert "has expired or was revoked" in refused.content[0].text
     assert status_of(served, str(served.site.do("newest_run"))) == "running"
 
 

@@ -132,7 +132,7 @@ def literal(value: Any) -> str:
         return str(value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise QueryFailed("A parameter is no finite number.", "invalid")
+            raise QueryFailed("A parameter is not a finite number.", "invalid")
         return f"{value!r}e0" if "e" not in repr(value) else repr(value)
     if isinstance(value, bytes):
         return f"x'{value.hex()}'"
@@ -176,8 +176,8 @@ def _check_grants(session: MysqlSession, target: DatabaseTarget) -> None:
     if excess:
         more = ", …" if len(excess) > _NAMES else ""
         raise QueryFailed(
-            f"The account of {target.name} may do more than read ({', '.join(excess[:_NAMES])}"
-            f"{more}) and is not lent to agents. {HOW_TO_MAKE_ONE}",
+            f"The account of {target.name} has more permissions than reading "
+            f"({', '.join(excess[:_NAMES])}{more}), so agents cannot use it. {HOW_TO_MAKE_ONE}",
             "privileged",
         )
     if session.execute(_READABLE_ACCOUNTS):
@@ -211,9 +211,9 @@ def _check_hidden(session: MysqlSession, target: DatabaseTarget) -> None:
     if readable:
         more = ", …" if len(readable) > _NAMES else ""
         raise QueryFailed(
-            f"{target.name} cannot be queried: its account can read columns that are to be hidden "
+            f"{target.name} cannot be queried: its account can read hidden columns "
             f"({', '.join(readable[:_NAMES])}{more}). REVOKE SELECT on their tables and databases, "
-            "then GRANT SELECT (column, …) ON table for those that may be read.",
+            "then GRANT SELECT (column, …) ON table for the other columns.",
             "hidden_column",
         )
 

@@ -101,9 +101,9 @@ def check_reading(connection: Connection, target: DatabaseTarget, text: str) -> 
             "routine",
         )
     raise QueryFailed(
-        f"The statement calls {shown}, which is volatile: it could have effects that no "
-        "transaction takes back. A function of the database's owner that only reads can be "
-        "declared so: ALTER FUNCTION … STABLE.",
+        f"The statement calls {shown}, which is volatile: it could have effects that a rollback "
+        "does not undo. The database's owner can declare a function that only reads: ALTER "
+        "FUNCTION … STABLE.",
         "routine",
     )
 

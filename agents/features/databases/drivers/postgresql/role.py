@@ -112,7 +112,7 @@ def _check_powers(connection: psycopg.Connection[Any], target: DatabaseTarget) -
             else f"a member of {name}"
         )
         raise QueryFailed(
-            f"The role of {target.name} is {what}, or can become so, and is not lent to agents. "
+            f"The role of {target.name} is {what}, or can become so, so agents cannot use it. "
             f"{HOW_TO_MAKE_ONE}",
             "privileged",
         )
@@ -136,8 +136,8 @@ def _check_hidden(connection: psycopg.Connection[Any], target: DatabaseTarget) -
     if readable:
         more = ", …" if len(readable) > _NAMES else ""
         raise QueryFailed(
-            f"{target.name} cannot be queried: its role can read columns that are to be hidden "
+            f"{target.name} cannot be queried: its role can read hidden columns "
             f"({', '.join(readable[:_NAMES])}{more}). REVOKE SELECT on their tables, then GRANT "
-            "SELECT (column, …) ON table for those that may be read.",
+            "SELECT (column, …) ON table for the other columns.",
             "hidden_column",
         )

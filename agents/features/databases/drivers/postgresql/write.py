@@ -136,7 +136,8 @@ def _execute(
         if not kept.add(cells_of(found, 0, forms)):
             connection.close()  # otherwise psycopg would read all other rows
             raise QueryFailed(
-                "It returns more than the connection allows: return less.", "too_much"
+                "It returns more than the limit of the connection: return fewer rows or columns.",
+                "too_much",
             )
     return kept.result() if kept is not None else QueryResult()
 
@@ -152,7 +153,7 @@ def _changed(
     """Return the changed tables, without their rows."""
     unknown = sorted(set(counts) - {table.oid for table in looked.tables})
     if unknown and not target.allow_routines:
-        raise QueryFailed("It changes tables that cannot be shown, so it cannot be made.", "unseen")
+        raise QueryFailed("It changes tables that cannot be shown for approval.", "unseen")
     changed = [
         _table(table.shown, table.columns, counts[table.oid], _why_unseen(table))
         for table in looked.tables

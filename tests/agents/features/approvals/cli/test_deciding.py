@@ -243,10 +243,10 @@ def test_filters_choose(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["edit", "x"], "Give one of"),
         (["edit", "x", "--editor", "--input", "{}"], "Give one of"),
-        (["approve", "x", "--days", "3"], "go with --always"),
-        (["approve", "x", "y", "--digest", "0"], "--digest goes with one"),
+        (["approve", "x", "--days", "3"], "require --always"),
+        (["approve", "x", "y", "--digest", "0"], "--digest requires exactly one"),
         (["approve"], "Missing argument"),
-        (["decide", "x", "edit"], "--input goes with"),
+        (["decide", "x", "edit"], "--input requires"),
         (["list", "--status", "odd"], "--status"),
     ],
 )
