@@ -136,7 +136,7 @@ class BudgetAdmin(admin.ModelAdmin):
         return [path("usage/", view, name="vel_budgets_budget_usage"), *super().get_urls()]
 
     def usage_page(self, request: HttpRequest) -> HttpResponse:
-        """The last days, of all runs that the person may read."""
+        """Show the usage of the last days, of all runs that the person may read."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         zone = zone_of(settings.TIME_ZONE)

@@ -16,7 +16,7 @@ from agents.models import Agent, ApprovalRequest, Run
 BUDGET = "budget"
 """The kind of requests for more, their `tool`, and the `Run.wait_reason` of runs that wait."""
 
-OF_NOBODY = "Say whose budget it is: an agent's, a user's, a user's with one agent, or a webhook's."
+OF_NOBODY = "Choose the agent, the user, or both, whose runs the budget limits."
 WITHOUT_LIMIT = "Set a limit: of tokens, of cost, or both."
 
 

@@ -312,8 +312,10 @@ def _check_secrets(server: McpServer, secrets: Mapping[str, str]) -> None:
 
 
 def _check_keeps_secrets(stored: McpServer, server: McpServer) -> None:
-    """Refuse to send stored secrets to another server or program: a person who does not know them
-    could read them there."""
+    """Refuse to send stored secrets to another server or program.
+
+    A person who does not know them could read them there.
+    """
     changed = [name for name in IDENTITY if getattr(stored, name) != getattr(server, name)]
     if changed and stored.secret_names:
         what = changed[0].replace("_", " ")

@@ -1,5 +1,7 @@
-"""The state of MCP programs on several hosts: stored when they have ended, and restored on the host
-where the thread continues. Functions of rows are for transactions; all others block.
+"""The state of MCP programs on several hosts.
+
+It is stored when they have ended, and restored on the host where the thread continues. Functions of
+rows are for transactions; all others block.
 """
 
 from __future__ import annotations

@@ -35,8 +35,9 @@ class Times:
 
 
 def times_of(cron: str, seconds: int | None, time_zone: str) -> Times:
-    """Parse the times. Raises `BadTimes` for invalid times, and for times that never occur, such as
-    the 30th of February.
+    """Parse the times. Raises `BadTimes` for invalid times, and for times that never occur.
+
+    An example is the 30th of February.
     """
     zone = _zone(time_zone)
     if bool(cron) == (seconds is not None):

@@ -17,7 +17,7 @@ from agents.settings import DataSettings, MachineSettings
 
 
 class MachineRefused(ImproperlyConfigured):
-    """This process may not drive runs under this name. The message contains the remedy."""
+    """The process may not drive runs under this name. The message contains the remedy."""
 
 
 @dataclass(frozen=True, slots=True)

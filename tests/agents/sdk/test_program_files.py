@@ -342,7 +342,11 @@ def test_a_wrong_state_is_refused_before_anything_changes(state: Any) -> None:
 REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (OwnFiles(), {"sandbox_working_dir": "/tmp/a"}, "sandbox_working_dir has no effect"),
     (OwnFiles(), {"sandbox_network": True}, "sandbox_network has no effect"),
-    (CompositeBackend(OwnFiles(), {"/sandbox/x": OwnFiles()}), {}, "the route /sandbox/x is reserved"),
+    (
+        CompositeBackend(OwnFiles(), {"/sandbox/x": OwnFiles()}),
+        {},
+        "the route /sandbox/x is reserved",
+    ),
     (CompositeBackend(OwnFiles(), {"/skills": OwnFiles()}), {}, "the route /skills is reserved"),
 ]
 

@@ -58,7 +58,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'ordering': ['created_at'],
-                    'constraints': [models.CheckConstraint(condition=models.Q(('agent__isnull', False), ('user__isnull', False), ('trigger__isnull', False), _connector='OR'), name='budget_of_somebody', violation_error_message="Say whose budget it is: an agent's, a user's, a user's with one agent, or a webhook's."), models.CheckConstraint(condition=models.Q(('max_tokens__isnull', False), ('max_cost__isnull', False), _connector='OR'), name='budget_limits_something', violation_error_message='Set a limit: of tokens, of cost, or both.')],
+                    'constraints': [models.CheckConstraint(condition=models.Q(('agent__isnull', False), ('user__isnull', False), ('trigger__isnull', False), _connector='OR'), name='budget_of_somebody', violation_error_message="Choose the agent, the user, or both, whose runs the budget limits."), models.CheckConstraint(condition=models.Q(('max_tokens__isnull', False), ('max_cost__isnull', False), _connector='OR'), name='budget_limits_something', violation_error_message='Set a limit: of tokens, of cost, or both.')],
                     'indexes': [],
                 },
             ), migrations.CreateModel(

@@ -173,8 +173,11 @@ class Connection:
         return read_listing(self.server, found)
 
     async def _call(self, tool: str, arguments: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Call a tool without the session's own `call_tool`, which checks the answer against a
-        schema of the server, with patterns that can take very long."""
+        """Call a tool without the session's own `call_tool`.
+
+        That method checks the answer against a schema of the server, with patterns that can take
+        very long.
+        """
         kinds: Any = types.CallToolResult | types.InputRequiredResult
         request = types.CallToolRequest(
             params=types.CallToolRequestParams(name=tool, arguments=arguments)

@@ -61,7 +61,7 @@ def test_a_budget_is_made_and_its_limits_are_changed() -> None:
     wrong = client.post(reverse(ADD), form(ada, max_tokens=""))
     assert "Set a limit" in text_of(wrong)
     wrong = client.post(reverse(ADD), form(ada, user=""))
-    assert "Say whose budget it is" in text_of(wrong)
+    assert "Choose the agent, the user, or both" in text_of(wrong)
     assert client.post(reverse(ADD), form(ada)).status_code == 302
     budget = Budget.objects.get()
     assert budget.windows.get().max_tokens == 1_000

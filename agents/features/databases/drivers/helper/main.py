@@ -72,7 +72,7 @@ def _take_over_pipes() -> Channel:
 
 
 def _listen_for_cancel() -> cancellation.Cancellation:
-    """A thread takes the signal: a handler would wait until the driver returns.
+    """Take the signal on a thread: a handler would wait until the driver returns.
 
     A cancelled helper is not reused, so this happens once.
     """

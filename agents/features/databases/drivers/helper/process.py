@@ -66,7 +66,7 @@ class Helper:
         return self._channel.reading
 
     def send(self, message: Any, deadline: float) -> None:
-        """Raises `Closed` or `Late`."""
+        """Send a message. Raises `Closed` or `Late`."""
         self._channel.send(message, deadline)
 
     def receive(self, most: int, deadline: float) -> dict[str, Any]:
