@@ -210,7 +210,7 @@ def _policy(
 
 
 class _Holding(Execution):
-    """A running program. It keeps its toolbox and its state from removal and from other programs."""
+    """A running program, which keeps its toolbox and its state from removal."""
 
     def __init__(self, inner: Execution, held: HeldToolbox | None, state: ExitStack) -> None:
         self.pid, self.marker = inner.pid, inner.marker
