@@ -101,7 +101,7 @@ class Agents(ApiView):
     @idempotent
     @operation(
         "create_agent",
-        "Make an agent",
+        "Create an agent",
         body=NewAgentBody,
         answers={201: AgentDetailShape},
         errors=(404, 409),
@@ -270,7 +270,7 @@ class RestoreAgentVersion(ApiView):
 
     @operation(
         "restore_agent_version",
-        "Give an agent the definition of an earlier version",
+        "Restore an earlier version of an agent",
         answer=AgentDetailShape,
         errors=(400, 409, 412),
         headers=(IF_MATCH, ETAG),

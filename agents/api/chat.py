@@ -166,7 +166,7 @@ class ChatStream(ApiView):
 
     @operation(
         "stream_chat",
-        "Read the message that is under way, from its beginning",
+        "Stream the current message from its start",
         query=ChatQuery,
         answers={200: Content(("text/event-stream",)), 204: None},
         headers=(VERSION,),
@@ -189,7 +189,7 @@ class CancelChat(ApiView):
 
     @operation(
         "cancel_chat",
-        "Cancel the run of the message that is under way",
+        "Cancel the run of the current message",
         body=CancelBody,
         answer=CancelledChatShape,
         errors=(409,),

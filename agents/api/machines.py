@@ -95,7 +95,7 @@ MACHINES = Managed(
         ),
         Action(
             name="forget",
-            summary="Take a dead machine off the list",
+            summary="Remove a dead machine from the list",
             call=_forget,
             may="operate",
             answer=ForgottenShape,

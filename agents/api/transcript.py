@@ -55,7 +55,7 @@ class RunTranscript(ApiView):
 
     @operation(
         "get_run_transcript",
-        "Get the messages of a run",
+        "Read the messages of a run",
         query=TranscriptQuery,
         answer=Page(MessageShape),
     )
@@ -71,7 +71,7 @@ class ThreadTranscript(ApiView):
 
     @operation(
         "get_thread_transcript",
-        "Get the messages of a thread",
+        "Read the messages of a thread",
         query=TranscriptQuery,
         answer=Page(MessageShape),
     )
@@ -98,7 +98,10 @@ class ToolCalls(ApiView):
     scopes: ClassVar = {"GET": TokenScope.READ}
 
     @operation(
-        "list_tool_calls", "List a run's calls", query=ToolCallQuery, answer=Page(ToolCallShape)
+        "list_tool_calls",
+        "List the tool calls of a run",
+        query=ToolCallQuery,
+        answer=Page(ToolCallShape),
     )
     def get(self, request: Request, run_id: str) -> Response:
         calls = ToolCall.objects.filter(run=run_of(person(request), run_id))
@@ -120,7 +123,7 @@ class OneToolCall(ApiView):
 
     @operation(
         "get_tool_call",
-        "Read a call with its whole input and result",
+        "Read a tool call with its full input and result",
         query=OneToolCallQuery,
         answer=WholeToolCallShape,
     )

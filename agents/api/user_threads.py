@@ -56,7 +56,7 @@ USER_THREADS = Managed(
     actions=(
         Action(
             name="erase",
-            summary="Erase a thread of any user with its runs and files, for good",
+            summary="Erase a thread of any user permanently, with its runs and files",
             call=_erase,
             may="erase",
             answer=ErasedShape,

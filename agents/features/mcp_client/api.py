@@ -65,7 +65,7 @@ class OneMcpServer(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
-    @operation("get_mcp_server", "One MCP server", answer=McpServerDetailShape)
+    @operation("get_mcp_server", "Read an MCP server", answer=McpServerDetailShape)
     def get(self, request: Request, key: str) -> Response:
         user = person(request)
         return _shown(_visible(user, key), user)
@@ -78,7 +78,7 @@ class FetchMcpTools(ApiView):
 
     @operation(
         "fetch_mcp_tools",
-        "Ask an MCP server for its tools",
+        "Fetch the tools of an MCP server",
         answer=McpServerDetailShape,
         errors=(409,),
     )
@@ -95,7 +95,7 @@ class AcceptMcpTools(ApiView):
 
     @operation(
         "accept_mcp_tools",
-        "Accept what an MCP server says of its tools",
+        "Accept the tool definitions of an MCP server",
         body=AcceptBody,
         answer=McpServerDetailShape,
         errors=(409,),

@@ -44,7 +44,7 @@ class Schedules(ApiView):
 
     @operation(
         "create_schedule",
-        "Make a schedule",
+        "Create a schedule",
         body=NewScheduleBody,
         answers={201: ScheduleShape},
         errors=(404, 409),

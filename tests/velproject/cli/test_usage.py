@@ -71,7 +71,7 @@ def test_help_shows_the_flags_of_a_task_and_the_commands(vel: Vel) -> None:
         (("--max-cost", "free", "task"), "'free' is no amount"),
         (("--database", "nonsense", "task"), "NAME=URL"),
         (("--database", "shop=no-url", "task"), "no scheme"),
-        (("--database", "shop=sqlite:///shop.db", "task"), "no such file"),
+        (("--database", "shop=sqlite:///shop.db", "task"), "The file does not exist"),
         (("--agent", "demo", "--model", "x", "task"), "--model: with --agent"),
         (("--skills", "/nowhere", "task"), "/nowhere"),
         (("--workspace", "/etc/passwd", "task"), "is a file"),

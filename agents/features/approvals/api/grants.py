@@ -65,7 +65,7 @@ class RehearsePolicy(ApiView):
     scopes: ClassVar = {"POST": TokenScope.READ}
 
     @operation(
-        "rehearse_policy", "Try a policy on past calls", body=RehearsalBody, answer=RehearsalShape
+        "rehearse_policy", "Test a policy on past calls", body=RehearsalBody, answer=RehearsalShape
     )
     def post(self, request: Request, agent_id: str) -> Response:
         user = person(request)

@@ -270,7 +270,7 @@ def test_testing_a_connection_runs_a_statement(tmp_path: Path, caplog):
     said = {message.partition(":")[0]: message for message in messages_of(response)}
     assert "went through" in said["good"]
     assert "went through" not in said["away"]
-    assert "no such file" in said["gone"]
+    assert "does not exist" in said["gone"]
     assert_no_secret(response)
     assert "hunter2" not in caplog.text
 
