@@ -180,7 +180,7 @@ def _refusal(error: Any, *, writes: bool) -> SlackFailed:
     # A server error can come after the message was sent.
     unknown = writes and answer.status_code >= 500
     if unknown:
-        text += " Whether the message was sent is not known: look there first."
+        text += " It is unknown whether the message was sent: look there first."
     return SlackFailed(text, code, sent=None if unknown else False)
 
 

@@ -29,7 +29,10 @@ def owner_of(user: Any) -> Any:
     else:
         found = _local(users, field)
     if not found.is_active:
-        raise SetupError(f"user: the account {found.get_username()!r} is switched off.")
+        raise SetupError(
+            f"user: the account {found.get_username()!r} is inactive. Activate it, or give another "
+            "user."
+        )
     return found
 
 

@@ -97,7 +97,7 @@ def test_changing_or_removing_one_is_a_new_version_and_saving_again_is_none() ->
         ({"tools": "ls"}, "tools", "JSON"),
         ({"tools": '["ls", 3]'}, "tools", "is not the name of a tool"),
         ({"tools": '["ls", "ls"]'}, "tools", "more than once"),
-        ({"skills": '{"a": 1}'}, "skills", "Give a list"),
+        ({"skills": '{"a": 1}'}, "skills", "Expected a list"),
         ({"name": "default"}, "name", "another name of general"),
         ({"name": "Big"}, "name", "String should match"),
         ({"name": "no spaces"}, "name", "valid"),

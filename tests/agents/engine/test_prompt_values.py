@@ -136,9 +136,9 @@ def test_a_context_is_fixed_when_the_thread_has_begun() -> None:
         ({"a": None}, "must be a text"),
         ({"a": 10**20}, "must be a text"),
         ({"a": float("inf")}, "must be a text"),
-        ({"a b": 1}, "no name"),
-        ({"a\n": 1}, "no name"),
-        ({"": 1}, "no name"),
+        ({"a b": 1}, "not a valid name"),
+        ({"a\n": 1}, "not a valid name"),
+        ({"": 1}, "not a valid name"),
         ({f"a{number}": 1 for number in range(33)}, "may have 32"),
     ],
 )

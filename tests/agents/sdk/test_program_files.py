@@ -383,7 +383,7 @@ def test_the_sandbox_of_a_backend_is_the_agents(place: Path) -> None:
     with pytest.raises(SetupError, match=r"sandbox=False.*contradicts"):
         create_deep_agent(sandbox=False, middleware=[FilesystemMiddleware(backend)])
     half = SandboxFilesystemBackend(place / "work", timeout=2.5)
-    with pytest.raises(SetupError, match="timeout: an agent's sandbox has whole seconds"):
+    with pytest.raises(SetupError, match="timeout: expected a whole number of seconds"):
         create_deep_agent(middleware=[FilesystemMiddleware(half)])
 
 

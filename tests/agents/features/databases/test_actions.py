@@ -152,7 +152,7 @@ def test_a_file_that_became_vels_own_is_not_opened(tmp_path, file, settings):
         ({"name": "1shop"}, "name: "),
         ({"name": "shop\n"}, "name: "),
         ({"name": "a b"}, "name: "),
-        ({"url": ""}, "url: Give"),
+        ({"url": ""}, "url: Enter"),
         ({"url": "oracle://u:hunter2@h/n"}, "url: There is no driver for oracle"),
         ({"url": URL + "?options=-c%20x"}, "url: Its parameters"),
         ({"hidden_columns": "email"}, "hidden_columns: "),

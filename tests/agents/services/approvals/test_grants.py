@@ -246,7 +246,7 @@ def test_where_two_approve_none_is_given_and_none_counts_any_more(tmp_path: Path
     save_agent(agent)
     request = waits(start_run(user))
     for by in (user, approver()):
-        with pytest.raises(InvalidRequest, match="Two people"):
+        with pytest.raises(InvalidRequest, match="require two approvers"):
             always(request, by)
     request.refresh_from_db()
     assert (request.status, request.first_approver) == ("pending", None)

@@ -301,7 +301,7 @@ def test_an_operator_defines_one_and_tests_it(shop: DatabaseTarget, mariadb: Mar
     try_connection(row, by=operator)
     writer = target_of(mariadb, "writer").url
     row = save_connection(DatabaseConnection(name="writer"), url=writer, by=operator)
-    with pytest.raises(Conflict, match="may do more than read"):
+    with pytest.raises(Conflict, match="has more permissions than reading"):
         try_connection(row, by=operator)
 
 
