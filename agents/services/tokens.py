@@ -102,7 +102,8 @@ def create_own_token(
     get_user_model().objects.select_for_update().get(pk=user.pk)
     if in_force(ApiToken.objects.filter(user_id=user.pk)).count() >= MAX_OWN_TOKENS:
         raise Conflict(
-            f"You have {MAX_OWN_TOKENS} tokens in force: revoke one first.", code="too_many_tokens"
+            f"You have {MAX_OWN_TOKENS} valid tokens, which is the limit. Revoke one first.",
+            code="too_many_tokens",
         )
     return create_token(user, name=name, scopes=scopes, days=days)
 

@@ -72,7 +72,7 @@ def test_answering_instead(site: Site, waiting: tuple[Page, str, str]) -> None:
     page, _, request = waiting
     page.get_by_text("Answer instead…", exact=True).click()
     page.get_by_role("button", name="Answer", exact=True).click()
-    expect(page.get_by_role("alert")).to_contain_text("An answer needs")
+    expect(page.get_by_role("alert")).to_contain_text("An answer requires")
     page.get_by_label("The call is not made").fill("It says hi")
     page.get_by_role("button", name="Answer", exact=True).click()
     expect(page.locator(".approval")).to_have_count(0)

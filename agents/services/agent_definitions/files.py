@@ -82,7 +82,7 @@ def export_agent(agent: Agent, *, by: AbstractBaseUser) -> str:
     Raises `NotAllowed`.
     """
     if not may_read_definition(by, agent):
-        raise NotAllowed("Only its owner, and people who may view agents, export an agent.")
+        raise NotAllowed("Only the owner of an agent and users who can view agents can export it.")
     return write_document(file_data(agent))
 
 

@@ -20,7 +20,7 @@ def check_right(request: ApprovalRequest, run: Run, decision: str, by: AbstractB
     """
     is_owner = run.owner_id == by.pk
     if request.is_private and not is_owner:
-        raise NotAllowed("Only the person whose run asks this decides it.")
+        raise NotAllowed("Only the owner of the run can decide this request.")
     if decision == Decision.REJECT:
         return
     if is_owner and not request.self_approval:

@@ -218,7 +218,7 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
             raise Conflict("The thread is busy with another run: resume this one afterwards.")
         later = Run.objects.filter(thread=run.thread_id, parent=None, number__gt=run.number)
         if later.exists():
-            raise Conflict("The thread went on after this run: send a new message instead.")
+            raise Conflict("The thread has newer runs than this one. Send a new message instead.")
         run.status = RunStatus.QUEUED
         run.error_code = run.error_message = run.finish_reason = ""
         run.ended_at = None
@@ -226,7 +226,7 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
         RunClock.objects.filter(run=run).update(cancel_requested=False, cancel_reason="")
         append_events(run.id, [RunResumed(reason="resumed by a person")])
     elif run.status == RunStatus.RUNNING and is_driven(run):
-        raise Conflict("The run is being driven: it needs no resuming.", code="driven")
+        raise Conflict("The run is in progress, so it cannot be resumed.", code="driven")
     elif run.status not in (RunStatus.QUEUED, RunStatus.RUNNING):
         raise Conflict(f"The run is {run.status}: {_instead(run)}.")
     run.executor = executor

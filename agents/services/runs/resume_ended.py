@@ -41,7 +41,7 @@ def resume_as_new_run(run_id: str, *, by: AbstractBaseUser, message: str = "") -
     _check_resumable(run)
     if Run.objects.filter(thread=thread, number__gt=run.number).exists():
         raise Conflict(
-            "The thread went on after this run: send a new message to it instead.",
+            "The thread has newer runs than this one. Send a new message to it instead.",
             code="thread_went_on",
         )
     request = RunRequest(
@@ -67,9 +67,10 @@ def _check_resumable(run: Run) -> None:
     if run.status == RunStatus.COMPLETED:
         raise Conflict("The run has been answered: send a new message.", code="completed")
     if not run.has_ended:
-        raise Conflict("The run is at work or about to be: it needs no resuming.", code="active")
+        raise Conflict("The run is in progress or queued, so it cannot be resumed.", code="active")
     if run.message_refused:
         raise Conflict(
-            "The message of this run was blocked, and no model has read it: send another message.",
+            "The message of this run was blocked before the model received it. Send another "
+            "message.",
             code="message_blocked",
         )

@@ -243,8 +243,7 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
 def _refuse_subagents_thread(thread_id: str, owner: AbstractBaseUser) -> None:
     if Thread.objects.filter(pk=thread_id, owner=owner.pk, root__isnull=False).exists():
         raise Conflict(
-            "This thread is a subagent's, which answers to its agent: write to the run that "
-            "started it.",
+            "This thread belongs to a subagent. Send the message to the run that started it.",
             code="subagent",
         )
 

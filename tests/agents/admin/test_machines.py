@@ -76,7 +76,7 @@ def test_draining_the_only_one_says_why_not(root: User) -> None:
 
 def test_one_that_lives_is_not_declared_dead(root: User) -> None:
     answer = act(client_of(root), "declare_dead", host("busy"))
-    assert "sign of life" in messages_of(answer)[0]
+    assert "heartbeat" in messages_of(answer)[0]
     assert Machine.objects.get().dead_at is None
 
 

@@ -51,7 +51,7 @@ def nested(levels: int) -> dict[str, Any]:
         ({"$ref": "file:///etc/passwd"}, "must be of the form"),
         ({"$ref": "#"}, "must be of the form"),
         ({"$ref": "#/$defs/A"}, "leads to nothing"),
-        ({"$ref": "#/$defs/A", "$defs": {"A": {}}, "type": "string"}, "beside \\$ref"),
+        ({"$ref": "#/$defs/A", "$defs": {"A": {}}, "type": "string"}, "next to \\$ref"),
         ({"$ref": "#/$defs/A", "$defs": {"A": TREE}}, "leads back to itself"),
         (DAG, "too large"),
         (nested(17), "more than 16 levels"),

@@ -115,7 +115,7 @@ def test_a_run_has_what_is_pinned_and_still_given():
     with pytest.raises(DatabaseUnavailable, match="There are: stock"):
         found["elsewhere"]
     remove_connection(stock.pk, by=User.objects.get(username="root"))
-    with pytest.raises(DatabaseUnavailable, match=r"shop was taken.*stock was taken"):
+    with pytest.raises(DatabaseUnavailable, match=r"shop was removed.*stock was removed"):
         targets(agent, "shop", "stock")
 
 
@@ -154,7 +154,7 @@ def test_a_file_that_became_vels_own_is_not_opened(tmp_path, file, settings):
         ({"name": "a b"}, "name: "),
         ({"url": ""}, "url: Enter"),
         ({"url": "oracle://u:hunter2@h/n"}, "url: There is no driver for oracle"),
-        ({"url": URL + "?options=-c%20x"}, "url: Its parameters"),
+        ({"url": URL + "?options=-c%20x"}, "url: One of its parameters"),
         ({"hidden_columns": "email"}, "hidden_columns: "),
         ({"hidden_columns": ["a.b.c.d"]}, "hidden_columns: "),
         ({"hidden_columns": [""]}, "hidden_columns: "),

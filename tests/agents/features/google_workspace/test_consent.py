@@ -103,7 +103,7 @@ def test_nothing_ticked_and_no_client(google: GoogleServer, settings: Any) -> No
     settings.VEL = {**settings.VEL, "GOOGLE_CLIENT_ID": ""}
     assert b"Connect your Google account" not in client.get("/connections/").content
     asked = client.post("/connections/", {**ASK, "access": "gmail.send"})
-    assert b"paste a key instead" in asked.content
+    assert b"Paste a key instead" in asked.content
     assert Client().get(BACK).status_code == 302
     assert Client().get(BACK)["Location"].startswith("/login/")
 

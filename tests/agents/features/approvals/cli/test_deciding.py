@@ -98,7 +98,7 @@ def test_one_that_is_named_twice_is_decided_once() -> None:
 
 def test_a_digest_binds() -> None:
     request = asked()
-    with pytest.raises(Conflict, match="not what is asked"):
+    with pytest.raises(Conflict, match="The request has changed"):
         decide("approve", request, "--digest", "0" * 64)
     assert decide("approve", request, "--digest", request.digest) == 0
 

@@ -57,7 +57,7 @@ def test_what_changes_between_showing_and_answering_is_not_decided(vel: Vel) -> 
     terminal.expect("Approve this?")
     vel.execute(f"UPDATE agents_approvalrequest SET digest = '{'f' * 64}'")
     terminal.type("y\n")
-    terminal.expect("not what is asked any more")
+    terminal.expect("The request has changed")
     assert terminal.finish() == 2
     assert status(vel) == [""]
 
