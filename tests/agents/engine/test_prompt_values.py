@@ -100,7 +100,7 @@ def test_a_hostile_context_and_title_stay_text() -> None:
 def test_a_context_that_the_prompt_needs_must_be_given() -> None:
     user = make_user()
     make_agent(user, system_prompt="{{context.b}} {{context.a}} {{context.b}} {{{{context.c}}")
-    with pytest.raises(InvalidRequest, match=r"not given: a, b\.") as refused:
+    with pytest.raises(InvalidRequest, match=r"missing: a, b\.") as refused:
         start_run(user, context={"c": 1})
     assert refused.value.code == "missing_context"
     assert not Thread.objects.exists()

@@ -241,8 +241,8 @@ def test_filters_choose(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("flags", "complaint"),
     [
-        (["edit", "x"], "Give one of"),
-        (["edit", "x", "--editor", "--input", "{}"], "Give one of"),
+        (["edit", "x"], "Expected exactly one of"),
+        (["edit", "x", "--editor", "--input", "{}"], "Expected exactly one of"),
         (["approve", "x", "--days", "3"], "require --always"),
         (["approve", "x", "y", "--digest", "0"], "--digest requires exactly one"),
         (["approve"], "Missing argument"),
