@@ -234,7 +234,7 @@ def test_a_subagent_answers_in_words_under_the_values_of_its_family() -> None:
     )
     save_agent(agent, related={"subagents": [clerk]})
     with served(turns) as server:
-        with pytest.raises(InvalidRequest, match="not given: who"):
+        with pytest.raises(InvalidRequest, match="missing: who"):
             start_run(user, agent="boss")
         run = drive_to_end(start_run(user, agent="boss", context={"who": "you"}))
     assert (run.status, run.structured_output) == ("completed", json.loads(GOOD)), run.error_message
