@@ -68,7 +68,7 @@ def test_a_missing_context_is_listed() -> None:
     ann = client_for(make_user("ann"))
     response = post(ann, RUNS, {**BODY, "context": {"town": "Ulm"}})
     assert (response.status_code, problem_of(response)["code"]) == (400, "missing_context")
-    assert "not given: customer." in problem_of(response)["detail"]
+    assert "missing: customer." in problem_of(response)["detail"]
 
 
 def test_the_form_and_the_context_belong_to_what_an_idempotency_key_repeats() -> None:
