@@ -48,7 +48,7 @@ def test_the_value_is_shown_beside_the_text() -> None:
         ({"output_schema": {"$ref": "http://127.0.0.1/"}}, 400, "invalid_output_schema", "$.$ref"),
         ({"context": "customer"}, 400, "invalid_request", "Must be an object"),
         ({"context": {"a": {}}}, 400, "invalid_request", "context.a must be a text"),
-        ({"context": {"a" * 65: 1}}, 400, "invalid_request", "is no name"),
+        ({"context": {"a" * 65: 1}}, 400, "invalid_request", "is not a valid name"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_words(
