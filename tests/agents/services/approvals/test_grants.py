@@ -219,7 +219,7 @@ def test_for_everybody_is_for_approvers_to_give(tmp_path: Path) -> None:
     user, _ = an_agent(tmp_path, write(), everyone=True)
     run = start_run(user)
     request = waits(run)
-    with pytest.raises(NotAllowed, match="everybody"):
+    with pytest.raises(NotAllowed, match="all users"):
         always(request, user, for_everybody=True)
     request.refresh_from_db()
     assert request.status == "pending"
