@@ -114,7 +114,7 @@ def checked(plan: Plan, before: Plan | None = None) -> Plan:
     """
     if len(plan.items) > MAX_ITEMS:
         raise TodoError(
-            f"Expected at most {MAX_ITEMS} items, got {len(plan.items)}. Shorten the list."
+            f"Expected at most {MAX_ITEMS} items, got {len(plan.items)}: shorten the list."
         )
     _check_text(plan.current_task, "current_task")
     earlier: dict[str, list[TodoItem]] = {}

@@ -213,7 +213,7 @@ def test_a_process_without_a_name_is_refused(machines: Machines) -> None:
     join(machines, "a")
     with pytest.raises(MachineRefused, match="VEL_HOST"):
         refuse_nameless()
-    with pytest.raises(Conflict, match="lives"):
+    with pytest.raises(Conflict, match="is alive"):
         forget_machine("a")
     make_silent("a")
     forget_machine("a")
