@@ -363,7 +363,7 @@ def test_everything_that_reaches_outside_is_for_approvers_to_allow(
 ) -> None:
     user, _ = an_agent(tmp_path, write())
     request = a_request(user, "execute", {"command": "git fetch"}, "external")
-    with pytest.raises(NotAllowed, match="outside"):
+    with pytest.raises(NotAllowed, match="external effects"):
         always(request, user, **terms)
     always(request, approver(), **terms)
 
