@@ -45,7 +45,7 @@ def test_approving(site: Site, waiting: tuple[Page, str, str]) -> None:
 def test_editing_sends_exactly_what_was_typed(site: Site, waiting: tuple[Page, str, str]) -> None:
     page, _, request = waiting
     page.get_by_text("Edit…", exact=True).click()
-    area = page.get_by_label("What should run instead")
+    area = page.get_by_label("Input to run instead")
     assert "\\u202e" in area.input_value()
     area.fill('{"command": ')
     page.get_by_role("button", name="Run with these changes").click()
@@ -72,7 +72,7 @@ def test_answering_instead(site: Site, waiting: tuple[Page, str, str]) -> None:
     page, _, request = waiting
     page.get_by_text("Answer instead…", exact=True).click()
     page.get_by_role("button", name="Answer", exact=True).click()
-    expect(page.get_by_role("alert")).to_contain_text("An answer needs")
+    expect(page.get_by_role("alert")).to_contain_text("An answer requires")
     page.get_by_label("The call is not made").fill("It says hi")
     page.get_by_role("button", name="Answer", exact=True).click()
     expect(page.locator(".approval")).to_have_count(0)

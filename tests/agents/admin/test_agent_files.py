@@ -127,7 +127,7 @@ def test_who_may_not_use_an_agent_cannot_try_it():
     url = reverse("admin:agents_agent_try", args=[agent.pk])
 
     viewer = client_of(rows.staff("viewer", "view_agent"))
-    assert "not among those who may start runs" in text_of(viewer.get(url))
+    assert "because it is not shared with you" in text_of(viewer.get(url))
     assert viewer.post(url, {"message": "Hello"}).status_code == 400
     assert client_of(rows.staff("other")).post(url, {"message": "Hello"}).status_code == 403
     assert not Run.objects.exists()

@@ -73,7 +73,7 @@ def test_a_new_agent_is_saved_with_its_first_version():
 def test_the_slug_of_an_agent_of_vels_own_is_not_taken(slug: str):
     page = client_of(rows.superuser()).post(reverse(ADD), form(slug=slug))
 
-    assert "choose another one" in text_of(page)
+    assert "Choose another slug" in text_of(page)
     assert not Agent.objects.filter(slug=slug).exists()
 
 

@@ -32,7 +32,7 @@ def test_an_action_on_more_than_the_page_counted_is_refused(tokens: list[ApiToke
 
     response = act(client, "revoke_selected", tokens[0], select_across="1")
 
-    assert "More than 2 " in messages_of(response)[0]
+    assert "more than 2 " in messages_of(response)[0]
     assert revoked() == set()
 
 

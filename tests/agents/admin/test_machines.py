@@ -70,13 +70,13 @@ def test_the_list_takes_as_many_statements_for_many_as_for_one(
 
 def test_draining_the_only_one_says_why_not(root: User) -> None:
     answer = act(client_of(root), "drain", host("only"))
-    assert "No other host lives" in messages_of(answer)[0]
+    assert "No other host is alive" in messages_of(answer)[0]
     assert not Machine.objects.get().is_draining
 
 
 def test_one_that_lives_is_not_declared_dead(root: User) -> None:
     answer = act(client_of(root), "declare_dead", host("busy"))
-    assert "sign of life" in messages_of(answer)[0]
+    assert "heartbeat" in messages_of(answer)[0]
     assert Machine.objects.get().dead_at is None
 
 
@@ -95,4 +95,4 @@ def test_what_was_done_names_the_host_as_it_is_written(root: User) -> None:
     """Messages start with a capital letter, but names of hosts are case-sensitive."""
     one = host("one")
     host("other")
-    assert "Host one: it drains." in text_of(act(client_of(root), "drain", one))
+    assert "Host one: draining." in text_of(act(client_of(root), "drain", one))

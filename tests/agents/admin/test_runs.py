@@ -283,7 +283,7 @@ def test_cancelling_several_runs_reports_each():
     assert sorted(said) == sorted(
         [
             f"1 of 3: cancelled (Run {queued.pk}).",
-            f"1 of 3: its worker was told to stop (Run {driven.pk}).",
+            f"1 of 3: the worker was asked to stop it (Run {driven.pk}).",
             f"1 of 3: had ended already (completed) (Run {ended.pk}).",
         ]
     )

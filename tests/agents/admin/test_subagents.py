@@ -97,7 +97,7 @@ def test_changing_or_removing_one_is_a_new_version_and_saving_again_is_none() ->
         ({"tools": "ls"}, "tools", "JSON"),
         ({"tools": '["ls", 3]'}, "tools", "is not the name of a tool"),
         ({"tools": '["ls", "ls"]'}, "tools", "more than once"),
-        ({"skills": '{"a": 1}'}, "skills", "Give a list"),
+        ({"skills": '{"a": 1}'}, "skills", "Expected a list"),
         ({"name": "default"}, "name", "another name of general"),
         ({"name": "Big"}, "name", "String should match"),
         ({"name": "no spaces"}, "name", "valid"),
@@ -214,4 +214,4 @@ def test_a_subagents_run_is_not_resumed_by_itself() -> None:
     _, child = family()
     client = client_of(rows.superuser())
     response = client.post(page_url(child), {"operation": "resume"}, follow=True)
-    assert "resume the run that started it" in text_of(response)
+    assert "Resume the run that started it" in text_of(response)

@@ -103,7 +103,7 @@ def test_a_superuser_changes_what_stays_anothers():
         # The owner may not use this agent, although the superuser may.
         refused = client.post(page, {**named, "agent": hers.pk, "name": "Not saved"})
         assert refused.status_code == 200
-        assert "that the owner may use" in refused.content.decode()
+        assert "The owner has no access to an agent" in refused.content.decode()
         row.refresh_from_db()
         assert (row.name, row.owner, row.agent) == ("Named anew", ada, mine)
     assert InboundWebhook.objects.get().signing == "standard"

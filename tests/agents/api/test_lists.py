@@ -94,7 +94,7 @@ def test_what_a_list_does_not_know_is_refused_with_what_it_does(ann: User, name:
         ("limit=0", "greater than or equal to 1"),
         ("limit=201", "less than or equal to 200"),
         ("limit=2&limit=3", "more than once"),
-        ("cursor=x", "The cursor is none"),
+        ("cursor=x", "Invalid cursor"),
     ):
         response = client.get(f"/api/v1/{name}?{query}")
         assert response.status_code == 400, query

@@ -79,8 +79,8 @@ def test_it_is_told_to_continue_or_what_is_said(ann: User, status: str) -> None:
     ("status", "wait", "code", "told"),
     [
         (RunStatus.COMPLETED, "", "completed", "new message"),
-        (RunStatus.RUNNING, "", "active", "at work"),
-        (RunStatus.QUEUED, "", "active", "at work"),
+        (RunStatus.RUNNING, "", "active", "in progress"),
+        (RunStatus.QUEUED, "", "active", "in progress"),
         (
             RunStatus.WAITING,
             WaitReason.APPROVAL,

@@ -48,7 +48,7 @@ def test_the_value_is_shown_beside_the_text() -> None:
         ({"output_schema": {"$ref": "http://127.0.0.1/"}}, 400, "invalid_output_schema", "$.$ref"),
         ({"context": "customer"}, 400, "invalid_request", "Must be an object"),
         ({"context": {"a": {}}}, 400, "invalid_request", "context.a must be a text"),
-        ({"context": {"a" * 65: 1}}, 400, "invalid_request", "is no name"),
+        ({"context": {"a" * 65: 1}}, 400, "invalid_request", "is not a valid name"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_words(
@@ -68,7 +68,7 @@ def test_a_missing_context_is_listed() -> None:
     ann = client_for(make_user("ann"))
     response = post(ann, RUNS, {**BODY, "context": {"town": "Ulm"}})
     assert (response.status_code, problem_of(response)["code"]) == (400, "missing_context")
-    assert "not given: customer." in problem_of(response)["detail"]
+    assert "missing: customer." in problem_of(response)["detail"]
 
 
 def test_the_form_and_the_context_belong_to_what_an_idempotency_key_repeats() -> None:

@@ -64,10 +64,10 @@ def test_documents_become_markdown(reader: DocumentReader) -> None:
 @pytest.mark.parametrize(
     ("kind", "data", "problem"),
     [
-        ("docx", b"PK\x03\x04 nothing", "it is damaged, or not what its name says"),
-        ("pdf", b"%PDF-1.4 nothing", "it is damaged, or not what its name says"),
-        ("pdf", pdf(""), "there is no text in it (a scan, perhaps)"),
-        ("docx", laughing_docx(), "it is damaged, or not what its name says"),
+        ("docx", b"PK\x03\x04 nothing", "it is damaged, or its content does not match its name"),
+        ("pdf", b"%PDF-1.4 nothing", "it is damaged, or its content does not match its name"),
+        ("pdf", pdf(""), "it contains no text; it may be a scan"),
+        ("docx", laughing_docx(), "it is damaged, or its content does not match its name"),
     ],
     ids=["docx", "pdf", "scan", "laughing"],
 )
@@ -80,7 +80,10 @@ def test_bad_documents_are_said_to_be(
 @pytest.mark.slow
 def test_a_bomb_is_said_to_be_one(reader: DocumentReader) -> None:
     # Made here and not as a parameter: each process that collects the tests would make one.
-    assert read(reader, "docx", zip_bomb()) == ("", "it unpacks to more than a file may")
+    assert read(reader, "docx", zip_bomb()) == (
+        "",
+        "its unpacked content is larger than the limit for a file",
+    )
 
 
 def test_a_long_text_is_cut(reader: DocumentReader, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +148,10 @@ def test_pictures_are_made_small_and_only_their_pixels_stay(reader: DocumentRead
 def test_pictures_that_unpack_to_too_much_are_not_shown(reader: DocumentReader) -> None:
     bomb = samples()["bomb.png"]
     assert len(bomb) < 1_000_000
-    assert reader.picture(bomb, Cancellation()) == "it is damaged, or not what its name says"
+    assert (
+        reader.picture(bomb, Cancellation())
+        == "it is damaged, or its content does not match its name"
+    )
     assert isinstance(reader.picture(b"\x89PNG\r\n\x1a\nxx", Cancellation()), str)
 
 

@@ -136,17 +136,22 @@ def test_each_has_a_file_of_this_name_in_a_workspace_of_its_own(tmp_path: Path, 
     [
         (
             OWN_WORKSPACE,
-            "Each has a workspace of its own, but explore, plan see yours.",
+            "Each has its own workspace, but explore, plan see yours.",
             "The agent that asks you does not see your /sandbox/workspace/.",
             "the same files",
         ),
         (
             OWN_DIRECTORY,
             "They work in the same directories as you, also in /sandbox/workspace/",
-            "Other agents use the same files, also in /sandbox/workspace/",
-            "of its own",
+            "Other agents may be using the same files, also in /sandbox/workspace/",
+            "its own workspace",
         ),
-        (ROWS, "They have the same files as you", "Other agents use the same files", "/sandbox/"),
+        (
+            ROWS,
+            "They have the same files as you",
+            "Other agents may be using the same files",
+            "/sandbox/",
+        ),
     ],
 )
 def test_the_prompts_say_which_files_are_shared(

@@ -100,7 +100,7 @@ def test_a_hostile_context_and_title_stay_text() -> None:
 def test_a_context_that_the_prompt_needs_must_be_given() -> None:
     user = make_user()
     make_agent(user, system_prompt="{{context.b}} {{context.a}} {{context.b}} {{{{context.c}}")
-    with pytest.raises(InvalidRequest, match=r"not given: a, b\.") as refused:
+    with pytest.raises(InvalidRequest, match=r"missing: a, b\.") as refused:
         start_run(user, context={"c": 1})
     assert refused.value.code == "missing_context"
     assert not Thread.objects.exists()
@@ -113,7 +113,7 @@ def test_a_thread_that_lacks_what_a_later_prompt_needs_is_not_gone_on_with() -> 
     make_agent(user)
     run = drive_to_end(start_run(user))
     another_prompt("{{context.customer}}")
-    with pytest.raises(InvalidRequest, match="Begin a new thread"):
+    with pytest.raises(InvalidRequest, match="Start a new thread"):
         start_run(user, thread=run.thread_id)
 
 
@@ -136,9 +136,9 @@ def test_a_context_is_fixed_when_the_thread_has_begun() -> None:
         ({"a": None}, "must be a text"),
         ({"a": 10**20}, "must be a text"),
         ({"a": float("inf")}, "must be a text"),
-        ({"a b": 1}, "no name"),
-        ({"a\n": 1}, "no name"),
-        ({"": 1}, "no name"),
+        ({"a b": 1}, "not a valid name"),
+        ({"a\n": 1}, "not a valid name"),
+        ({"": 1}, "not a valid name"),
         ({f"a{number}": 1 for number in range(33)}, "may have 32"),
     ],
 )

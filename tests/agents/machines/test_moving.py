@@ -115,7 +115,7 @@ def test_a_living_host_is_not_declared_dead(machines: Machines, tmp_path: Path) 
     with machines.on("a"):
         run = play(tmp_path, write("notes.md", "one"))
     with machines.on("b"):
-        with pytest.raises(Conflict, match="sign of life"):
+        with pytest.raises(Conflict, match="heartbeat"):
             declare_dead("a")
         with pytest.raises(NotFound, match="Known: a"):
             declare_dead("c")

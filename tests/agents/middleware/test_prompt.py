@@ -128,15 +128,15 @@ def test_an_agent_that_changes_no_file_is_promised_none_of_its_own(
 @pytest.mark.parametrize("read_only", [True, False])
 def test_only_an_agent_with_a_person_is_told_to_ask(profile: str, read_only: bool) -> None:
     agent = spec(profile=profile, read_only=read_only)
-    asks = "Ask when the task cannot be understood"
+    asks = "Ask when the task is unclear"
     prompt = toolset_for(agent).system_prompt(agent, NOON)
     assert asks in prompt
-    assert "Nobody answers questions" not in prompt
+    assert "No questions are answered" not in prompt
     child = agent.model_copy(update={"subagent": "general"})
     prompt = toolset_for(child).system_prompt(child, NOON)
     assert asks not in prompt
-    assert "Nobody answers questions" in prompt
-    assert "tell the user" not in prompt
+    assert "No questions are answered" in prompt
+    assert "report your work" not in prompt
 
 
 @pytest.mark.parametrize(

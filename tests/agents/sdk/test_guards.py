@@ -128,7 +128,7 @@ def test_registered_guardrails_are_chosen_by_name(make_agent: MakeAgent) -> None
         class Taken(NoPrices):
             name = "no-word"
 
-        with pytest.raises(SetupError, match="which a registered guardrail has"):
+        with pytest.raises(SetupError, match="of a registered guardrail"):
             asyncio.run(make_agent(["ok"], guardrails=[Taken], name="c").run("Hello"))
 
 
@@ -195,14 +195,16 @@ def test_who_lacks_the_guardrail_or_hook_does_not_go_on(make_agent: MakeAgent, o
     run = Run.objects.get()
     without = make_agent(ASKS, tools=[send])
     for answer in (None, {"text": "changed"}):
-        with pytest.raises(Conflict, match="began with code that the agent of this program lacks"):
+        with pytest.raises(
+            Conflict, match="uses code that the agent of this program does not have"
+        ):
             asyncio.run(collect(without.resume("s", answer)))
     run.refresh_from_db()
     assert run.status == "waiting"
     without.close()
     assert toolkits.bound(run.thread_id) is None
     Run.objects.update(status="failed")  # as after an error
-    with pytest.raises(Conflict, match="of the Python program that began it"):
+    with pytest.raises(Conflict, match="of the Python program that started it"):
         resume_run(run.pk)
 
 
@@ -222,17 +224,17 @@ def test_a_process_without_the_guardrails_ends_the_run(
         ({"guardrails": NoPrices}, "guardrails: give a list of"),
         (
             {"guardrails": [Told]},
-            "guardrails: Told is no Guardrail of agents.features",
+            "guardrails: Told is not a subclass of Guardrail of agents.features",
         ),
         (
             {"guardrails": [3]},
-            "guardrails: int 3 is no Guardrail of agents.features",
+            "guardrails: int 3 is not a subclass of Guardrail of agents.features",
         ),
         ({"guardrails": [NeedsArgument]}, "NeedsArgument cannot be made without arguments"),
         ({"guardrails": [guards.Lazy]}, "guardrails: Lazy checks nothing"),
         ({"guardrails": [guards.Unnamed]}, "guardrails: Unnamed has the name ''"),
         ({"guardrails": [NoPrices, NoPrices()]}, "'no-prices' is given twice"),
-        ({"hooks": [NoPrices]}, "hooks: NoPrices is no Hooks of agents.features"),
+        ({"hooks": [NoPrices]}, "hooks: NoPrices is not a subclass of Hooks of agents.features"),
         ({"hooks": [guards.Idle]}, "hooks: Idle has no hook"),
         ({"hooks": "Told"}, "hooks: give a list of"),
         ({"tool_retries": [{"tool": "execute_sql"}]}, "tool_retries: number 1: attempts"),

@@ -269,7 +269,7 @@ def test_an_approval_does_not_show_a_file_that_it_cannot_read(make_agent: MakeAg
     with pytest.raises(RunInterrupted):
         asyncio.run(agent.run("Go", "s"))
     before = current_text(ApprovalRequest.objects.get())
-    assert "storage of the program" in str(before)
+    assert "storage of the Python program" in str(before)
     assert asyncio.run(_resumed(agent)) == "done"
     assert backend.files == {"/a.md": "new"}
 
@@ -342,8 +342,12 @@ def test_a_wrong_state_is_refused_before_anything_changes(state: Any) -> None:
 REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (OwnFiles(), {"sandbox_working_dir": "/tmp/a"}, "sandbox_working_dir has no effect"),
     (OwnFiles(), {"sandbox_network": True}, "sandbox_network has no effect"),
-    (CompositeBackend(OwnFiles(), {"/sandbox/x": OwnFiles()}), {}, "no route can be /sandbox/x"),
-    (CompositeBackend(OwnFiles(), {"/skills": OwnFiles()}), {}, "no route can be /skills"),
+    (
+        CompositeBackend(OwnFiles(), {"/sandbox/x": OwnFiles()}),
+        {},
+        "the route /sandbox/x is reserved",
+    ),
+    (CompositeBackend(OwnFiles(), {"/skills": OwnFiles()}), {}, "the route /skills is reserved"),
 ]
 
 
@@ -379,7 +383,7 @@ def test_the_sandbox_of_a_backend_is_the_agents(place: Path) -> None:
     with pytest.raises(SetupError, match=r"sandbox=False.*contradicts"):
         create_deep_agent(sandbox=False, middleware=[FilesystemMiddleware(backend)])
     half = SandboxFilesystemBackend(place / "work", timeout=2.5)
-    with pytest.raises(SetupError, match="timeout: an agent's sandbox has whole seconds"):
+    with pytest.raises(SetupError, match="timeout: expected a whole number of seconds"):
         create_deep_agent(middleware=[FilesystemMiddleware(half)])
 
 

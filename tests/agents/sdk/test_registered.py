@@ -99,7 +99,7 @@ def test_one_that_reaches_outside_waits_for_a_person(tmp_path: Any) -> None:
     ("paths", "problem"),
     [
         (["tests.nothing.here"], "cannot be used"),
-        ([HERE + "outside", HERE + "outside"], "another tool has"),
+        ([HERE + "outside", HERE + "outside"], "of another tool"),
     ],
 )
 def test_a_wrong_setting_is_an_error(settings: Any, paths: Any, problem: str) -> None:
@@ -127,4 +127,7 @@ def test_a_name_of_vels_own_is_an_error(settings: Any) -> None:
 def test_a_name_of_an_mcp_servers_tool_is_an_error(settings: Any) -> None:
     settings.VEL = {**settings.VEL, "TOOLS": [HERE + "mcp__plain__say"]}
     (error,) = check_tools(None)
-    assert (error.id, "begins as the tools of MCP servers" in error.msg) == ("vel.E014", True)
+    assert (error.id, "starts with the prefix of the tools of MCP servers" in error.msg) == (
+        "vel.E014",
+        True,
+    )

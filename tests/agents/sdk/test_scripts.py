@@ -192,10 +192,10 @@ print([name for name in os.listdir(".") if "sqlite" in name])
 
 def test_a_throw_away_database_leaves_nothing(place: Path, cache: Path) -> None:
     out = run(ONE_PROCESS, place, cache, fresh=True)
-    assert "make the directory" in out
+    assert "create the directory" in out
     assert "notes.txt is not a SQLite database" in out
     assert "RunInterrupted" in out
-    assert "a process has one database" in out
+    assert "a process has only one database" in out
     assert "ANTHROPIC_API_KEY" in out
     assert "scripted" in out
     assert out.splitlines()[-1] == "[]"

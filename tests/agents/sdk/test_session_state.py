@@ -267,7 +267,7 @@ def test_a_middleware_whose_tool_runs_is_not_disturbed(
     class Slow(Basket):
         async def show(self) -> str:  # type: ignore[override]
             """Show the state."""
-            with pytest.raises(SetupError, match="at work in a session"):
+            with pytest.raises(SetupError, match="in use by a session"):
                 slow.load_state({**GOOD, "session_id": "other"})
             return json.dumps(self.state)
 

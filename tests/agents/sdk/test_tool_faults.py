@@ -78,7 +78,7 @@ def test_errors_are_results_and_the_run_goes_on(make_agent: MakeAgent) -> None:
     assert "locked" in told["database"]
     assert "SystemExit" in told["leaves"]
     assert "KeyboardInterrupt" in told["leaves_async"]
-    assert "cannot be shown" in told["odd"]
+    assert "is not JSON" in told["odd"]
     assert Run.objects.get().status == "completed"
 
 

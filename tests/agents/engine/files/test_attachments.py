@@ -90,7 +90,7 @@ def test_documents_and_pictures_are_there_when_the_model_is_asked(server: Messag
     assert letter["markdown"] == f"{top}/letter.docx.md"
     assert notes == {"path": f"{top}/notes.txt", "bytes": 5, "type": "text/plain"}
     assert (small["shown"], small["type"]) == ("below", "image/jpeg")
-    assert scan["note"] == "no Markdown: there is no text in it (a scan, perhaps)"
+    assert scan["note"] == "no Markdown: it contains no text; it may be a scan"
     assert label["text"] == f"{top}/small.jpg:"
     assert image["source"]["media_type"] == "image/jpeg"
     assert b"where I live" not in base64.b64decode(image["source"]["data"])

@@ -122,7 +122,8 @@ def test_reading_the_file_makes_no_other_one(tmp_path: Path) -> None:
     page = json.loads(read)
     assert page["has_more"] is True
     assert (
-        page["note"] == f"cut to fit the conversation: go on with offset={page['lines_returned']}"
+        page["note"]
+        == f"cut to fit the conversation: continue with offset={page['lines_returned']}"
     )
     assert page["content"].count("\n") + 1 == page["lines_returned"] > 100
     assert len(read.encode()) <= 20_000

@@ -110,12 +110,12 @@ def test_a_run_has_what_is_pinned_and_still_given():
     agent.databases.remove(shop)
     found = targets(agent, "shop", "stock")
     assert list(found) == ["stock"]
-    with pytest.raises(DatabaseUnavailable, match="shop was taken from this agent or deleted"):
+    with pytest.raises(DatabaseUnavailable, match="shop was removed from this agent or deleted"):
         found["shop"]
     with pytest.raises(DatabaseUnavailable, match="There are: stock"):
         found["elsewhere"]
     remove_connection(stock.pk, by=User.objects.get(username="root"))
-    with pytest.raises(DatabaseUnavailable, match=r"shop was taken.*stock was taken"):
+    with pytest.raises(DatabaseUnavailable, match=r"shop was removed.*stock was removed"):
         targets(agent, "shop", "stock")
 
 
@@ -142,7 +142,7 @@ def test_a_file_that_became_vels_own_is_not_opened(tmp_path, file, settings):
     agent = agent_with(connection("files", url=file))
     (tmp_path / "shop.db").unlink()
     (tmp_path / "shop.db").symlink_to(Path(settings.VEL["DATA_DIR"]) / "secret_key")
-    with pytest.raises(DatabaseUnavailable, match="only an operator can mend"):
+    with pytest.raises(DatabaseUnavailable, match="Only an operator can fix this"):
         targets(agent, "files")
 
 
@@ -152,9 +152,9 @@ def test_a_file_that_became_vels_own_is_not_opened(tmp_path, file, settings):
         ({"name": "1shop"}, "name: "),
         ({"name": "shop\n"}, "name: "),
         ({"name": "a b"}, "name: "),
-        ({"url": ""}, "url: Give"),
+        ({"url": ""}, "url: Enter"),
         ({"url": "oracle://u:hunter2@h/n"}, "url: There is no driver for oracle"),
-        ({"url": URL + "?options=-c%20x"}, "url: Its parameters"),
+        ({"url": URL + "?options=-c%20x"}, "url: One of its parameters"),
         ({"hidden_columns": "email"}, "hidden_columns: "),
         ({"hidden_columns": ["a.b.c.d"]}, "hidden_columns: "),
         ({"hidden_columns": [""]}, "hidden_columns: "),

@@ -98,7 +98,7 @@ def test_a_change_without_a_url_keeps_it_and_the_log_names_fields_alone():
     [
         ({"new_url": URL + "?options=-c%20hunter2"}, "new_url", "parameters"),
         ({"new_url": "postgresql://reader:hunter2@a b/c"}, "new_url", ""),
-        ({"new_url": ""}, "new_url", "Give the URL"),
+        ({"new_url": ""}, "new_url", "Enter the URL"),
         ({"max_rows": "0"}, "max_rows", "greater than"),
         ({"name": "no name"}, "name", "letters"),
         ({"hidden_columns": "users"}, "hidden_columns", "JSON"),
@@ -270,7 +270,7 @@ def test_testing_a_connection_runs_a_statement(tmp_path: Path, caplog):
     said = {message.partition(":")[0]: message for message in messages_of(response)}
     assert "went through" in said["good"]
     assert "went through" not in said["away"]
-    assert "no such file" in said["gone"]
+    assert "does not exist" in said["gone"]
     assert_no_secret(response)
     assert "hunter2" not in caplog.text
 

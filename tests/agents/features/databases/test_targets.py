@@ -74,7 +74,7 @@ def test_taking_a_database_away_works_for_a_run_under_way(tmp_path: Path) -> Non
 
     run = drive_to_end(run)
     assert run.status == "completed"
-    assert "shop was taken from this agent or deleted" in results(run)[2]
+    assert "shop was removed from this agent or deleted" in results(run)[2]
     assert "42" not in results(run)[2]
 
 

@@ -182,7 +182,7 @@ def test_no_policy_lets_it_run_unasked(tmp_path: Path, policy: dict[str, Any]) -
     request = pending(run)
     assert set(request.allowed_decisions) <= {"approve", "reject"}
     if "approve" in request.allowed_decisions:
-        with pytest.raises(InvalidRequest, match="none is allowed for good"):
+        with pytest.raises(InvalidRequest, match="cannot be allowed by a grant"):
             decide(request, always=GrantTerms(match="tool"))
     request.refresh_from_db()
     assert request.status == "pending"
@@ -225,7 +225,7 @@ def test_what_cannot_be_tried_ends_without_a_question(tmp_path: Path) -> None:
     run = drive_to_end(begin(tmp_path, *[call(query=query) for query in queries]))
     said = results(run)
     assert "no such column" in said[0]
-    assert "No row fits" in said[1]
+    assert "No row matches" in said[1]
     assert "one statement at a time" in said[2]
     assert rows(tmp_path) == [(1, 42), (2, 7)]
     statuses = ToolCall.objects.filter(run=run).values_list("status", flat=True)

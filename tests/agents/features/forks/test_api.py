@@ -168,7 +168,7 @@ def test_calls_that_wait_are_answered_and_the_original_still_waits() -> None:
         done = runs.drive_to_end(Run.objects.get(pk=made))
     assert (done.status, server.violations) == ("completed", [])
     results = server.requests[0].json["messages"][2]["content"]
-    assert "Not run: forked." in json.dumps(results[1])
+    assert "Not run: the conversation was forked" in json.dumps(results[1])
     assert results[1]["is_error"] is True
     run.refresh_from_db()
     assert run.status == "waiting"

@@ -95,8 +95,8 @@ def test_calls_that_had_begun_may_have_happened(run: Run) -> None:
         call(run, 2, status, "done" if status == ToolCallStatus.SUCCEEDED else None, status=status)
     copies = ToolCall.objects.filter(run__thread=forked(run))
     begun, waiting, succeeded = (json.loads(row.result) for row in copies.order_by("position"))
-    assert "its outcome is not known" in begun
-    assert waiting.startswith("Not run: forked.")
+    assert "its outcome is unknown" in begun
+    assert waiting.startswith("Not run: the conversation was forked")
     assert succeeded == "done"
     closed = copies.filter(status="cancelled", is_error=True, code="forked")
     assert closed.exclude(finished_at=None).count() == 2

@@ -180,7 +180,7 @@ def test_a_change_holds_for_the_event_as_it_was_read(tmp_path: Path, google: Goo
     # Guests who are invited already keep their answers.
     assert [one["response"] for one in found[0]["attendees"]] == ["accepted", ""]
     assert "has changed since it was read" in found[1]
-    assert "Nothing is to be changed" in found[2]
+    assert "No changes were given" in found[2]
     assert "has changed since it was read" in found[3]
     assert found[4] == {"deleted": True}
     assert found[5]["deleted"] is False
@@ -223,7 +223,7 @@ def test_an_invitation_is_answered_for_oneself_alone(tmp_path: Path, google: Goo
     )
     assert [one["response"] for one in found[0]["attendees"]] == ["declined", "accepted"]
     assert google.calendar.notified == [("meeting1", "all")]
-    assert "Nobody is invited" in found[1]
+    assert "This calendar is not invited" in found[1]
 
 
 def test_a_calendar_of_another_is_not_changed(tmp_path: Path, google: GoogleServer) -> None:

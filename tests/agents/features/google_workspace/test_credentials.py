@@ -80,12 +80,12 @@ def test_a_service_account_acts_as_who_is_named(tmp_path: Path, google: GoogleSe
     [
         ({"type": "external_account"}, {}, 400, "service_account"),
         ({**json.loads(authorized_user()), "refresh_token": "x\ny"}, {}, 400, "refresh_token"),
-        (json.loads(authorized_user()), {"subject": "eve@example.com"}, 400, "leave this empty"),
+        (json.loads(authorized_user()), {"subject": "eve@example.com"}, 400, "Leave this empty"),
         (json.loads(authorized_user(refresh_token="1//other")), {}, 401, "revoked"),
         (json.loads(authorized_user(client_secret="other")), {}, 401, "OAuth client"),
         ("service", {}, 400, "acts as"),
-        ("service", {"subject": "ada@example.com"}, 400, "Choose what"),
-        ("service", {"subject": "ada@example.com", "access": ["all"]}, 400, "Choose among"),
+        ("service", {"subject": "ada@example.com"}, 400, "Choose at least one"),
+        ("service", {"subject": "ada@example.com", "access": ["all"]}, 400, "Expected one or more"),
         ("service", {"subject": "eve@example.com", "access": ACCESS}, 401, "domain-wide"),
         ("stolen", {"subject": "ada@example.com", "access": ACCESS}, 401, "revoked"),
         ("short", {"subject": "ada@example.com", "access": ACCESS}, 400, "2048 bits"),
@@ -124,7 +124,7 @@ def test_a_file_says_nothing_of_where_its_token_is_asked_for(google: GoogleServe
 
 def test_a_grant_of_something_else_is_refused(google: GoogleServer) -> None:
     google.grants[REFRESH] = ("ada@example.com", f"openid {AUTH}drive")
-    with pytest.raises(InvalidRequest, match="nothing that is used here"):
+    with pytest.raises(InvalidRequest, match="Its scopes are not used by Vel"):
         save_google_key(authorized_user(), by=make_user("ann"))
 
 

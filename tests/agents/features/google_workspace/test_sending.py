@@ -48,7 +48,7 @@ def test_it_is_sent_once_when_a_person_says_yes(tmp_path: Path, google: GoogleSe
     run = drive_to_end(run)
     (sent,) = google.mail.sent
     assert (sent["To"], sent["Subject"]) == ("bob@example.org", "The report")
-    assert sent.get_content().replace("\r\n", "\n") == "It is ready, grüß dich.\nAda\n"  # type: ignore[attr-defined]
+    assert sent.get_content().replace("\r\n", "\n") == ("It is ready, grüß dich.\nAda\n")  # type: ignore[attr-defined]
     assert "From" not in sent, "Google says who sends it"
     assert results(run)[0]["sent"] is True
 
@@ -195,7 +195,7 @@ def test_a_refusal_is_no_doubt(tmp_path: Path, google: GoogleServer) -> None:
 def test_who_may_not_look_does_not_send_again(tmp_path: Path, google: GoogleServer) -> None:
     google.grants[REFRESH] = ("ada@example.com", f"{AUTH}gmail.send")
     found = again("cut", tmp_path, google)
-    assert "cannot be looked at" in found[1]
+    assert "the sent messages cannot be read" in found[1]
     assert f"{AUTH}gmail.readonly" in found[1]
     assert len(google.mail.sent) == 1
 
@@ -224,7 +224,7 @@ def test_the_same_message_is_not_sent_twice_in_a_run_but_in_the_next(
     tmp_path: Path, google: GoogleServer
 ) -> None:
     run, found = play(tmp_path, SEND, SEND)
-    assert "sent in this run already" in found[1]
+    assert "this run has already sent an identical message" in found[1]
     assert len(google.mail.sent) == 1
     user = run.owner
     following = drive_to_end(start_run(user), until=("waiting",))

@@ -80,7 +80,9 @@ def test_what_stays_as_it_was_made():
     for name, value in (("owner", eve), ("signing", "github")):
         changed = InboundWebhook.objects.get()
         setattr(changed, name, value)
-        with pytest.raises(InvalidRequest, match="keeps its owner and its signing"):
+        with pytest.raises(
+            InvalidRequest, match="The owner and the signing of a webhook cannot change"
+        ):
             change_inbound_webhook(changed, by=changed.owner)
     stored = InboundWebhook.objects.get()
     assert (stored.owner, stored.signing) == (ada, hook.signing)
@@ -132,10 +134,10 @@ def test_an_agent_of_others_is_none():
     ada = make_user("ada")
     hook, _ = make_inbound_webhook(ada)
     private = make_agent("private", owner=make_user("eve"), everyone=False)
-    with pytest.raises(NotFound, match="that the owner may use"):
+    with pytest.raises(NotFound, match="The owner has no access to an agent"):
         make_inbound_webhook(ada, agent=private)
     hook.agent = private
-    with pytest.raises(NotFound, match="that the owner may use"):
+    with pytest.raises(NotFound, match="The owner has no access to an agent"):
         change_inbound_webhook(hook, by=ada)
 
 

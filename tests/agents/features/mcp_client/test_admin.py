@@ -150,7 +150,7 @@ def test_accepting_takes_what_was_ticked_of_what_was_shown(root: User, git: McpS
     later = found(git, root, said("log", "Something else."))
     stale = client.post(tools_url(git), {"digest": row.found_digest, "take-0": "log"})
     assert stale.status_code == 409
-    assert "not the one that you were shown" in text_of(stale)
+    assert "list of tools has changed since you saw it" in text_of(stale)
     git.refresh_from_db()
     assert git.tools[0]["description"] == "Shows it."
     accept_tools(git.pk, digest=later.found_digest, effects={}, by=root)

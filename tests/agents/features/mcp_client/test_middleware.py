@@ -117,7 +117,7 @@ def test_another_description_is_neither_told_nor_called(ada: User, tmp_path: Pat
     turn_into("")
     (call,) = ran(ada)
     assert call.status == "failed"
-    assert "describes it otherwise" in text_of(call)
+    assert "differs from the accepted definition" in text_of(call)
     told = json.dumps(Epoch.objects.get(thread__agent=agent).head)
     assert "evil.example" not in told
     assert "Say something back." in told
@@ -153,7 +153,7 @@ def test_a_list_that_changes_during_a_run_is_looked_at_again(ada: User, tmp_path
     agent_of(ada, tmp_path, say("a"), say("b"))
     first, second = ran(ada)
     assert text_of(first) == "1: a"
-    assert "describes it otherwise" in text_of(second)
+    assert "differs from the accepted definition" in text_of(second)
 
 
 def test_what_is_taken_away_meanwhile_is_not_called(ada: User, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_what_is_taken_away_meanwhile_is_not_called(ada: User, tmp_path: Path) -
         approve(ada, run)
         drive_to_end(run)
         call = ToolCall.objects.get(run=run)
-        assert (call.status, "taken from this agent" in text_of(call)) == ("failed", True)
+        assert (call.status, "removed from this agent" in text_of(call)) == ("failed", True)
 
 
 @pytest.mark.slow

@@ -233,7 +233,7 @@ def test_one_program_at_a_time_has_it(
     workspace, server = open_workspace(workspace_location(run.thread)), McpServer.objects.get()
     with held_state(workspace, server):
         waited = play(tmp_path, told(COUNT), thread=run.thread)
-        assert "is not gone yet" in str(ToolCall.objects.get(run=waited).result)
+        assert "has not ended yet" in str(ToolCall.objects.get(run=waited).result)
         with pytest.raises(SandboxSetupError), held_state(workspace, server):
             raise AssertionError("both have it")
     assert results(play(tmp_path, told(COUNT), thread=run.thread)) == ["['/state', 2, 1]"]

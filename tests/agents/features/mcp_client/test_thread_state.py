@@ -88,7 +88,7 @@ def test_it_goes_on_where_the_thread_goes_on(ada: User, machines: Machines, tmp_
     assert results(later) == ["['/state', 3, 1]", "['count', 'p']"]
     (moved,) = events(later, "workspace.moved")
     assert (moved["lost_host"], moved["mcp_state"]) == ("a", "kept")
-    assert "as it was at the last end or wait" in note(later)
+    assert "are those of the last end or wait" in note(later)
     (place,) = (machines.workspace("b", run.thread, "mcp")).iterdir()
     assert place.stat().st_uid == machines.workspace("b", run.thread).stat().st_uid
     assert (place / "p").is_symlink()
@@ -138,7 +138,7 @@ def test_what_cannot_be_had_is_told(
         declare_dead("a")
         later = play(tmp_path, told(LOOK), thread=run.thread)
         assert events(later, "workspace.moved")[0]["mcp_state"] == "lost"
-        assert "had kept is lost: they begin anew" in note(later)
+        assert "are lost: they start again without them" in note(later)
         assert results(later) == ["[]"]
 
 
@@ -255,7 +255,7 @@ def test_a_drained_host_keeps_what_is_more_than_the_storage_takes(
         assert to_send is not None
         with monkeypatch.context() as less:
             less.setattr(sending, "LIMITS", SnapshotLimits(file_bytes=999))
-            with pytest.raises(CannotSendThread, match="MCP programs keep is more"):
+            with pytest.raises(CannotSendThread, match="MCP programs are larger"):
                 send_thread(to_send, member, in_transaction)
         assert not _is_free(run)
         to_send = next_thread_to_send(member, "")

@@ -357,7 +357,7 @@ def test_a_message_that_cannot_be_built_is_a_failure_and_is_logged(
     NotificationTarget.objects.update(secret="no secret")
     asked()
     assert not deliver_next(target.id)
-    assert "make a new one" in Notification.objects.get().error
+    assert "Create a new secret" in Notification.objects.get().error
 
 
 def test_a_receiver_that_hangs_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,7 +127,7 @@ def test_a_failure_after_the_run_was_made_leaves_no_run(monkeypatch: pytest.Monk
     assert (schedule.is_enabled, schedule.due_at, schedule.next_at) == (False, None, None)
     paused = AuditEntry.objects.filter(kind="schedule").latest("id")
     assert (paused.action, paused.actor) == ("schedule.changed", "")
-    assert "Vel itself failed" in paused.note
+    assert "An internal error of Vel" in paused.note
 
 
 def test_the_databases_trouble_pauses_nothing(monkeypatch: pytest.MonkeyPatch):

@@ -75,7 +75,7 @@ def test_whose_it_is():
     with pytest.raises(NotAllowed):
         delete_schedule(schedule.pk, by=eve)
     schedule.owner = eve
-    with pytest.raises(InvalidRequest, match="keeps its owner"):
+    with pytest.raises(InvalidRequest, match="The owner of a schedule cannot change"):
         save_schedule(schedule, by=eve)
     assert Schedule.objects.get().message == "Report"
 

@@ -199,7 +199,7 @@ def test_a_message_whose_fate_is_unknown_is_sent_once_and_said_to_be_so(
     approve(user, run)
     run = drive_to_end(run)
     assert len(slack.sent) == 1
-    assert "not known" in text_of(results(run)[0])
+    assert "t is unknown whether" in text_of(results(run)[0])
 
 
 def test_what_is_not_configured_is_not_offered(tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def test_a_form_for_one_message_is_told_beside_it() -> None:
 
 
 def test_an_agent_with_a_form_takes_no_other() -> None:
-    with pytest.raises(InvalidRequest, match="form of its own"):
+    with pytest.raises(InvalidRequest, match="its own output schema"):
         start_run(agent(output_schema=TOTAL), output_schema={"type": "object"})
     assert not Run.objects.exists()
 
@@ -234,7 +234,7 @@ def test_a_subagent_answers_in_words_under_the_values_of_its_family() -> None:
     )
     save_agent(agent, related={"subagents": [clerk]})
     with served(turns) as server:
-        with pytest.raises(InvalidRequest, match="not given: who"):
+        with pytest.raises(InvalidRequest, match="missing: who"):
             start_run(user, agent="boss")
         run = drive_to_end(start_run(user, agent="boss", context={"who": "you"}))
     assert (run.status, run.structured_output) == ("completed", json.loads(GOOD)), run.error_message

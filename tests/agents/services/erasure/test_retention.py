@@ -124,7 +124,7 @@ def test_a_subagent_keeps_its_thread(ann: User) -> None:
 def test_a_thread_that_was_used_meanwhile_stays(ann: User) -> None:
     run = aged(talked(ann), 91)
     Run.objects.filter(pk=run.pk).update(ended_at=ago(3))
-    with pytest.raises(Exception, match="used meanwhile"):
+    with pytest.raises(Exception, match="used since"):
         erase_thread(run.thread_id, by=None, days=90)
     assert not erasures_wait()
 

@@ -80,7 +80,7 @@ def test_what_is_too_long_is_not_decided_beside_others():
     page = act(client, "approve_selected", short, long)
 
     assert len(listed.content) < 100_000
-    assert f"{long.pk}: It is too long to be shown beside the others." in text_of(page)
+    assert f"{long.pk}: Too long for this page." in text_of(page)
     assert "echo short" in text_of(page)
 
 
@@ -144,7 +144,7 @@ def test_a_file_that_changed_meanwhile_is_asked_anew_and_the_record_says_so():
     response = decide(client, request, "approve")
 
     assert "It is asked anew" in messages_of(response)[0]
-    assert "asked anew: it has changed" in text_of(client.get(page_url(request)))
+    assert "replaced by a new request: it has changed" in text_of(client.get(page_url(request)))
     assert MemoryFile.objects.get().content == "theirs"
 
 
@@ -156,7 +156,7 @@ def test_a_decided_call_is_not_compared_with_the_files_of_today():
 
     text = text_of(client.get(page_url(request)))
 
-    assert "not looked up" in text
+    assert "current content of the file was not read" in text
     assert "Nothing would change" not in text
 
 
@@ -226,10 +226,10 @@ def test_what_is_not_for_the_person_stands_as_a_reason_in_place_of_the_button():
     text = text_of(client.get(page_url(request)))
     several = text_of(act(client, "approve_selected", request))
 
-    assert "Nobody approves the calls of their own runs here" in text
+    assert "does not allow you to approve calls of your own runs" in text
     assert "Approve as shown" not in text
     assert 'value="reject"' in text
-    assert "Nobody approves the calls of their own runs here" in several
+    assert "does not allow you to approve calls of your own runs" in several
     assert request.digest not in several
 
 
@@ -241,7 +241,7 @@ def test_two_people_approve_one_after_the_other_and_the_record_names_both():
     first = decide(client_of(root), request, "approve")
     assert "approved first (1 of 2)" in messages_of(first)[0]
     page = text_of(client_of(root).get(page_url(request)))
-    assert "a second person has to" in page
+    assert "A second person must" in page
     assert "Approve as shown" not in page
     assert "1 of 2" in text_of(client_of(lea).get(list_url(ApprovalRequest)))
     decide(client_of(lea), request, "approve")
@@ -267,7 +267,7 @@ def test_an_expired_request_says_so():
     assert "The request has expired." in text_of(client.get(page_url(request)))
     assert expire_approval()
     text = text_of(client.get(page_url(request)))
-    assert "expired: nobody decided in time" in text
+    assert "expired without a decision" in text
     assert "Approve as shown" not in text
 
 

@@ -172,7 +172,7 @@ def test_a_form_that_showed_something_else_is_refused():
 
     response = decide(client, request, "approve", digest="0" * 64)
 
-    assert "not what is asked any more: look at it again" in messages_of(response)[0]
+    assert "The request has changed. Reload it and decide again" in messages_of(response)[0]
     request.refresh_from_db()
     assert request.status == ApprovalStatus.PENDING
 
@@ -271,7 +271,7 @@ def test_several_are_decided_one_by_one_with_a_result_for_each():
     assert f"Request {first.pk} (execute): decided: approve." in said
     assert f"Request {second.pk}: not decided. The request is decided already." in said
     assert any(
-        line.startswith(f"Request {third.pk}: not decided.") and "look at it again" in line
+        line.startswith(f"Request {third.pk}: not decided.") and "decide again" in line
         for line in said
     )
     decisions = {row.pk: row.decision for row in ApprovalRequest.objects.all()}

@@ -148,7 +148,7 @@ def test_a_decision_is_taken_once(vel: Vel) -> None:
     (request,) = vel.requests()
     wrong = vel("approvals", "decide", request["id"], "approve", "--digest", "0" * 64)
     assert wrong.returncode == 2
-    assert "not what is asked" in wrong.stderr
+    assert "The request has changed" in wrong.stderr
     assert vel("approvals", "decide", request["id"], "reject").returncode == 0
     again = vel("approvals", "decide", request["id"], "approve")
     assert again.returncode == 2

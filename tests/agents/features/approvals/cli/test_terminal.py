@@ -57,7 +57,7 @@ def test_what_changes_between_showing_and_answering_is_not_decided(vel: Vel) -> 
     terminal.expect("Approve this?")
     vel.execute(f"UPDATE agents_approvalrequest SET digest = '{'f' * 64}'")
     terminal.type("y\n")
-    terminal.expect("not what is asked any more")
+    terminal.expect("The request has changed")
     assert terminal.finish() == 2
     assert status(vel) == [""]
 
@@ -101,7 +101,7 @@ def test_the_prompt_offers_only_what_is_the_persons_to_decide(vel: Vel) -> None:
     vel.execute("UPDATE agents_approvalrequest SET self_approval = 0")
     terminal = Terminal(vel, "runs", "resume", request["run"])
     shown = terminal.expect("Run it? [n(o)]")
-    assert "Nobody approves the calls of their own runs" in shown
+    assert "does not allow you to approve calls of your own runs" in shown
     terminal.type("y\n")
     terminal.expect("Run it?")
     terminal.type("n\n")
@@ -125,4 +125,4 @@ def test_the_first_of_two_approvals_leaves_it_waiting(vel: Vel) -> None:
     assert row["first_approver"] == row["owner"]
     again = vel("approvals", "approve", request["id"])
     assert again.returncode == 2
-    assert "a second person has to" in again.stderr
+    assert "A second person must" in again.stderr

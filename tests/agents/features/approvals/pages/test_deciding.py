@@ -165,7 +165,7 @@ def test_several_without_scripts_say_what_became_of_them(run: str, sign_in: Sign
     data = {"decision": "approve", "selected": selected}
     page = sign_in("olga").post("/approvals/decide/", data, follow=True).content.decode()
     assert "Approved: 1." in page
-    assert "mail: This is not what is asked any more" in page
+    assert "mail: The request has changed" in page
 
 
 @pytest.mark.parametrize(

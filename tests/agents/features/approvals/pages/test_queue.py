@@ -92,12 +92,12 @@ def test_who_may_not_approve_is_told_why_and_may_reject(run: str, sign_in: SignI
     ask(run)
     ApprovalRequest.objects.update(self_approval=False)
     [card] = sign_in("olga").get("/approvals/live/").json()["cards"]
-    assert "somebody else has to decide" in card["blocked"]["approve"]
+    assert "Another person must decide" in card["blocked"]["approve"]
     assert card["blocked"]["reject"] == ""
     assert card["grants"] == []
     page = html(sign_in("olga"))
     assert 'value="approve" disabled' in page
-    assert "somebody else has to decide" in page
+    assert "Another person must decide" in page
     assert "disabled" not in html(sign_in("ada", approver=True)).split('id="several"')[0]
 
 

@@ -200,7 +200,7 @@ def test_a_large_database_is_not_copied_for_a_trial(
     assert write_sqlite.try_sqlite(sqlite_shop, query, {}, NOBODYS).row_count == 1
     with monkeypatch.context() as patch:
         patch.setattr(write_sqlite, "COPIED_BYTES", 1000)
-        with pytest.raises(QueryFailed, match="1,000 bytes are the limit"):
+        with pytest.raises(QueryFailed, match="a copy of at most 1,000 bytes"):
             write_sqlite.try_sqlite(sqlite_shop, query, {}, NOBODYS)
     monkeypatch.setattr(write_sqlite, "_SPARE", 1 << 60)
     with pytest.raises(QueryFailed, match="too little room"):

@@ -75,7 +75,7 @@ def test_a_statement_that_fits_no_row_is_no_error(shop: DatabaseTarget) -> None:
 def test_a_refusal_says_what_is_possible(shop: DatabaseTarget) -> None:
     with pytest.raises(QueryFailed, match="INSERT, UPDATE") as refused:
         write(shop, "CREATE TABLE q (i INT)")
-    assert "One SELECT, VALUES" not in str(refused.value)
+    assert "exactly one SELECT, VALUES" not in str(refused.value)
 
 
 @pytest.mark.slow

@@ -356,7 +356,7 @@ def test_the_server_dies_at_the_commit(
         original(connection, target)
 
     monkeypatch.setattr(module, "_commit", cut)
-    with pytest.raises(OutcomeUnknown, match="not known"):
+    with pytest.raises(OutcomeUnknown, match="unknown"):
         written_here(shop, query)
 
 

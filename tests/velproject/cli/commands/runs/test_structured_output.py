@@ -80,7 +80,7 @@ def test_a_context_is_fixed_for_a_session(vel: Vel) -> None:
     assert again.returncode == 0, again.stderr
     other = vel(*ECHO, "--session", "s", "--context", "customer=Other", "hello")
     assert other.returncode != 0
-    assert "began with another context (customer)" in other.stderr
+    assert "started with other values (customer)" in other.stderr
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_context_is_fixed_for_a_session(vel: Vel) -> None:
         (["--context", "customer"], "write NAME=VALUE"),
         (["--context", "=x"], "write NAME=VALUE"),
         (["--context", "a=1", "--context", "a=2"], "a is given twice"),
-        (["--context", "a-b=1"], "is no name"),
+        (["--context", "a-b=1"], "is not a valid name"),
     ],
 )
 def test_a_context_that_is_none(vel: Vel, flags: list[str], told: str) -> None:
