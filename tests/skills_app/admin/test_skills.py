@@ -109,9 +109,9 @@ def test_the_page_tells_what_the_head_means_here(root: User, tmp_path: Path) -> 
     assert "Read Teleport" in text
     assert "only these are left: deactivate_skill, execute_in_sandbox, list_skills" in text
     assert "read_file" in text
-    assert "Unknown here: Teleport" in text
+    assert "Unknown names: Teleport" in text
     assert 'peas <span class="vel-quiet">library' in text
-    assert "is not there: an agent cannot load this skill without it" in text
+    assert "missing: agents cannot load this skill without it" in text
     assert "MIT" in text
     assert "scripts/run.sh" in text
     assert made.version.content_hash in text
@@ -200,8 +200,8 @@ def test_what_is_no_text_is_described_and_downloaded_as_it_is(root: User, tmp_pa
     client = client_of(root)
     text = text_of(client.get(url("file", made, path="bin/tool")))
     assert "a program (ELF)" in text
-    assert "It is no text" in text
-    assert "It is no text" in text_of(client.get(url("file", made, path="late.txt")))
+    assert "is not UTF-8 text" in text
+    assert "is not UTF-8 text" in text_of(client.get(url("file", made, path="late.txt")))
     response = client.get(url("download", made, path="bin/tool"))
     assert response.content == data
     assert response.headers["Content-Disposition"].startswith("attachment")

@@ -133,7 +133,7 @@ def test_a_waiting_version_is_compared_and_reviewed(olga: Client, peter: Client)
     )
     assert later.waits
     shown = page(peter, skill)
-    assert "Version 2 waits for a review." in shown
+    assert "Version 2 is waiting for a review." in shown
     compared = page(peter, skill, "?version=2&compare=1")
     assert "Version 1 → version 2" in compared
     assert "&lt;script&gt;" in compared
@@ -168,7 +168,7 @@ def test_a_later_version_in_quarantine_is_told(olga: Client, peter: Client) -> N
     skill = bring().version.skill
     bring(DANGER)
     assert "Version 2 is in quarantine." in page(peter, skill)
-    assert "In quarantine: no agent gets this version" in page(peter, skill, "?version=2")
+    assert "This version is in quarantine" in page(peter, skill, "?version=2")
 
 
 def test_findings_lead_to_their_files(olga: Client) -> None:
