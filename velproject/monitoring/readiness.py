@@ -52,11 +52,11 @@ def check_database() -> Iterator[Check]:
         return
     yield Check("database", True, connection.vendor)
     if is_old:
-        yield Check("migrations", False, "made by a development version before 0.1.0")
+        yield Check("migrations", False, "created by a development version before 0.1.0")
     elif unknown:
         yield Check("migrations", False, f"prepared by a newer Vel ({unknown[-1]})")
     else:
-        yield Check("migrations", not missing, f"{len(missing)} to be made" if missing else "")
+        yield Check("migrations", not missing, f"{len(missing)} to apply" if missing else "")
 
 
 def check_workers() -> Iterator[Check]:
@@ -71,7 +71,7 @@ def check_disk() -> Iterator[Check]:
     """Check that there is as much space as new runs need."""
     directory, left = DataSettings.now().DATA_DIR, room()
     if not directory.is_dir():
-        yield Check("disk", False, f"{directory}: there is no such directory")
+        yield Check("disk", False, f"{directory} does not exist")
         return
     detail = f"{left.free / 1e6:,.0f} MB free at {directory}"
     if left.place != DATA_DIRECTORY:
@@ -94,7 +94,7 @@ def look() -> list[Check]:
         if all(each.ok for each in found if each.name in ("database", "migrations")):
             found += check_workers()
         else:
-            found.append(Check("workers", False, "nobody knows: see the database"))
+            found.append(Check("workers", False, "unknown: see the database"))
     except Exception as error:  # noqa: BLE001  # an endpoint of health must answer
         found.append(Check("look", False, short(f"{type(error).__name__}: {error}")))
     finally:

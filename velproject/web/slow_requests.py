@@ -175,7 +175,7 @@ class LimitedFactory(HTTPFactory):
         if now - self._warned > WARN_SECONDS:
             self._warned = now
             logger.warning(
-                "%d connections are open, as many as may be (VEL_CONNECTIONS): "
+                "%d connections are open, the most that are allowed (VEL_CONNECTIONS): "
                 "those without a request are closed to make room",
                 len(self._open),
             )
@@ -210,7 +210,7 @@ def connections_possible(wanted: int) -> int:
     possible = min(wanted, max(1, (soft - OTHER_FILES) // 2))
     if possible < wanted:
         logger.warning(
-            "this process may open %d files, which is room for %d connections and not for %d "
+            "this process can open %d files, which is enough for %d connections but not for %d "
             "(VEL_CONNECTIONS): raise the limit of open files (ulimit -n, LimitNOFILE)",
             soft,
             possible,

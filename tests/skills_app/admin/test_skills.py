@@ -107,7 +107,7 @@ def test_the_page_tells_what_the_head_means_here(root: User, tmp_path: Path) -> 
     )
     text = text_of(client_of(root).get(page(made.version.skill)))
     assert "Read Teleport" in text
-    assert "only these are left: deactivate_skill, execute_in_sandbox, list_skills" in text
+    assert "only these of its tools: deactivate_skill, execute_in_sandbox, list_skills" in text
     assert "read_file" in text
     assert "Unknown names: Teleport" in text
     assert 'peas <span class="vel-quiet">library' in text

@@ -56,7 +56,7 @@ def test_what_subagents_do_is_shown_indented_by_their_names(vel: Vel) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout == "I delegate.\nAll done.\n", "their words are not the agent's answer"
     lines = done.stderr.splitlines()
-    assert sum(line.startswith("  ⤷ finder begins (run ") for line in lines) == 1
+    assert sum(line.startswith("  ⤷ finder starts (run ") for line in lines) == 1
     assert "  finder │ • ls  /" in lines
     assert "  finder 2 │ • ls  /" in lines
     assert "  finder │ Found\\x1b[2J it." in lines
