@@ -1,7 +1,7 @@
-"""Checks of this process and of the installation, with results that are kept for a while.
+"""Checks of this process and of the installation, with cached results.
 
-For any number of requests, one thread makes one check in `KEEP_SECONDS`; the other requests get the
-last result. Therefore, neither endpoint can be used to cause load.
+One thread makes one check every `KEEP_SECONDS`, for any number of requests. Other requests get the
+last result, so neither endpoint can be used to cause load.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from sandbox.linux.probe import check_host
 
 KEEP_SECONDS = 5.0
 PATIENCE = 10.0
-"""A check that takes longer has failed: the database hangs."""
+"""Seconds after which a check has failed, for example because the database hangs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One condition that must hold. `detail` is for operators only, and contains no keys."""
+    """The result of one check. `detail` is only for operators and contains no keys."""
 
     name: str
     ok: bool
@@ -147,4 +147,4 @@ class Readiness:
 
 
 readiness = Readiness()
-"""Of this process."""
+"""The readiness of this process."""

@@ -37,7 +37,7 @@ with late_imports:
 
 
 ANSWERS = "idempotencykey"
-"""The name of stored answers in the output, as for all rows: that of their model."""
+"""The name of stored answers in the output: the name of their model, as for all rows."""
 
 
 class Days(click.ParamType):

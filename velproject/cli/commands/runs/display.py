@@ -299,4 +299,4 @@ _SHOWN.update(
     (kind, show) for _, (kind, show) in collect("event_lines", "EVENT_LINES", skip_broken=True)
 )
 _QUIET_TOOLS = {tool for _, tool in collect("event_lines", "QUIET_TOOLS", skip_broken=True)}
-"""Tools with events of their own. Their input and result are not printed."""
+"""Tools with special events. Their input and result are not printed."""
