@@ -170,7 +170,7 @@ def test_a_life_is_not_dead_while_one_of_its_processes_lives(
     finally:
         stays.unlink()
         wait_until(lambda: not started_with(str(stays)), "the end of all processes")
-    assert "a process of test does not die" in capsys.readouterr().out
+    assert "a process of test cannot be killed" in capsys.readouterr().out
 
 
 def started_with(word: str) -> list[int]:

@@ -115,7 +115,7 @@ def test_quarantine_wants_a_reason_and_goes_back(root: User, lib: User, tmp_path
     assert (second.trust, "It lies." in second.reason) == (Trust.QUARANTINED, True)
     assert Skill.objects.get(name="beans").current_id == first.pk
     again = text_of(client.get(url("review", second)))
-    assert "out of quarantine" in again
+    assert "from quarantine" in again
     client.post(url("review", second), review(second))
     second.refresh_from_db()
     assert second.trust == Trust.REVIEWED

@@ -87,7 +87,7 @@ def test_every_field_and_file_of_a_hostile_package_is_text(olga: Client, peter: 
             assert "Use⟨U+00AD⟩ it. &lt;script&gt;" in listed
             assert "<script>window" not in listed
         assert "more characters" in page(client, skill, "?file=references/long.md")
-        assert "no text" in page(client, skill, "?file=assets/data.bin")
+        assert "is not text" in page(client, skill, "?file=assets/data.bin")
 
 
 def test_files_are_downloads_that_no_browser_opens(olga: Client, peter: Client) -> None:
@@ -174,7 +174,7 @@ def test_a_later_version_in_quarantine_is_told(olga: Client, peter: Client) -> N
 def test_findings_lead_to_their_files(olga: Client) -> None:
     made = bring(DANGER)
     shown = page(olga, made.version.skill)
-    assert "In quarantine" in shown
+    assert "is in quarantine" in shown
     assert 'data-severity="danger"' in shown
     assert "?version=1&amp;file=scripts%2Frun.sh" in shown
     script = page(olga, made.version.skill, "?file=scripts/run.sh")
