@@ -46,7 +46,7 @@ def test_what_does_not_fit_ends_with_2_and_shows_no_password(vel: Vel, value: st
 
 def test_it_is_refused_where_it_does_not_apply(vel: Vel, shop: str):
     done = vel("--agent", "demo", "--database", f"shop={shop}", "task")
-    assert (done.returncode, "--database cannot be combined with --agent" in done.stderr) == (2, True)
+    assert (done.returncode, "--database cannot be combined with" in done.stderr) == (2, True)
     done = vel(*ECHO, "--database", f"shop={shop}", "--database", f"shop={shop}", "task")
     assert (done.returncode, "given twice" in done.stderr) == (2, True)
 

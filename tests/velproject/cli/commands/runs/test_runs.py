@@ -157,7 +157,7 @@ def test_the_list_shows_threads_where_one_is_to_be_named(vel: Vel) -> None:
 
     refused = vel("prune", "--thread", "nosuch")
     assert refused.returncode == 2
-    assert "There is no thread 'nosuch'. List the IDs: vel runs list --all --threads" in refused.stderr
+    assert "There is no thread 'nosuch'. List the IDs: vel runs list --all" in refused.stderr
 
     (head, row) = vel("runs", "list", "--all", "--threads").stdout.splitlines()
     assert head.split()[:3] == ["RUN", "THREAD", "STATUS"]
