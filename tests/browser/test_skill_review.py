@@ -34,7 +34,7 @@ def archive(path: Path, body: str, script: str) -> Path:
 def import_it(page: Page, path: Path) -> None:
     page.goto(f"{URL}import/")
     page.get_by_label("A zip or .skill archive").set_input_files(path)
-    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Preview", exact=True).click()
     expect(page.get_by_role("heading", name=NAME)).to_be_visible()
     expect(page.locator("pre.vel-text").first).to_contain_text("<script>window.pwned")
     page.get_by_role("button", name="Import", exact=True).click()
@@ -98,7 +98,7 @@ def test_nothing_is_wider_than_the_window(site: Site, new_page: NewPage, tmp_pat
     path.write_text(text)
     page.goto(f"{URL}import/")
     page.get_by_label("A zip or .skill archive").set_input_files(path)
-    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Preview", exact=True).click()
     # The expected content of each page shows that the right page is measured.
     expect(page.get_by_role("button", name="Import", exact=True)).to_be_visible()
     assert_that_it_fits(page)

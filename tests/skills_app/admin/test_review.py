@@ -74,7 +74,7 @@ def test_a_review_of_something_else_is_refused(root: User, lib: User, tmp_path: 
     other = {**review(second), "content_hash": first.content_hash}
     for form in (other, {**other, "answer": "quarantine", "reason": "x"}):
         response = client.post(url("review", second), form)
-        assert (response.status_code, "look at it again" in text_of(response).lower()) == (
+        assert (response.status_code, "review it again" in text_of(response).lower()) == (
             409,
             True,
         )

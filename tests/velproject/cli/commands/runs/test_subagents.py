@@ -62,8 +62,8 @@ def test_what_subagents_do_is_shown_indented_by_their_names(vel: Vel) -> None:
     assert "  finder │ Found\\x1b[2J it." in lines
     assert "  ⤶ finder 2: completed" in lines
     assert "  ⤶ broken: failed" in lines, done.stderr
-    assert "  waits for 3 subagents" in lines
-    began = next(n for n, line in enumerate(lines) if line.startswith("  ⤷ finder 2 begins"))
+    assert "  waiting for 3 subagents" in lines
+    began = next(n for n, line in enumerate(lines) if line.startswith("  ⤷ finder 2 starts"))
     ended = lines.index("  ⤶ finder 2: completed")
     own = [n for n, line in enumerate(lines) if line.startswith("  finder 2 │")]
     assert own
