@@ -91,7 +91,7 @@ def test_vel_is_measured_beside_a_bare_loop() -> None:
         assert [sample["calls"] for sample in found["samples"]] == [3]
         assert found["cpu_ms_per_call"] > 0
     assert report.figures["Vel"]["2 turns"]["db_bytes_per_turn"] >= 0
-    assert "Peers left out, as asked (--no-peers)." in report.notes
+    assert "Peers not measured (--no-peers)." in report.notes
 
 
 @pytest.mark.slow

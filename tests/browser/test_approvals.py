@@ -60,7 +60,7 @@ def test_editing_sends_exactly_what_was_typed(site: Site, waiting: tuple[Page, s
 def test_rejecting_with_a_reason(site: Site, waiting: tuple[Page, str, str]) -> None:
     page, _, request = waiting
     page.get_by_text("Reject…", exact=True).click()
-    page.get_by_label("Why not?").fill("Not on a Friday")
+    page.get_by_label("Reason (the agent").fill("Not on a Friday")
     page.get_by_role("button", name="Reject", exact=True).click()
     expect(page.locator(".approval")).to_have_count(0)
     expect(page.locator("#transcript")).to_contain_text("olga rejected execute: Not on a Friday")
@@ -73,7 +73,7 @@ def test_answering_instead(site: Site, waiting: tuple[Page, str, str]) -> None:
     page.get_by_text("Answer instead…", exact=True).click()
     page.get_by_role("button", name="Answer", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("An answer requires")
-    page.get_by_label("The call is not made").fill("It says hi")
+    page.get_by_label("The tool does not run").fill("It says hi")
     page.get_by_role("button", name="Answer", exact=True).click()
     expect(page.locator(".approval")).to_have_count(0)
     assert site.do("approval", request=request)["reason"] == "It says hi"

@@ -76,7 +76,7 @@ def test_an_earlier_state_is_restored_and_the_file_edited_and_deleted(
     area = page.get_by_label("Content")
     assert area.input_value() == "# Ada\nLikes tables.\n"
     area.fill("# Ada\nLikes lists.\n")
-    page.get_by_label("Why").fill("She said so")
+    page.get_by_label("Reason").fill("She said so")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert")).to_have_text("Saved as revision 4.")
     expect(page.locator(".history li").first).to_contain_text("She said so")

@@ -92,7 +92,7 @@ def test_runs_go_on_live_with_what_is_decided_here(
     site: Site, new_page: NewPage, person: str, start: Start
 ) -> None:
     page = open_queue(new_page, person)
-    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    expect(page.get_by_text("No pending requests.")).to_be_visible()
     other = new_page(person)
     other.goto("/runs/")
     expect(other.locator("#waiting-count")).to_be_hidden()
@@ -102,7 +102,7 @@ def test_runs_go_on_live_with_what_is_decided_here(
     expect(cards(page)).to_contain_text("Create a.md")
     expect(page).to_have_title("(1) Approvals · Vel")
     expect(other.locator("#waiting-count")).to_have_text("1")
-    expect(page.get_by_text("Nothing waits for you.")).to_be_hidden()
+    expect(page.get_by_text("No pending requests.")).to_be_hidden()
     press(cards(page), "Approve")
 
     expect(cards(page)).to_contain_text("Create b.md")
@@ -114,7 +114,7 @@ def test_runs_go_on_live_with_what_is_decided_here(
 
     expect(cards(page)).to_contain_text("Create c.md")
     cards(page).get_by_text("Reject…").click()
-    page.get_by_label("Why not?").fill("Enough")
+    page.get_by_label("Reason (the agent").fill("Enough")
     press(cards(page), "Reject")
 
     expect(cards(page)).to_have_count(0)
@@ -197,7 +197,7 @@ def test_what_is_typed_stays_where_it_is_while_requests_come_and_go(
     page.evaluate("document.body.style.overflowAnchor = 'none'")
     mine = card(page, requests[2])
     mine.get_by_text("Reject…").click()
-    mine.get_by_label("Why not?").press_sequentially("I am not")
+    mine.get_by_label("Reason (the agent").press_sequentially("I am not")
     before = mine.bounding_box()
 
     site.do("supersede", request=requests[0])
@@ -210,11 +210,11 @@ def test_what_is_typed_stays_where_it_is_while_requests_come_and_go(
     assert after is not None
     assert abs(before["y"] - after["y"]) <= 1
     page.keyboard.type(" sure")
-    expect(mine.get_by_label("Why not?")).to_have_value("I am not sure")
+    expect(mine.get_by_label("Reason (the agent")).to_have_value("I am not sure")
 
     site.do("supersede", request=requests[2])
-    expect(mine.get_by_role("alert")).to_contain_text("What you wrote is kept")
-    expect(mine.get_by_label("Why not?")).to_have_value("I am not sure")
+    expect(mine.get_by_role("alert")).to_contain_text("Your text stays here")
+    expect(mine.get_by_label("Reason (the agent")).to_have_value("I am not sure")
     expect(mine.get_by_role("button", name="Reject", exact=True)).to_be_disabled()
 
 
@@ -334,7 +334,7 @@ def test_script_and_template_make_the_same_cards(
     page = open_queue(new_page, person)
     expect(cards(page)).to_have_count(5)
     card(page, decided).get_by_text("Reject…").click()
-    card(page, decided).get_by_label("Why not?").fill(HOSTILE)
+    card(page, decided).get_by_label("Reason (the agent").fill(HOSTILE)
     press(card(page, decided), "Reject")
     expect(cards(page)).to_have_count(4)
     for query in ("?", "?tab=decided"):

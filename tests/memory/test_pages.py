@@ -74,7 +74,9 @@ def test_the_tree_lists_every_file_and_how_full_the_memory_is(olga: Client, agen
     assert "Helper&lt;i&gt;⟨U+202E⟩" in page
 
 
-@pytest.mark.parametrize(("size", "said"), [(81_920, "Nearly full"), (102_401, "Over the advised")])
+@pytest.mark.parametrize(
+    ("size", "said"), [(81_920, "Nearly full"), (102_401, "Over the recommended")]
+)
 def test_a_full_memory_says_so(olga: Client, agent: Agent, size: int, said: str) -> None:
     remember(agent, "x" * (size // 2))
     remember(agent, "x" * (size - size // 2), "knowledge/more.md")
@@ -105,7 +107,7 @@ def test_a_file_of_line_breaks_is_cut_for_the_page(olga: Client, agent: Agent) -
 
 def test_the_settings_are_read_only(olga: Client, agent: Agent) -> None:
     page = text(olga, "?path=AGENTS.md")
-    assert "read-only: it shows the agent" in page
+    assert "read-only, from the agent" in page
     assert 'value="delete"' not in page
     assert "<textarea" not in text(olga, "?path=AGENTS.md&edit=1")
     for response in (
@@ -159,7 +161,7 @@ def test_a_file_is_edited_as_it_is_and_saved_with_a_reason(olga: Client, agent: 
     remember(agent, f"\n{HOSTILE}")
     page = text(olga, f"?path={PATH}&edit=1")
     assert "&lt;/textarea&gt;&lt;b&gt;" in page
-    assert "characters that cannot be seen" in page
+    assert "invisible characters" in page
     assert "\\u{202e}" in page
     response = post(olga, "save", base="1", content="a\r\nb", reason="Tidy.")
     assert "Saved as revision 2" in response.content.decode()

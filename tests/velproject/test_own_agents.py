@@ -20,7 +20,7 @@ OTHER = {
     "agents/agent.py": "class Agent: pass\n",
     "agents/mcp/__init__.py": "",
 }
-WHY = "another distribution, such as openai-agents, installs one of the same name"
+WHY = "another distribution, such as openai-agents, has a package with this name"
 START = "import sys; from velproject.cli.main import main; main(sys.argv[1:])"
 MANAGE = (
     "import os, sys; os.environ['DJANGO_SETTINGS_MODULE'] = 'velproject.settings'; "

@@ -170,7 +170,7 @@ def test_a_life_is_not_dead_while_one_of_its_processes_lives(
     finally:
         stays.unlink()
         wait_until(lambda: not started_with(str(stays)), "the end of all processes")
-    assert "a process of test does not die" in capsys.readouterr().out
+    assert "a process of test cannot be killed" in capsys.readouterr().out
 
 
 def started_with(word: str) -> list[int]:
@@ -202,7 +202,7 @@ def test_workers_that_take_no_work_are_restarted_even_if_they_are_deaf(
         watch=StallWatch(patience=0.1),
         look_seconds=0.05,
     )
-    assert "1 pieces of work are due and nobody takes them" in capsys.readouterr().out
+    assert "no worker takes 1 due tasks and runs" in capsys.readouterr().out
 
 
 def test_after_a_second_signal_it_does_not_wait(
@@ -214,7 +214,7 @@ def test_after_a_second_signal_it_does_not_wait(
 
     def is_stopping() -> bool:
         said.append(capsys.readouterr().out)
-        return "stopping; runs get 60 s" in "".join(said)
+        return "stopping; runs have 60 s" in "".join(said)
 
     async def story() -> None:
         await until(ready.exists)

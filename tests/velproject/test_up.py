@@ -186,7 +186,7 @@ def test_a_second_one_on_the_same_port_is_told_so(up: Up) -> None:
     second = up.vel("up", "--port", str(up.port))
     assert second.returncode == 1
     (line,) = second.stderr.splitlines()
-    assert f"port {up.port} of 127.0.0.1 is in use" in line
+    assert f"Port {up.port} of 127.0.0.1 is in use" in line
 
 
 @pytest.mark.parametrize("role", ["web", "workers"])

@@ -75,7 +75,7 @@ def test_a_note_to_the_model_stands_below_the_answer_that_it_is_about() -> None:
     text = text_of(client_of(root).get(page_url(run)))
     assert (
         text.index("Three beans.")
-        < text.index("Vel told the model")
+        < text.index("message from Vel to the model")
         < text.index("It does not fit")
     )
     assert "\u202e" not in text

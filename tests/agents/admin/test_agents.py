@@ -265,7 +265,7 @@ def test_who_may_view_an_agent_reads_it_and_its_versions():
     text = text_of(client.get(page_url(agent)))
 
     assert "You are kind." in text
-    assert "the first version" in text
+    assert "First version" in text
     assert client.post(page_url(agent), form()).status_code == 403
 
 

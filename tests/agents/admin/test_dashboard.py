@@ -119,7 +119,7 @@ def test_work_that_nobody_takes_is_said_loudly():
     assert (state.tasks, state.driven, state.lost, state.is_late) == (1, 1, 1, True)
     assert 90 <= (state.oldest_seconds or 0) < 120
     text = text_of(client_of(rows.superuser()).get(reverse("admin:index")))
-    assert "nobody takes it" in text
+    assert "no worker has taken it" in text
 
 
 def test_what_agents_write_is_text_and_cost_does_not_grow_with_rows():

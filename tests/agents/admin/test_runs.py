@@ -406,7 +406,7 @@ def test_who_may_only_view_reads_and_does_nothing():
     act(client, "cancel_selected", run, confirmed="cancel_selected")
 
     assert "Do it." in text
-    assert "Cancel the run" not in text
+    assert "Cancel run" not in text
     assert posted.status_code == 403
     run.refresh_from_db()
     assert run.status == RunStatus.QUEUED

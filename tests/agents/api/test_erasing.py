@@ -93,7 +93,7 @@ def test_the_page_asks_first(ann: User) -> None:
     assert url.encode() in client.get(reverse("web:run", args=[run.pk])).content
     asked = client.get(url)
     assert asked.status_code == 200
-    assert b"cannot be taken back" in asked.content
+    assert b"You cannot undo this" in asked.content
     assert Thread.objects.filter(pk=run.thread_id).exists()
     assert Client().post(url).status_code == 302  # redirected to the sign-in page
     strict = Client(enforce_csrf_checks=True)

@@ -75,7 +75,7 @@ def test_the_history_is_searched_in_own_messages(sign_in: SignIn) -> None:
     assert found("nothing\0") == []
     html = olga.get("/runs/?agent=assistant").content.decode()
     assert all((f"/runs/{run}/" in html) == (run != runs[2]) for run in runs)
-    assert "No such runs" in olga.get("/runs/?agent=other").content.decode()
+    assert "No matching runs" in olga.get("/runs/?agent=other").content.decode()
 
 
 def test_usage_is_ones_own_also_for_who_may_read_all(run: str, sign_in: SignIn) -> None:

@@ -59,7 +59,7 @@ def test_what_does_not_fit_is_said_and_what_was_written_stays(sign_in: SignIn) -
 
 def test_only_agents_that_one_may_use_are_offered(sign_in: SignIn) -> None:
     olga = sign_in("olga")
-    assert "no agent that you may use" in olga.get("/").content.decode()
+    assert "do not have access to an agent" in olga.get("/").content.decode()
     make_agent("helper", everyone=True)
     make_agent("private")
     make_agent("retired", everyone=True, is_active=False)

@@ -150,7 +150,7 @@ def test_a_file_above_the_limit_is_refused_without_reading_it_all(client: Client
 def test_danger_is_said_before_and_quarantined_after(client: Client) -> None:
     text = skill_text(body="\U000e0041\U000e0042 Count them.")
     looked = look(client, archive({}, text=text))
-    assert "It would be put into quarantine" in text_of(looked)
+    assert "This version will be in quarantine" in text_of(looked)
     done = confirm(client, looked, accept="on")
     assert "in quarantine" in messages_of(done)[0]
     assert SkillVersion.objects.get(skill__name="beans").trust == Trust.QUARANTINED

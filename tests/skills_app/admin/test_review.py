@@ -49,7 +49,7 @@ def test_a_version_that_waits_is_accepted(root: User, lib: User, tmp_path: Path)
     text = plain(text_of(client.get(url("review", second))))
     assert "<del>echo one</del>" in text
     assert "<ins>echo two</ins>" in text
-    assert "All of it" not in text, "the version before is vouched for"
+    assert "All files" not in text, "the version before is vouched for"
     response = client.post(url("review", second), review(second), follow=True)
     assert messages_of(response) == ["Skill beans v2: accepted, as reviewed."]
     skill = Skill.objects.get(name="beans")
@@ -63,8 +63,8 @@ def test_what_nobody_has_reviewed_is_shown_whole(root: User, lib: User, tmp_path
     client = client_of(lib)
     text = plain(text_of(client.get(url("review", second))))
     assert "<del>echo one</del>" in text
-    assert "All of it" in text
-    assert "<ins>#!/bin/sh</ins>" in text, "what has stayed counts, too"
+    assert "All files" in text
+    assert "<ins>#!/bin/sh</ins>" in text, "check the unchanged files too"
     assert "<ins>#!/bin/sh</ins>" in text_of(client.get(url("review", first)))
 
 
@@ -74,7 +74,7 @@ def test_a_review_of_something_else_is_refused(root: User, lib: User, tmp_path: 
     other = {**review(second), "content_hash": first.content_hash}
     for form in (other, {**other, "answer": "quarantine", "reason": "x"}):
         response = client.post(url("review", second), form)
-        assert (response.status_code, "look at it again" in text_of(response).lower()) == (
+        assert (response.status_code, "review it again" in text_of(response).lower()) == (
             409,
             True,
         )
@@ -115,7 +115,7 @@ def test_quarantine_wants_a_reason_and_goes_back(root: User, lib: User, tmp_path
     assert (second.trust, "It lies." in second.reason) == (Trust.QUARANTINED, True)
     assert Skill.objects.get(name="beans").current_id == first.pk
     again = text_of(client.get(url("review", second)))
-    assert "out of quarantine" in again
+    assert "from quarantine" in again
     client.post(url("review", second), review(second))
     second.refresh_from_db()
     assert second.trust == Trust.REVIEWED

@@ -107,11 +107,11 @@ def test_the_page_tells_what_the_head_means_here(root: User, tmp_path: Path) -> 
     )
     text = text_of(client_of(root).get(page(made.version.skill)))
     assert "Read Teleport" in text
-    assert "only these are left: deactivate_skill, execute_in_sandbox, list_skills" in text
+    assert "only these of its tools: deactivate_skill, execute_in_sandbox, list_skills" in text
     assert "read_file" in text
-    assert "Unknown here: Teleport" in text
+    assert "Unknown names: Teleport" in text
     assert 'peas <span class="vel-quiet">library' in text
-    assert "is not there: an agent cannot load this skill without it" in text
+    assert "missing: agents cannot load this skill without it" in text
     assert "MIT" in text
     assert "scripts/run.sh" in text
     assert made.version.content_hash in text
@@ -200,8 +200,8 @@ def test_what_is_no_text_is_described_and_downloaded_as_it_is(root: User, tmp_pa
     client = client_of(root)
     text = text_of(client.get(url("file", made, path="bin/tool")))
     assert "a program (ELF)" in text
-    assert "It is no text" in text
-    assert "It is no text" in text_of(client.get(url("file", made, path="late.txt")))
+    assert "is not UTF-8 text" in text
+    assert "is not UTF-8 text" in text_of(client.get(url("file", made, path="late.txt")))
     response = client.get(url("download", made, path="bin/tool"))
     assert response.content == data
     assert response.headers["Content-Disposition"].startswith("attachment")
@@ -237,7 +237,7 @@ def test_any_two_versions_are_compared(root: User, tmp_path: Path) -> None:
     address = reverse("admin:skills_app_skill_compare", args=[first.version.skill_id])
     client = client_of(root)
     text = text_of(client.get(f"{address}?from=1&to=2"))
-    assert "1 file added, 1 changed, 1 removed, 1 the same." in text
+    assert "1 file added, 1 changed, 1 removed, 1 unchanged." in text
     assert "becomes executable" in text
     assert "<del>echo one</del>" in text.replace('<mark class="mark mark-changed">', "").replace(
         "</mark>", ""
@@ -245,7 +245,7 @@ def test_any_two_versions_are_compared(root: User, tmp_path: Path) -> None:
     text = text_of(client.get(f"{address}?from=2&to=3"))
     assert '<th scope="row">description</th>' in text
     assert "1 file cannot be shown here" in text
-    assert "what it asks for, has changed: description." in text
+    assert "its requirements, have changed: description." in text
     assert "x" * 1_000 not in text
     assert client.get(f"{address}?from=3&to=1").status_code == 200
     for wrong in ("", "?from=1", "?from=1&to=9", "?from=x&to=1", "?from=²&to=1"):
@@ -262,7 +262,7 @@ def test_a_comparison_says_which_findings_are_new(root: User, tmp_path: Path) ->
         version.save()
     address = reverse("admin:skills_app_skill_compare", args=[first.skill_id])
     text = text_of(client_of(root).get(f"{address}?from=1&to=2"))
-    assert "2 findings of the scan are new, 1 gone." in text
+    assert "Findings of the scan: 2 new, 1 resolved." in text
     assert "Comes too." in text
     assert "Stays." not in text
 

@@ -87,7 +87,7 @@ def test_every_field_and_file_of_a_hostile_package_is_text(olga: Client, peter: 
             assert "Use⟨U+00AD⟩ it. &lt;script&gt;" in listed
             assert "<script>window" not in listed
         assert "more characters" in page(client, skill, "?file=references/long.md")
-        assert "no text" in page(client, skill, "?file=assets/data.bin")
+        assert "is not text" in page(client, skill, "?file=assets/data.bin")
 
 
 def test_files_are_downloads_that_no_browser_opens(olga: Client, peter: Client) -> None:
@@ -133,7 +133,7 @@ def test_a_waiting_version_is_compared_and_reviewed(olga: Client, peter: Client)
     )
     assert later.waits
     shown = page(peter, skill)
-    assert "Version 2 waits for a review." in shown
+    assert "Version 2 is waiting for a review." in shown
     compared = page(peter, skill, "?version=2&compare=1")
     assert "Version 1 → version 2" in compared
     assert "&lt;script&gt;" in compared
@@ -168,13 +168,13 @@ def test_a_later_version_in_quarantine_is_told(olga: Client, peter: Client) -> N
     skill = bring().version.skill
     bring(DANGER)
     assert "Version 2 is in quarantine." in page(peter, skill)
-    assert "In quarantine: no agent gets this version" in page(peter, skill, "?version=2")
+    assert "This version is in quarantine" in page(peter, skill, "?version=2")
 
 
 def test_findings_lead_to_their_files(olga: Client) -> None:
     made = bring(DANGER)
     shown = page(olga, made.version.skill)
-    assert "In quarantine" in shown
+    assert "is in quarantine" in shown
     assert 'data-severity="danger"' in shown
     assert "?version=1&amp;file=scripts%2Frun.sh" in shown
     script = page(olga, made.version.skill, "?file=scripts/run.sh")

@@ -66,7 +66,7 @@ def test_a_database_server_that_is_not_there(vel: Vel) -> None:
 def test_a_database_url_that_means_nothing(vel: Vel) -> None:
     done = vel("runs", "list", DATABASE_URL="mysql://host/name")
     assert done.returncode == 1
-    assert "DATABASE_URL begins with 'mysql'" in one_line_of(done)
+    assert "DATABASE_URL starts with 'mysql'" in one_line_of(done)
 
 
 @pytest.mark.slow

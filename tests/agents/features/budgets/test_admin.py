@@ -120,7 +120,7 @@ def test_a_budget_shows_its_windows_without_script_or_style() -> None:
     assert re.search(r"<rect[^>]*><title>[-\d]+: 100</title>", texts[1])
     assert "1235" in texts[2]
     assert texts[2].count("<rect") == 2 * 30, "a day without use is a day"
-    assert "At most 1,235." in texts[2]
+    assert "Highest: 1,235." in texts[2]
     assert "$2.50" in texts[2]
     assert "m&lt;b&gt;" in texts[2]
     for text in texts:

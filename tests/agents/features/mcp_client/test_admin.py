@@ -127,7 +127,7 @@ def test_what_is_new_is_shown_with_what_cannot_be_seen(root: User, git: McpServe
     assert "<script>x" not in page
     assert "mcp__git__log" in page
     assert "<strong>danger</strong>" in page or "<strong>warning</strong>" in page
-    assert "which proves nothing" in page
+    assert "Vel cannot verify this" in page
     assert "style=" not in page.partition('id="content-main"')[2].partition("</main>")[0]
 
 
@@ -164,7 +164,7 @@ def test_each_step_needs_its_permission(root: User, git: McpServer) -> None:
     fetch = reverse("admin:vel_mcp_client_mcpserver_fetch", args=[git.pk])
     looks = client_of(rows.staff("looks", "view_mcpserver"))
     assert looks.get(tools_url(git)).status_code == 200
-    assert "Accept those" not in text_of(looks.get(tools_url(git)))
+    assert "Accept only" not in text_of(looks.get(tools_url(git)))
     assert looks.post(tools_url(git), data).status_code == 409
     assert looks.post(fetch).status_code == 403
     assert looks.get(reverse(ADD)).status_code == 403

@@ -96,13 +96,13 @@ def test_all_of_a_user_but_what_is_at_work(ann: User, capsys: pytest.CaptureFixt
     expected = {"idempotencykey": 2, "run": 1, "thread": 1}
     code, told, said = pruned(capsys, "--user", "ann")
     assert (code, told) == (1, {"would_remove": expected})
-    assert f"thread {busy.thread_id} stays" in said
+    assert f"thread {busy.thread_id} was not removed" in said
     given = ("--thread", done.thread_id, "--thread", busy.thread_id)
     assert pruned(capsys, *given)[1] == {"would_remove": {**expected, "idempotencykey": 1}}
     code, told, said = pruned(capsys, "--user", "ann", "--apply")
     assert code == 1
     assert {name: told["removed"][name] for name in expected} == expected
-    assert f"thread {busy.thread_id} stays" in said
+    assert f"thread {busy.thread_id} was not removed" in said
     assert there() == {busy.thread_id, others.thread_id}
     assert done.thread_id not in there()
     assert [row.owner for row in IdempotencyKey.objects.all()] == [bob]

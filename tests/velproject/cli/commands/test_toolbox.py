@@ -54,7 +54,7 @@ def test_what_pip_says_is_shown_in_short_when_it_fails(vel: Vel) -> None:
         (("create", "data", "--", "--index-url=http://evil"), 1, "is an option"),
         (("create", "data", "git+https://example.org/x"), 1, "--allow-source"),
         (("create", "data", "x", "--index-url", "ftp://x"), 1, "use an https:// address"),
-        (("create", "data", "x", "--replace", "--if-missing"), 2, "exclude each other"),
+        (("create", "data", "x", "--replace", "--if-missing"), 2, "cannot be combined"),
         (("create", "data", "-r", "/no/such/file"), 2, "does not exist"),
         (("show", "data"), 1, "There is no toolbox 'data'"),
         (("remove", "data"), 1, "There is no toolbox 'data'"),
@@ -78,7 +78,7 @@ def test_a_task_cannot_name_one_that_is_missing(vel: Vel) -> None:
     both = vel("--toolbox", "gone", "--no-sandbox", "hello")
     assert both.returncode == 2
     named = vel("--toolbox", "gone", "--agent", "demo", "hello")
-    assert "--toolbox: with --agent" in named.stderr
+    assert "--toolbox cannot be combined with --agent" in named.stderr
 
 
 @pytest.mark.slow

@@ -99,7 +99,7 @@ def test_archive_prints_where_it_is(vel: Vel, tmp_path: Path) -> None:
     (place / "outputs" / "link").symlink_to("/etc/passwd")
     done = vel("workspaces", "archive", place.name, "--to", str(tmp_path / "there"))
     assert done.returncode == 0, done.stderr
-    assert "left out /sandbox/outputs/link" in done.stderr
+    assert "skipped /sandbox/outputs/link" in done.stderr
     with tarfile.open(done.stdout.strip()) as opened:
         extract(opened, tmp_path / "out")
     assert (tmp_path / "out" / "workspace" / "a.txt").read_text() == "hello"

@@ -51,7 +51,7 @@ def test_a_call_is_read_and_its_raw_input_is_there():
     assert "agents/web/review.css" in text
     assert "⟨U+202E⟩" in text
     assert "\u202e" not in text
-    assert "The input as the agent gave it" in text
+    assert "Original input" in text
     assert "<dt>old_text" in text
 
 

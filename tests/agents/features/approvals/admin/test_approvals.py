@@ -207,7 +207,7 @@ def test_only_the_decisions_that_are_allowed_are_offered_and_taken():
     response = decide(client, request, "respond", reason="x")
 
     assert "Reject" in text
-    assert "Answer in its place" not in text
+    assert "Answer instead" not in text
     assert "Approve with changes" not in text
     assert "not one of the decisions here" in messages_of(response)[0]
 

@@ -154,7 +154,7 @@ def test_inputs_of_runs_that_one_may_not_read_are_not_shown() -> None:
         client.post(rehearse_url(agent), {"approval_rules": RULES, "rehearsal_days": "3"})
     )
     assert "1 would change" in text
-    assert "1 more are in runs that you may not read" in text
+    assert "1 more in runs that you do not have permission to read" in text
     assert "secret-of-ada" not in text
 
 

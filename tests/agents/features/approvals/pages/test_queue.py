@@ -30,7 +30,7 @@ def test_only_own_requests_are_there_and_an_approver_sees_all(run: str, sign_in:
     assert shown_ids(sign_in("olga")) == [mine.pk]
     assert shown_ids(sign_in("peter")) == []
     assert shown_ids(sign_in("ada", approver=True)) == [mine.pk]
-    assert "Nothing waits for you." in html(sign_in("peter"))
+    assert "No pending requests." in html(sign_in("peter"))
     assert Client().get("/approvals/")["Location"].startswith("/login/")
 
 

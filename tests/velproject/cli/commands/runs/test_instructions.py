@@ -68,7 +68,7 @@ def test_suspicious_instructions_are_used_only_if_a_person_accepts_them(
     (project / "AGENTS.md").write_text(HOSTILE)
     done = vel(*ECHO, "task", cwd=project)
     assert done.returncode == 0
-    assert "AGENTS.md is not used: the scanner suspects it" in done.stderr
+    assert "AGENTS.md is not used, because of these findings" in done.stderr
     assert "inner/AGENTS.md:1" in done.stderr
     assert "previous instructions" not in last_prompt(vel)
     assert "Use tabs" not in last_prompt(vel)

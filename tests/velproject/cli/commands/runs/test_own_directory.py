@@ -17,7 +17,7 @@ from tests.velproject.command import Vel, say
 
 pytestmark = pytest.mark.bubblewrap
 
-HEADING = "Runs outside the sandbox later, so look at it first:"
+HEADING = "These files can run outside the sandbox later. Check them first:"
 
 
 @pytest.fixture

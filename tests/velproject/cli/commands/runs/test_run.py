@@ -31,7 +31,7 @@ def test_without_a_key_the_offline_script_answers_and_says_so(vel: Vel) -> None:
     done = vel(*ECHO, "good morning")
     assert done.returncode == 0, done.stderr
     assert "good morning" in done.stdout
-    assert "no language model is asked" in done.stderr
+    assert "No language model is used" in done.stderr
 
 
 @pytest.mark.slow

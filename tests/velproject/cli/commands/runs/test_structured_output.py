@@ -44,7 +44,10 @@ def test_answers_that_do_not_fit_are_told_and_fail_the_run(vel: Vel) -> None:
     done = vel(*vel.script(say('{"n": "x"}')), *schema_file(vel), "count")
     assert done.returncode == 1
     assert done.stdout == ""
-    assert '✗ the answer does not fit: $.n: must be of type integer, got "x"' in done.stderr
+    assert (
+        '✗ the answer does not match its schema: $.n: must be of type integer, got "x"'
+        in done.stderr
+    )
     assert "Failed (output_invalid): 3 answers did not fit" in done.stderr
 
 
@@ -52,8 +55,8 @@ def test_answers_that_do_not_fit_are_told_and_fail_the_run(vel: Vel) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{", "holds no JSON"),
-        ("[]", "which is an object"),
+        ("{", "is not valid JSON"),
+        ("[]", "expected a JSON object"),
         ('{"type": "x"}', "$.type must be one of"),
     ],
 )
@@ -86,8 +89,8 @@ def test_a_context_is_fixed_for_a_session(vel: Vel) -> None:
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        (["--context", "customer"], "write NAME=VALUE"),
-        (["--context", "=x"], "write NAME=VALUE"),
+        (["--context", "customer"], "expected NAME=VALUE"),
+        (["--context", "=x"], "expected NAME=VALUE"),
         (["--context", "a=1", "--context", "a=2"], "a is given twice"),
         (["--context", "a-b=1"], "is not a valid name"),
     ],

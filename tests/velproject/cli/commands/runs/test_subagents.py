@@ -56,14 +56,14 @@ def test_what_subagents_do_is_shown_indented_by_their_names(vel: Vel) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout == "I delegate.\nAll done.\n", "their words are not the agent's answer"
     lines = done.stderr.splitlines()
-    assert sum(line.startswith("  ⤷ finder begins (run ") for line in lines) == 1
+    assert sum(line.startswith("  ⤷ finder starts (run ") for line in lines) == 1
     assert "  finder │ • ls  /" in lines
     assert "  finder 2 │ • ls  /" in lines
     assert "  finder │ Found\\x1b[2J it." in lines
     assert "  ⤶ finder 2: completed" in lines
     assert "  ⤶ broken: failed" in lines, done.stderr
-    assert "  waits for 3 subagents" in lines
-    began = next(n for n, line in enumerate(lines) if line.startswith("  ⤷ finder 2 begins"))
+    assert "  waiting for 3 subagents" in lines
+    began = next(n for n, line in enumerate(lines) if line.startswith("  ⤷ finder 2 starts"))
     ended = lines.index("  ⤶ finder 2: completed")
     own = [n for n, line in enumerate(lines) if line.startswith("  finder 2 │")]
     assert own
