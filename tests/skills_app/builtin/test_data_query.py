@@ -124,7 +124,7 @@ def test_changes_that_were_not_written_back_are_seen(desk: Desk, tmp_path: Path)
 @pytest.mark.parametrize(
     ("content", "words"),
     [(b"a,b\n1,2\n", "csv-analytics"), (b"SQLite format 3\0" + b"\7" * 5000, "damaged"),
-     (b"", "no SQLite")],
+     (b"", "not a SQLite")],
 )  # fmt: skip
 def test_what_is_no_database(desk: Desk, content: bytes, words: str) -> None:
     result = desk.script(QUERY, desk.upload("f.db", content), "tables")

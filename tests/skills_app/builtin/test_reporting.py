@@ -90,8 +90,8 @@ REPORT = "# Sales rose\n\n**Date:** 2024-05-01\n\n## Findings\n\nSee [them](#fin
     ("report", "words"),
     [
         (REPORT.replace("**Date:** 2024-05-01\n\n", ""), "There is no date"),
-        (REPORT.replace("2024-05-01", "soon"), "is no day"),
-        (REPORT.replace("# Sales", "Sales"), "begins with a title"),
+        (REPORT.replace("2024-05-01", "soon"), "is not a date"),
+        (REPORT.replace("# Sales", "Sales"), "must start with a title"),
         (REPORT + "\n## Empty\n", "'Empty' is empty"),
         (REPORT + "\nTODO: more\n", "line 9: a placeholder"),
         (REPORT + "\n[x](missing.csv)\n", "missing.csv does not exist"),
