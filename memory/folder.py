@@ -55,9 +55,9 @@ def write_folder(directory: Path, files: Mapping[str, str]) -> None:
     if target.is_symlink():
         raise InvalidFolder(f"{directory} is a link: name the directory itself.")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InvalidFolder(f"{directory} is there already: name a new or an empty directory.")
+        raise InvalidFolder(f"{directory} already exists: name a new or an empty directory.")
     if not target.name or not target.parent.is_dir():
-        raise InvalidFolder(f"There is no directory {target.parent}: make it first.")
+        raise InvalidFolder(f"There is no directory {target.parent}: create it first.")
     temporary = target.parent / f".{target.name[:100]}.{secrets.token_hex(8)}.tmp"
     temporary.mkdir()
     try:
@@ -69,7 +69,7 @@ def write_folder(directory: Path, files: Mapping[str, str]) -> None:
         except OSError as problem:
             if problem.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise
-            raise InvalidFolder(f"Somebody else has made {directory}: look at it.") from None
+            raise InvalidFolder(f"Another program has created {directory}: check it.") from None
     except BaseException:
         shutil.rmtree(temporary)
         raise

@@ -29,7 +29,7 @@ def check(state: Any, agent: SessionAgent) -> dict[str, Any]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{FIELD} must be a list of names.")
     if len(set(names)) < len(names):
-        raise ValueError(f"{FIELD} has a name twice.")
+        raise ValueError(f"{FIELD} contains a name twice.")
     if unknown := _unknown(names, agent):
         raise ValueError(
             f"this agent has no skill {unknown[0]!r}: give its directory, or leave it out."

@@ -84,9 +84,7 @@ def update_own_skill(
     with transaction.atomic():
         skill = _own_skill(agent, skill_id)
         if base_version is not None and skill.version != base_version:
-            raise Conflict(
-                f"The skill {skill.name} has changed since: look at it again.", code="stale"
-            )
+            raise Conflict(f"The skill {skill.name} has changed since: look at it again.", code="stale")
         current = skill.current
         if current is None or current.trust == Trust.QUARANTINED:
             # Otherwise a small change would release its other files from quarantine.
@@ -166,7 +164,7 @@ def _rename(skill: Skill, name: str) -> None:
             skill.save(update_fields=["name", "updated_at"])
     except IntegrityError:
         raise Conflict(
-            f"A skill of this agent was called {name} before it was deleted: create it anew under "
+            f"A skill of this agent was called {name} before it was deleted: create it again under "
             "that name, or choose another.",
             code="duplicate",
         ) from None
@@ -176,7 +174,7 @@ def _package(text: str, files: list[PackageFile]) -> Package:
     try:
         encoded = text.encode()
     except UnicodeEncodeError:
-        raise InvalidRequest("The skill holds half a character: remove it.") from None
+        raise InvalidRequest("The skill contains half a character: remove it.") from None
     try:
         found = read_package([PackageFile(SKILL_FILE, encoded), *files])
         return require_package(*found, strict=True)

@@ -92,7 +92,7 @@ def test_a_package_is_uploaded_and_a_bad_one_refused(
     file = {"name": "SKILL.md", "mimeType": "text/markdown", "buffer": b"<script>no head"}
     page.get_by_label("File").set_input_files([file])
     page.get_by_role("button", name="Upload").click()
-    expect(page.get_by_role("alert")).to_contain_text("begins with a head")
+    expect(page.get_by_role("alert")).to_contain_text("starts with a head")
     good = {**file, "name": "x.zip", "buffer": zipped({"scripts/a.py": "1\n"}, name=word)}
     page.get_by_label("File").set_input_files([good])
     page.get_by_role("button", name="Upload").click()
@@ -111,7 +111,7 @@ def test_a_later_version_is_found_compared_and_reviewed(
     page.get_by_label("Search").fill("peel quinces")
     page.get_by_role("button", name="Search").click()
     page.get_by_role("link", name=word, exact=True).click()
-    page.get_by_role("link", name="See what it changes").click()
+    page.get_by_role("link", name="See the changes").click()
     expect(page).to_have_url(re.compile(rf"/skills/{skill}/\?version=2&compare=1"))
     expect(page.locator("tr.added").first).to_contain_text("every quince")
     page.get_by_role("button", name="I have read it and vouch for it").click()

@@ -51,7 +51,7 @@ def test_what_comes_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
             (tmp_path / "new/theirs").write_text("x")
             return super().items()
 
-    with pytest.raises(InvalidFolder, match="Somebody else"):
+    with pytest.raises(InvalidFolder, match="Another program"):
         write_folder(tmp_path / "new", Racing(FILES))
     assert os.listdir(tmp_path) == ["new"]
     assert os.listdir(tmp_path / "new") == ["theirs"]

@@ -113,7 +113,7 @@ def test_instructions_in_the_system_prompt() -> None:
     assert "gizmo twice" not in skills.load_skill("coded")
     assert "gizmo twice" in skills.get_system_prompt_segment()
     state = skills.get_state()
-    assert "not active any more" in skills.deactivate_skill("coded")
+    assert "no longer active" in skills.deactivate_skill("coded")
     assert "gizmo twice" not in skills.get_system_prompt_segment()
     skills.load_state(state)
     assert "gizmo twice" in skills.get_system_prompt_segment()

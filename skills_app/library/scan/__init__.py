@@ -1,7 +1,7 @@
 """The scan of a package at its import: findings that a reviewer should see.
 
-Nothing of the package is run, imported or unpacked. The scan helps the reviewer and is not a
-security boundary: see docs/skills-trust.md.
+The scan does not run, import or unpack a package. It helps the reviewer and is not a security
+boundary: see docs/skills-trust.md.
 
 The rules are imported at the first scan: their expressions cost 120 ms to compile, and most
 processes do not scan.

@@ -70,7 +70,7 @@ def test_an_archive_is_looked_at_and_then_stored(client: Client) -> None:
     assert version.reason == "We count."
     assert LogEntry.objects.get().is_addition()
     again = confirm(client, look(client, archive({"run.sh": "#!/bin/sh\necho hi\n"})))
-    assert "there already" in messages_of(again)[0]
+    assert "already existed" in messages_of(again)[0]
 
 
 @pytest.mark.slow

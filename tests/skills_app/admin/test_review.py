@@ -64,7 +64,7 @@ def test_what_nobody_has_reviewed_is_shown_whole(root: User, lib: User, tmp_path
     text = plain(text_of(client.get(url("review", second))))
     assert "<del>echo one</del>" in text
     assert "All of it" in text
-    assert "<ins>#!/bin/sh</ins>" in text, "what has stayed counts, too"
+    assert "<ins>#!/bin/sh</ins>" in text, "unchanged parts are shown"
     assert "<ins>#!/bin/sh</ins>" in text_of(client.get(url("review", first)))
 
 
@@ -156,5 +156,5 @@ def test_what_does_not_fit_on_the_page_is_said(root: User, lib: User, tmp_path: 
     made = imported(tmp_path, root, files=files).version
     text = text_of(client_of(lib).get(url("review", made)))
     assert "cannot be shown here" in text
-    assert "it is no text (UTF-8)" in text
+    assert "it is not text (UTF-8)" in text
     assert len(text) < 8_000_000

@@ -139,7 +139,7 @@ def test_another_agent_gets_nothing_from_me(here: Here, me: User, tmp_path: Path
     other = make_agent(make_user("bob"), slug="other", everyone=True)
     hidden = make_agent(make_user("eve"), slug="hidden")
     write_skill(tmp_path, "beans")
-    for slug, word in (("other", "its owner"), ("hidden", "no agent")):
+    for slug, word in (("other", "Only the owner"), ("hidden", "no agent")):
         code, _, errors = here("import", "beans", "--agent", slug)
         assert (code, word in errors) == (2, True), errors
     import_skill(package(tmp_path / "x", "secrets"), by=hidden.owner, source="web", agent=hidden)
@@ -147,9 +147,9 @@ def test_another_agent_gets_nothing_from_me(here: Here, me: User, tmp_path: Path
     assert "secrets" not in here("list")[1]
     assert here("show", "secrets")[0] == 2
     code, _, errors = here("disable", "open", "--agent", "other")
-    assert (code, "its owner" in errors) == (2, True)
+    assert (code, "Only the owner" in errors) == (2, True)
     code, _, errors = here("delete", "open", "--agent", "other")
-    assert (code, "its owner" in errors) == (2, True)
+    assert (code, "Only the owner" in errors) == (2, True)
 
 
 @pytest.mark.parametrize("path", ["missing", "empty", "text.txt", "pipe"])
@@ -258,7 +258,7 @@ def test_an_own_skill_that_loses_its_name_is_told(
     in_library(tmp_path / "b", librarian, body="Another.")
     assert here("enable", "library:beans", "--agent", "tester")[0] == 0
     code, _, errors = here("enable", "tester:beans", "--agent", "tester")
-    assert (code, "comes before it" in errors) == (0, True)
+    assert (code, "comes first" in errors) == (0, True)
 
 
 # Review

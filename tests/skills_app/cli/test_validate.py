@@ -27,7 +27,7 @@ def test_warnings_fail_only_when_strict(vel: Vel, place: Path) -> None:
     package = make_folder(place / "other", {"SKILL.md": skill_text("report")})
     done = vel("skills", "validate", "other", cwd=place)
     assert done.returncode == 0, done.stderr
-    assert "taken, with warnings" in done.stdout
+    assert "accepted, with warnings" in done.stdout
     assert "warning: Directory name 'other' must match skill name report" in done.stdout
     assert "--strict" in done.stderr
     assert vel("skills", "validate", "--strict", str(package)).returncode == 1

@@ -183,11 +183,11 @@ def test_a_folder_is_never_written_over_or_through_a_link(tmp_path: Path) -> Non
     (tmp_path / "dangling").symlink_to("new")
     before = sorted(map(str, tmp_path.rglob("*")))
     for name, words in (
-        ("full", "is there already"),
-        ("full/file", "is there already"),
+        ("full", "already exists"),
+        ("full/file", "already exists"),
         ("link", "is a link"),
         ("dangling", "is a link"),
-        ("none/report", "make it first"),
+        ("none/report", "create it first"),
     ):
         with pytest.raises(InvalidSkill, match=words):
             write_folder(tmp_path / name, package_files())

@@ -108,7 +108,7 @@ def test_hidden_characters_of_a_skill_survive_its_form(olga: Client, agent: Agen
     skill = own(agent, instructions="a\u200bb", description="x\u00ady")
     form = text(olga, f"{PANEL}?edit={skill.pk}")
     assert r"a\u{200b}b" in form
-    assert "cannot be seen" in form
+    assert "invisible characters" in form
     typed = {"name": "bean-counting", "description": r"x\u{ad}y", "instructions": r"a\u{200b}c"}
     post(olga, "save", skill=skill.pk, base=1, **typed)
     assert Skill.objects.get(agent=agent).current.content.endswith("a\u200bc\n")
@@ -172,7 +172,7 @@ def test_who_may_only_use_the_agent_reads(agent: Agent, sign_in: SignIn, shared:
         post(bob, "delete", skill=skill.pk),
         post(bob, "upload", file=upload),
     ):
-        assert "changed by its owner" in response.content.decode()
+        assert "Only the owner of" in response.content.decode()
     assert SkillVersion.objects.filter(skill=skill).count() == 1
     assert Skill.objects.filter(agent=agent).count() == 1
 

@@ -70,7 +70,7 @@ def test_a_skill_file_alone() -> None:
     assert read_archive(skill_text().encode(), "SKILL.md").head.name == "report"
     assert "Missing required field" in message(b"---\ndescription: x\n---\nx", "SKILL.md")
     assert "not UTF-8" in message(make_zip(), "SKILL.md")
-    assert "no zip archive" in message(skill_text().encode(), "report.zip")
+    assert "not a zip archive" in message(skill_text().encode(), "report.zip")
 
 
 def test_what_other_programs_pack_is_read(tmp_path: Path) -> None:
@@ -187,14 +187,14 @@ def test_a_second_name_is_refused() -> None:
     [
         (CENTRAL, 10, struct.pack("<H", 99), "unusual way"),
         (CENTRAL, 10, struct.pack("<H", 12), "unusual way"),
-        (LOCAL, 8, struct.pack("<H", 0), "something else of itself"),
+        (LOCAL, 8, struct.pack("<H", 0), "contradicts the directory"),
         (CENTRAL, 8, struct.pack("<H", 1), "encrypted"),
         (LOCAL, 6, struct.pack("<H", 1), "encrypted"),
-        (CENTRAL, 16, b"\0\0\0\0", "something else of itself"),
-        (LOCAL, 14, b"\0\0\0\0", "something else of itself"),
-        (LOCAL, 22, struct.pack("<L", 5), "something else of itself"),
-        (LOCAL, 30, b"x", "something else of itself"),
-        (CENTRAL, 46, b"x", "something else of itself"),
+        (CENTRAL, 16, b"\0\0\0\0", "contradicts the directory"),
+        (LOCAL, 14, b"\0\0\0\0", "contradicts the directory"),
+        (LOCAL, 22, struct.pack("<L", 5), "contradicts the directory"),
+        (LOCAL, 30, b"x", "contradicts the directory"),
+        (CENTRAL, 46, b"x", "contradicts the directory"),
         (CENTRAL, 24, struct.pack("<L", 0xFFFFFFFF), "zip64"),
         (CENTRAL, 42, struct.pack("<L", 0xFFFFFFFF), "zip64"),
         (CENTRAL, 42, struct.pack("<L", 3), "not where the directory says"),
@@ -229,7 +229,7 @@ def test_sizes_that_lie_in_both_headers() -> None:
     for lie in (size - 1, size + 1, 0):
         lying = patched(data, CENTRAL, 24, struct.pack("<L", lie))
         lying = patched(lying, LOCAL, 22, struct.pack("<L", lie))
-        assert "another size than it says" in message(lying)
+        assert "another size than stated" in message(lying)
 
 
 def test_damage_is_told() -> None:
@@ -237,8 +237,8 @@ def test_damage_is_told() -> None:
     assert "end is missing" in message(data[:-1])
     assert "end is missing" in message(data[: len(data) // 2])
     assert "end is missing" in message(data + b"x")
-    assert "no zip archive" in message(b"MZ" + data)
-    assert "no zip archive" in message(b"")
+    assert "not a zip archive" in message(b"MZ" + data)
+    assert "not a zip archive" in message(b"")
     at = data.index(b"report/data.txt") + 100
     flipped = data[:at] + bytes([data[at] ^ 255]) + data[at + 1 :]
     assert "is damaged" in message(flipped)
