@@ -1,4 +1,4 @@
-"""A memory as a folder on disk: written completely or not at all, read with suspicion.
+"""Write a memory to a folder, completely or not at all, and read untrusted folders.
 
 A folder may come from an untrusted source. Therefore, reading opens no file outside of it, follows
 no link, and has limits for everything.
@@ -90,7 +90,7 @@ def read_folder(directory: Path) -> Folder:
             size += len(files[path].encode())
             if len(files) > MAX_FILES or size > MAX_FOLDER_BYTES:
                 raise InvalidFolder(
-                    f"It holds more than {MAX_FILES:,} files or {MAX_FOLDER_BYTES:,} bytes."
+                    f"It contains more than {MAX_FILES:,} files or {MAX_FOLDER_BYTES:,} bytes."
                 )
         prompt = None
         if PROMPT in known:
@@ -114,7 +114,7 @@ def _paths(tree: TreeBackend, directories: list[Entry]) -> Iterator[str]:
         for entry in tree.list_directory(directory.path, sizes=False).entries:
             seen += 1
             if seen > MAX_ENTRIES:
-                raise InvalidFolder(f"It holds more than {MAX_ENTRIES:,} files and directories.")
+                raise InvalidFolder(f"It contains more than {MAX_ENTRIES:,} files and directories.")
             if entry.type == "directory" and entry.addressable:
                 left.append(entry)
                 continue
@@ -128,7 +128,7 @@ def _paths(tree: TreeBackend, directories: list[Entry]) -> Iterator[str]:
 def _require(entry: Entry, kind: str) -> None:
     if entry.type != kind or not entry.addressable:
         raise InvalidFolder(
-            f"{entry.path[1:]!r} is a {entry.type} where a {kind} with a plain name is wanted: "
+            f"{entry.path[1:]!r} is a {entry.type} instead of a {kind} with a plain name: "
             "links and special files are not read."
         )
 

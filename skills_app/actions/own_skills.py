@@ -84,7 +84,9 @@ def update_own_skill(
     with transaction.atomic():
         skill = _own_skill(agent, skill_id)
         if base_version is not None and skill.version != base_version:
-            raise Conflict(f"The skill {skill.name} has changed since: look at it again.", code="stale")
+            raise Conflict(
+                f"The skill {skill.name} has changed since: look at it again.", code="stale"
+            )
         current = skill.current
         if current is None or current.trust == Trust.QUARANTINED:
             # Otherwise a small change would release its other files from quarantine.

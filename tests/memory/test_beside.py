@@ -135,7 +135,7 @@ def test_a_file_that_has_changed_is_asked_about_again(tmp_path: Path) -> None:
     user, run = asked(tmp_path, remember("x"))
     first = request_of(run)
     remembered(run.agent_version.agent, notes="Other")
-    with pytest.raises(Conflict, match="asked anew"):
+    with pytest.raises(Conflict, match="asks again"):
         decide(user, first, "approve")
     second = request_of(run)
     assert second.pk != first.pk

@@ -202,7 +202,7 @@ def test_what_is_not_there(agent: Agent) -> None:
     with pytest.raises(InvalidPath):
         memory_revisions(agent.pk, "../x")
     write_file(agent, PATH, "one", by=by, source="web")
-    with pytest.raises(InvalidRequest, match="nothing would change"):
+    with pytest.raises(InvalidRequest, match="already has the content"):
         restore_revision(agent, PATH, 1, by=by, source="web")
 
 

@@ -95,7 +95,7 @@ def test_an_edit_that_does_not_fit_decides_nothing(tmp_path: Path, given: dict[s
 def test_a_file_that_changed_since_is_shown_anew(tmp_path: Path) -> None:
     user, run, [request] = asked(tmp_path, remember("mine", operation="append"))
     written_by_another(run, "theirs")
-    with pytest.raises(Conflict, match="asked anew"):
+    with pytest.raises(Conflict, match="asks again"):
         decide(user, request, "approve")
     request.refresh_from_db()
     anew = ApprovalRequest.objects.get(run=run, status="pending")

@@ -61,7 +61,7 @@ def test_a_file_as_large_as_one_may_be_is_read_in_pages(tmp_path: Path, text: st
         reads.append(("read_memory", {"path": "/memory/knowledge/notes.md", "offset": offset}))
         offset += len(body)
         assert len(body) <= PAGE_CHARACTERS
-        assert (f"Go on with offset={offset}." in note) == (offset < len(text))
+        assert (f"Continue: offset={offset}." in note) == (offset < len(text))
     assert "".join(pages) == text
     assert 3 <= len(pages) <= 7
     *calls, beyond = made(

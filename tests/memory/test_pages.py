@@ -159,7 +159,7 @@ def test_a_file_is_edited_as_it_is_and_saved_with_a_reason(olga: Client, agent: 
     remember(agent, f"\n{HOSTILE}")
     page = text(olga, f"?path={PATH}&edit=1")
     assert "&lt;/textarea&gt;&lt;b&gt;" in page
-    assert "characters that cannot be seen" in page
+    assert "invisible characters" in page
     assert "\\u{202e}" in page
     response = post(olga, "save", base="1", content="a\r\nb", reason="Tidy.")
     assert "Saved as revision 2" in response.content.decode()

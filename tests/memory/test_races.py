@@ -190,7 +190,7 @@ def test_an_approval_after_the_file_has_changed_is_asked_anew(ann: User, agent: 
     write_file(agent, PATH, "a person's", by=ann, source="web")
     answer = by(ann)(request, "approve")
     assert (answer.status_code, answer.json()["code"]) == (409, "stale")
-    assert "asked anew" in answer.json()["detail"]
+    assert "asks again" in answer.json()["detail"]
     assert stored() == "a person's"
     anew = ApprovalRequest.objects.get(status="pending")
     assert anew.digest != request.digest

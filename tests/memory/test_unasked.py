@@ -62,7 +62,7 @@ def test_an_edit_is_saved_recorded_and_the_run_does_not_wait(tmp_path: Path) -> 
     ]
     assert AuditEntry.objects.filter(action="memory.changed").count() == 2
     call = ToolCall.objects.filter(run=run, tool="write_memory").first()
-    assert json.loads(call.result) == f"{PATH} is saved. Nobody was asked."
+    assert json.loads(call.result) == f"{PATH} is saved without asking."
 
 
 @pytest.mark.parametrize(

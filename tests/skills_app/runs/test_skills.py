@@ -205,4 +205,4 @@ def test_a_message_names_skills_that_fit_and_a_search_finds_them(tmp_path: Path)
     assert run.opening_note == "[Vel: skills that may fit this message: kites, beans.]"
     found, nothing = ToolCall.objects.order_by("position").values_list("result", flat=True)
     assert json.loads(json.loads(found))[0]["name"] == "maps"
-    assert "None of your 3 skills fits" in nothing
+    assert "Your 3 skills do not fit" in nothing

@@ -143,7 +143,7 @@ def test_a_file_that_changed_meanwhile_is_asked_anew_and_the_record_says_so():
 
     response = decide(client, request, "approve")
 
-    assert "It is asked anew" in messages_of(response)[0]
+    assert "Vel asks again" in messages_of(response)[0]
     assert "asked anew: it has changed" in text_of(client.get(page_url(request)))
     assert MemoryFile.objects.get().content == "theirs"
 
