@@ -49,7 +49,7 @@ _TYPES: dict[Any, FileType] = {"file": "file", "directory": "directory", "dir": 
 _NUMBERED = re.compile(r" *(\d+) \| (.*)", re.DOTALL)
 _ANY = "**"
 _PAGE = 2_000
-"""Lines that are read at once from a backend without read_bytes."""
+"""Lines in one read from a backend without read_bytes."""
 _READ_ONLY = "read-only here. Put your results into your answer."
 
 
@@ -280,7 +280,7 @@ class AdaptedBackend(FileTools):
                 raise FileAccessFailed(f"read_file of {self.name} returned an empty page.", path)
 
     def _require(self, result: Result, path: str) -> Result:
-        """Return a result. Raises the FileError that an error result stands for."""
+        """Return a result. Raises the FileError of an error result."""
         if "error" not in result:
             return result
         text = str(result["error"])
