@@ -90,7 +90,7 @@ def test_a_skill_of_a_directory_replaces_a_built_in_one(
     assert "MY OVERRIDE" in SkillsMiddleware([str(tmp_path)]).load_skill("research")
 
 
-def test_what_an_agent_cannot_use_is_refused() -> None:
+def test_skills_that_an_agent_cannot_use_are_refused() -> None:
     skills = only()
     skills.registry.register(CODED)
     skills.load_skill("coded")
@@ -122,7 +122,7 @@ def test_instructions_in_the_system_prompt() -> None:
     assert skills.get_state() == state
 
 
-def test_its_tools_take_what_those_of_an_agent_take() -> None:
+def test_its_tools_take_the_same_arguments_as_those_of_an_agent() -> None:
     skills = only()
     skills.registry.register(replace(CODED, tags=("count",)))
     tools = {tool.name: tool for tool in skills.get_tools()}

@@ -133,7 +133,7 @@ def test_an_own_skill_is_still_changed_and_deleted_and_its_free_name_restored(an
     assert own_skills(agent) == []
 
 
-def test_a_skill_whose_name_was_taken_later_can_be_shown_and_deleted(
+def test_a_skill_with_a_name_taken_later_can_be_shown_and_deleted(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("VEL_LOG_LEVEL", "ERROR")

@@ -105,7 +105,7 @@ def test_an_agent_may_have_fewer_tools_and_the_prompt_speaks_of_no_others() -> N
     ],
 )
 @pytest.mark.parametrize("subagent", ["", "explore"])
-def test_an_agent_that_changes_no_file_is_promised_none_of_its_own(
+def test_an_agent_that_changes_no_files_is_promised_no_workspace(
     limits: dict[str, Any], subagent: str
 ) -> None:
     agent = spec(subagent=subagent, **limits)
@@ -126,7 +126,7 @@ def test_an_agent_that_changes_no_file_is_promised_none_of_its_own(
 
 @pytest.mark.parametrize("profile", ["full", "sandbox_only"])
 @pytest.mark.parametrize("read_only", [True, False])
-def test_only_an_agent_with_a_person_is_told_to_ask(profile: str, read_only: bool) -> None:
+def test_only_an_agent_with_a_person_is_instructed_to_ask(profile: str, read_only: bool) -> None:
     agent = spec(profile=profile, read_only=read_only)
     asks = "Ask when the task cannot be understood"
     prompt = toolset_for(agent).system_prompt(agent, NOON)
@@ -155,7 +155,7 @@ def test_skills_are_read_with_a_tool_that_the_agent_has(tools: tuple[str, ...], 
 
 
 @pytest.mark.parametrize("profile", ["full", "sandbox_only"])
-def test_the_date_is_said_once_and_at_the_end(profile: str) -> None:
+def test_the_date_appears_once_at_the_end(profile: str) -> None:
     agent = spec(profile=profile, system_prompt="You are a careful analyst.")
     prompt = toolset_for(agent).system_prompt(agent, NOON)
     assert prompt.startswith("You are a careful analyst.")

@@ -243,7 +243,7 @@ def test_an_input_that_nests_deeper_than_readers_follow() -> None:
 
 
 @pytest.mark.parametrize("levels", [900, 100_000])
-def test_an_event_that_nests_deep_is_no_internal_error(levels: int) -> None:
+def test_a_deeply_nested_event_is_not_an_internal_error(levels: int) -> None:
     builder, text = ReplyBuilder(), "[" * levels + "]" * levels
     for event in (
         {"type": "message_start", "message": {"model": "m"}},
@@ -316,7 +316,7 @@ def test_a_window_that_cannot_be(said: Any) -> None:
     assert asyncio.run(window_of(told(said), spec)) == usual
 
 
-def test_numbers_in_errors_that_are_none() -> None:
+def test_invalid_numbers_in_errors_are_ignored() -> None:
     provider = told(None)
     spec = AgentSpec(slug="a", name="A", provider="anthropic", model="nobody-knows")
     usual = asyncio.run(window_of(provider, spec))

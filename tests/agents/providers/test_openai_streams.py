@@ -91,12 +91,12 @@ def test_ids_that_a_server_gives_again_in_each_reply() -> None:
     assert len(set(ids)) == 2
 
 
-def test_arguments_that_are_no_text() -> None:
+def test_arguments_that_are_not_text_are_handled() -> None:
     assert inputs(chat(call(0, "a", "ls", {"n": 1}))) == [{"n": 1}]
     assert inputs(chat(call(0, "a", "ls", None))) == [{}]
 
 
-def test_a_stream_without_its_mark_is_whole_if_it_said_why_it_ends() -> None:
+def test_a_stream_without_its_end_mark_is_complete_with_a_finish_reason() -> None:
     assert chat({"content": "Yes."}).stop_reason == "end_turn"
     builder = ChatReplyBuilder(ORIGIN, set())
     builder.add({"choices": [{"index": 0, "delta": {"content": "Ye"}}]})
@@ -124,7 +124,9 @@ def test_other_choices_are_not_mixed_in() -> None:
         ("m", "server_error", True),
     ],
 )
-def test_errors_as_other_servers_tell_them(error: Any, code: str, retryable: bool) -> None:
+def test_errors_in_the_formats_of_other_servers_are_read(
+    error: Any, code: str, retryable: bool
+) -> None:
     with pytest.raises(ProviderError) as caught:
         ChatReplyBuilder(ORIGIN, set()).add({"error": error})
     assert (caught.value.code, caught.value.retryable) == (code, retryable)

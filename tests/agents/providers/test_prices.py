@@ -24,7 +24,7 @@ def test_costs_are_stored_in_millionths_of_a_dollar() -> None:
     assert cost_microusd("claude-haiku-4-5", Usage()) == 0
 
 
-def test_an_unknown_price_is_none_and_not_nothing() -> None:
+def test_an_unknown_price_is_none_and_not_zero() -> None:
     for model in ("my-own-model", "claude-fable-5-2", "claude-sonnet-5-9", "claude", ""):
         assert cost(model, Usage(input=5)) is None
         assert cost_microusd(model, Usage(input=5)) is None

@@ -69,7 +69,7 @@ def test_each_call_has_its_own_changes(tmp_path: Path) -> None:
     assert (file.size_before, file.size_after) == (8, 6)
 
 
-def test_what_a_person_did_between_two_runs_is_not_the_calls(tmp_path: Path) -> None:
+def test_changes_by_a_person_between_runs_do_not_belong_to_a_call(tmp_path: Path) -> None:
     run = play(tmp_path, write("a", "a"))
     (area(run) / "from-outside").write_text("x")
     later = play(tmp_path, write("b", "b"), thread=run.thread)

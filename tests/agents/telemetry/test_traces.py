@@ -195,7 +195,7 @@ def test_one_trace_holds_a_run_with_its_subagent_its_approval_and_a_killed_worke
     wait_until(lambda: not EndedRun.objects.exists())
 
 
-def test_what_was_said_is_in_the_trace_if_the_operator_wants_it_and_keys_never_are(
+def test_traces_contain_messages_only_by_setting_and_never_keys(
     tmp_path: Path, received: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(CAPTURE, "true")
@@ -299,7 +299,7 @@ def test_a_collector_in_trouble_disturbs_no_run(
     assert received.spans == []
 
 
-def test_a_run_is_not_traced_when_the_sampler_or_its_asker_says_no(
+def test_the_sampler_or_the_caller_can_prevent_a_trace(
     received: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     user = make_user()
@@ -322,7 +322,7 @@ def test_a_run_is_not_traced_when_the_sampler_or_its_asker_says_no(
      "00-" + "A" * 32 + "-" + "b" * 16 + "-01", "00-" + "a" * 32 + "-" + "b" * 16 + "-01-x",
      "00-" + "a" * 32 + "-" + "b" * 16 + "-01\n", "00-" + "a" * 31 + "é-" + "b" * 16 + "-01"],
 )  # fmt: skip
-def test_what_is_no_traceparent_is_left_out(received: Collector, header: str) -> None:
+def test_an_invalid_traceparent_is_ignored(received: Collector, header: str) -> None:
     if header.endswith("\n"):
         assert parse_traceparent(header) is not None  # blanks around it are removed
         return

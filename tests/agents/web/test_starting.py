@@ -42,7 +42,7 @@ def test_a_form_that_is_sent_twice_starts_one_run(sign_in: SignIn) -> None:
     assert Run.objects.count() == 1
 
 
-def test_what_does_not_fit_is_said_and_what_was_written_stays(sign_in: SignIn) -> None:
+def test_an_invalid_form_is_reported_and_keeps_its_text(sign_in: SignIn) -> None:
     olga = sign_in("olga")
     make_agent("helper", everyone=True)
     make_agent("private")

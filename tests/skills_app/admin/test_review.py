@@ -58,7 +58,7 @@ def test_a_version_that_waits_is_accepted(root: User, lib: User, tmp_path: Path)
     assert "version 2" in LogEntry.objects.get(user=lib).change_message
 
 
-def test_what_nobody_has_reviewed_is_shown_whole(root: User, lib: User, tmp_path: Path) -> None:
+def test_an_unreviewed_version_is_shown_completely(root: User, lib: User, tmp_path: Path) -> None:
     first, second = two_versions(tmp_path, root, reviewed=False)
     client = client_of(lib)
     text = plain(text_of(client.get(url("review", second))))
@@ -131,7 +131,7 @@ def test_quarantine_wants_a_reason_and_goes_back(root: User, lib: User, tmp_path
         {"answer": "own", "content_hash": "0" * 64},
     ],
 )
-def test_an_answer_without_what_was_shown_is_none(
+def test_an_answer_without_the_shown_hash_is_refused(
     root: User, lib: User, tmp_path: Path, form: dict[str, str]
 ) -> None:
     made = imported(tmp_path, root).version
@@ -150,7 +150,7 @@ def test_importing_is_not_reviewing(root: User, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_does_not_fit_on_the_page_is_said(root: User, lib: User, tmp_path: Path) -> None:
+def test_the_page_reports_files_that_do_not_fit(root: User, lib: User, tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {f"part-{n}.txt": f"{n}\n" * 40_000 for n in range(4)}
     files |= {"data.bin": b"\0" * 100, "many.txt": "\n" * 9_000}
     made = imported(tmp_path, root, files=files).version

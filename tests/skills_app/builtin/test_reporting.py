@@ -100,13 +100,13 @@ REPORT = "# Sales rose\n\n**Date:** 2024-05-01\n\n## Findings\n\nSee [them](#fin
         (REPORT + "\n[x](#nowhere)\n", "#nowhere is no section"),
     ],
 )
-def test_what_a_reader_would_stumble_over(desk: Desk, report: str, words: str) -> None:
+def test_problems_for_readers_are_found(desk: Desk, report: str, words: str) -> None:
     found = check(desk, report)
     assert len(found) == 1
     assert words in found[0]
 
 
-def test_what_is_no_mistake(desk: Desk) -> None:
+def test_correct_reports_have_no_problems(desk: Desk) -> None:
     desk.upload("data.csv", "a\n1\n")
     fine = "\n[d](data.csv) [w](https://example.com) `{{code}}`\n\n```\nTODO [x](gone)\n```\n"
     assert check(desk, REPORT + fine) == []
@@ -193,7 +193,7 @@ def test_deep_nesting_and_long_lines_come_to_an_end(desk: Desk) -> None:
     render(desk, "# T\n\n" + "\n\n".join(each * 5_000 for each in long))
 
 
-def test_a_report_that_is_no_text(desk: Desk) -> None:
+def test_a_binary_report_is_refused(desk: Desk) -> None:
     path = desk.upload("r.md", b"\xff\xfe\x00bad")
     assert desk.script(CHECK, path).exit_code == 3
     assert desk.script(RENDER, path, "--output", "/sandbox/outputs/x.html").exit_code == 3

@@ -93,7 +93,7 @@ def test_a_sourced_report_passes(logged: Desk) -> None:
         ("## Method", "## Result", "line 20: no source: We read"),
     ],
 )
-def test_what_is_missing_is_found(logged: Desk, old: str, new: str, words: str) -> None:
+def test_missing_citations_are_found(logged: Desk, old: str, new: str, words: str) -> None:
     problems = check(logged, GOOD.replace(old, new))
     assert any(words in problem for problem in problems), problems
 
@@ -148,7 +148,7 @@ def test_a_log_that_was_changed_by_hand_is_checked(logged: Desk) -> None:
     assert any("the quote is not in" in problem for problem in problems)
 
 
-def test_a_log_that_is_none(desk: Desk) -> None:
+def test_an_invalid_log_is_refused(desk: Desk) -> None:
     report = desk.upload("r.md", GOOD)
     for content in ("[]", "{", '{"sources": [1]}'):
         log = desk.upload("log.json", content)

@@ -107,7 +107,7 @@ def test_each_package_is_a_line_and_a_refused_one_sets_the_exit_code(
     )
 
 
-def test_a_dry_run_tells_problems_and_findings_and_stores_nothing(
+def test_a_dry_run_shows_problems_and_findings_and_stores_nothing(
     here: Here, me: User, tmp_path: Path
 ) -> None:
     write_skill(tmp_path, "beans", body=f"Count. {ESCAPES}")
@@ -153,7 +153,7 @@ def test_another_agent_gets_nothing_from_me(here: Here, me: User, tmp_path: Path
 
 
 @pytest.mark.parametrize("path", ["missing", "empty", "text.txt", "pipe"])
-def test_what_is_no_package_is_told_at_once(
+def test_an_invalid_package_is_reported_immediately(
     here: Here, librarian: User, tmp_path: Path, path: str
 ) -> None:
     (tmp_path / "empty").mkdir()
@@ -168,7 +168,7 @@ def test_what_is_no_package_is_told_at_once(
 # Read
 
 
-def test_what_a_package_says_reaches_no_terminal_raw(vel: Vel) -> None:
+def test_text_of_a_package_is_escaped_for_terminals(vel: Vel) -> None:
     write_skill(
         vel.data,
         "beans",
@@ -201,7 +201,7 @@ def test_what_a_package_says_reaches_no_terminal_raw(vel: Vel) -> None:
     assert raw.stdout == f"one {ESCAPES}"
 
 
-def test_names_in_several_places_are_told_apart(
+def test_names_in_several_places_are_distinguished(
     here: Here, librarian: User, agent: Agent, tmp_path: Path
 ) -> None:
     other = make_agent(librarian, slug="second")
@@ -251,7 +251,7 @@ def test_a_skill_is_given_to_an_agent_and_taken_away(
     assert Skill.objects.get(name="beans").is_deleted
 
 
-def test_an_own_skill_that_loses_its_name_is_told(
+def test_an_own_skill_that_loses_its_name_is_reported(
     here: Here, librarian: User, agent: Agent, tmp_path: Path
 ) -> None:
     import_skill(package(tmp_path / "a", "beans"), by=librarian, source="cli", agent=agent)
@@ -343,7 +343,7 @@ def test_out_and_in_again_is_the_same(here: Here, librarian: User, tmp_path: Pat
     assert SkillVersion.objects.filter(content_hash=first.content_hash).count() == 1
 
 
-def test_usage_tells_each_version(here: Here, librarian: User, tmp_path: Path) -> None:
+def test_usage_lists_each_version(here: Here, librarian: User, tmp_path: Path) -> None:
     in_library(tmp_path, librarian)
     (row,) = [json.loads(line) for line in here("usage", "beans", "--json")[1].splitlines()]
     assert row == {"version": 1, "shown": 0, "loaded": 0, "files": 0, "endings": {}}

@@ -108,7 +108,7 @@ def test_tools_that_are_needed_are_never_allowed_by_an_export() -> None:
     assert 'vel-tools-required: "[\\"Bash\\"]"' in text
 
 
-def test_what_is_strict_already_goes_out_as_it_is() -> None:
+def test_a_strict_package_is_exported_unchanged() -> None:
     package = read_text(skill_text("report", "Writes.", "# a comment", "license: MIT"))
     assert export_files(package, package.head) == list(package.files)
     changed = export_files(package, replace(package.head, license="Apache-2.0"))
@@ -153,7 +153,7 @@ def test_enabled_is_the_agents_choice_and_stays_here() -> None:
     assert read_text(file.data.decode()).head == replace(package.head, enabled=True)
 
 
-def test_what_would_be_too_long_is_refused() -> None:
+def test_an_export_with_a_long_head_is_refused() -> None:
     with pytest.raises(InvalidSkill, match="longer than 16,384 bytes"):
         head_text(Head("report", "x", extra={"a": "y" * 17_000}))
     with pytest.raises(InvalidSkill, match=r"no SKILL\.md"):

@@ -81,5 +81,5 @@ def test_two_paths_that_are_one_somewhere(paths: list[str], words: str) -> None:
     assert any(words in problem.message for problem in path_problems(paths))
 
 
-def test_a_long_path_is_told_short() -> None:
+def test_a_long_path_is_shortened_in_messages() -> None:
     assert len(shown_path("x" * 10_000)) == 201

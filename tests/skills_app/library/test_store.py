@@ -131,7 +131,7 @@ def replace(made: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [edit, add, link, give_rights, add_skill, replace])
-def test_a_process_that_finds_changed_files_makes_them_anew(
+def test_a_process_unpacks_changed_files_again(
     place: Path, files: Files, change: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     made = unpacked(files.skills, files)
@@ -146,9 +146,7 @@ def test_a_process_that_finds_changed_files_makes_them_anew(
         assert tree_hash(again / skill.name) == skill.content_hash
 
 
-def test_bytes_of_the_database_that_are_not_what_they_were_are_refused(
-    place: Path, files: Files
-) -> None:
+def test_changed_bytes_in_the_database_are_refused(place: Path, files: Files) -> None:
     def changed(version_id: int) -> Sequence[PackageFile]:
         return [PackageFile(file.path, file.data + b" ") for file in files(version_id)]
 
@@ -244,7 +242,7 @@ def processes(place: Path, source: Path, *how: str) -> list[subprocess.Popen[str
     return found
 
 
-def test_processes_that_unpack_at_once_and_one_that_is_killed_midway(
+def test_concurrent_processes_and_a_killed_one_unpack_correctly(
     place: Path, tmp_path: Path
 ) -> None:
     source = tmp_path / "source"

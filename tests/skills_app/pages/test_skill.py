@@ -112,7 +112,7 @@ def test_files_are_downloads_that_no_browser_opens(olga: Client, peter: Client) 
     ["?version=2", "?version=x", "?version=-1", "?version=99999999999999999999", "?version=",
      "?file=none", "?file=../SKILL.md", "?file=", "?compare=2", "?compare=x", "?file=%00"],
 )  # fmt: skip
-def test_what_is_not_there(olga: Client, query: str) -> None:
+def test_missing_skills_and_files_are_not_found(olga: Client, query: str) -> None:
     skill = bring().version.skill
     page(olga, skill, query, status=404)
     assert olga.get(f"/skills/{skill.pk}/files/none").status_code == 404
@@ -164,7 +164,7 @@ def test_a_version_goes_into_quarantine_with_a_reason(olga: Client, peter: Clien
     assert Skill.objects.get(pk=skill.pk).current is None
 
 
-def test_a_later_version_in_quarantine_is_told(olga: Client, peter: Client) -> None:
+def test_a_later_version_in_quarantine_is_shown(olga: Client, peter: Client) -> None:
     skill = bring().version.skill
     bring(DANGER)
     assert "Version 2 is in quarantine." in page(peter, skill)
@@ -192,7 +192,7 @@ def test_a_skill_is_deleted_as_it_was_seen(olga: Client, peter: Client) -> None:
     page(olga, skill, status=404)
 
 
-def test_what_is_posted_must_be_one_of_the_forms(olga: Client) -> None:
+def test_only_posts_of_the_forms_are_accepted(olga: Client) -> None:
     skill = bring().version.skill
     assert "Choose review, quarantine or delete" in post(olga, skill, "accept")
     url = f"/skills/{skill.pk}/"

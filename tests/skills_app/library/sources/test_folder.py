@@ -151,7 +151,7 @@ def test_too_many(tmp_path: Path, kind: str) -> None:
     assert problem.code == ("path" if kind == "deep" else "too_many")
 
 
-def test_what_tools_leave_behind_is_left_out(tmp_path: Path) -> None:
+def test_files_left_by_tools_are_omitted(tmp_path: Path) -> None:
     clean = read_folder(make_folder(tmp_path / "report", {"run.py": "x"}))
     place = make_folder(
         tmp_path / "report",
@@ -169,7 +169,7 @@ def test_what_tools_leave_behind_is_left_out(tmp_path: Path) -> None:
     assert package.content_hash == clean.content_hash
 
 
-def test_names_that_are_no_text(tmp_path: Path) -> None:
+def test_names_that_are_not_text_are_refused(tmp_path: Path) -> None:
     place = make_folder(tmp_path / "report")
     Path(os.fsdecode(os.fsencode(place) + b"/\xff.md")).touch()
     (place / "a\nb").touch()
@@ -181,7 +181,7 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     str(refusal.value).encode()
 
 
-def test_places_that_are_no_folder(tmp_path: Path) -> None:
+def test_places_that_are_not_a_folder_are_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "empty").mkdir()
     for name, words in (
@@ -195,7 +195,7 @@ def test_places_that_are_no_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="needs an ordinary account")
-def test_what_may_not_be_read_is_a_problem(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_a_problem(tmp_path: Path) -> None:
     place = make_folder(tmp_path / "report", {"secret": "x"})
     (place / "secret").chmod(0)
     assert [problem.code for problem in folder_package(place)[1]] == ["unreadable"]
