@@ -58,7 +58,7 @@ def staff_who_sees(name: str, *permissions: str) -> User:
     return member
 
 
-def test_all_pages_show_what_was_written_as_text(root: User, agent: Agent) -> None:
+def test_all_pages_show_contents_as_text(root: User, agent: Agent) -> None:
     remember(agent, root, f"one {HOSTILE}\n", f"two {HOSTILE}\n")
     asked = ask(agent, root)
     client = client_of(root)
@@ -105,7 +105,7 @@ def test_a_revision_is_restored(root: User, agent: Agent) -> None:
     assert "already has the content" in messages_of(response)[0]
 
 
-def test_who_only_looks_restores_nothing(root: User, agent: Agent) -> None:
+def test_a_viewer_restores_nothing(root: User, agent: Agent) -> None:
     remember(agent, root, "one", "two")
     first = MemoryRevision.objects.get(number=1)
     client = client_of(staff_who_sees("sam", "view_all_runs"))

@@ -90,7 +90,7 @@ def test_a_deletion_has_no_content_to_come(ann: User, agent: Agent, client: APIC
     assert "edit" not in shape["allowed_decisions"]
 
 
-def test_who_else_must_approve_is_told(ann: User, agent: Agent, client: APIClient) -> None:
+def test_the_answer_names_the_first_approver(ann: User, agent: Agent, client: APIClient) -> None:
     request = asked(ann, approvals_needed=2)
     shape = client.get(f"{APPROVALS}/{request}").json()
     assert (shape["approvals_needed"], shape["first_approver"]) == (2, None)

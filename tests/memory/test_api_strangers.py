@@ -81,9 +81,7 @@ def test_another_agents_memory_is_not_there_for_any_method(
     assert_untouched()
 
 
-def test_an_approver_who_may_not_use_an_agent_finds_no_memory_of_it(
-    mine: Agent, other: Agent
-) -> None:
+def test_an_approver_without_the_agent_finds_no_memory(mine: Agent, other: Agent) -> None:
     eve = client_for(make_user("eve", "approve_toolcall"))
     assert {answer.status_code for answer in every_call(eve, other.pk, PATH)} == {404}
     assert_untouched()

@@ -64,7 +64,7 @@ TEXT = st.text(
 @pytest.mark.slow
 @given(files=st.dictionaries(PATHS, TEXT, max_size=5), prompt=TEXT)
 @settings(max_examples=40)
-def test_what_goes_out_and_in_goes_out_the_same(
+def test_an_imported_export_exports_the_same_files(
     tmp_path_factory: pytest.TempPathFactory, files: dict[str, str], prompt: str
 ) -> None:
     number = next(_numbers)
@@ -173,7 +173,7 @@ def test_nothing_is_half_imported(user: User, tmp_path: Path) -> None:
     assert list(paths) == ["knowledge/z.md"]
 
 
-def test_a_prompt_that_changed_meanwhile_stops_the_whole_import(user: User, tmp_path: Path) -> None:
+def test_a_prompt_changed_since_the_plan_stops_the_whole_import(user: User, tmp_path: Path) -> None:
     source = make_agent(user, slug="source", system_prompt="You count.")
     target = make_agent(user)
     remembered(source, a="a")
@@ -186,7 +186,7 @@ def test_a_prompt_that_changed_meanwhile_stops_the_whole_import(user: User, tmp_
     assert not MemoryFile.objects.filter(agent=target).exists()
 
 
-def test_who_approves_what_it_remembers_does_not_say_what_it_is(user: User, tmp_path: Path) -> None:
+def test_approvers_of_the_memory_may_not_import_a_prompt(user: User, tmp_path: Path) -> None:
     source = make_agent(user, slug="source", system_prompt="You count.")
     target = make_agent(user)
     remembered(source, a="a")
@@ -226,14 +226,14 @@ def test_one_bad_file_and_nothing_can_be_imported(
     assert MemoryRevision.objects.count() == 1
 
 
-def test_an_export_says_no_to_a_directory_that_holds_something(user: User, tmp_path: Path) -> None:
+def test_an_export_to_a_directory_with_files_is_refused(user: User, tmp_path: Path) -> None:
     (tmp_path / "theirs").write_text("x")
     with pytest.raises(InvalidRequest, match="empty"):
         export_memory(make_agent(user).pk, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
 
 
-def test_more_than_is_advised_is_said(user: User, tmp_path: Path) -> None:
+def test_exceeding_the_advised_size_is_reported(user: User, tmp_path: Path) -> None:
     (tmp_path / "knowledge").mkdir()
     for name in ("a", "b"):
         (tmp_path / f"knowledge/{name}.md").write_text("word " * 12_000)

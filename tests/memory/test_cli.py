@@ -93,7 +93,7 @@ def test_a_life_of_a_file(here: Here, agent: Agent) -> None:
     assert history[-1].rstrip().endswith("said")
 
 
-def test_what_is_refused_is_one_line(here: Here, agent: Agent) -> None:
+def test_a_refusal_is_one_line(here: Here, agent: Agent) -> None:
     remembered(agent, notes="one")
     for arguments, stdin, word in (
         (("write", "tester", "AGENTS.md"), "x", "settings"),

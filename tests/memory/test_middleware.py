@@ -76,6 +76,6 @@ def test_a_file_as_large_as_one_may_be_is_read_in_pages(tmp_path: Path, text: st
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("path", ["../notes.md", "/etc/passwd", "knowledge/../AGENTS.md", "", "x"])
-def test_reading_what_is_no_path(tmp_path: Path, path: str) -> None:
+def test_reading_an_invalid_path_is_an_error(tmp_path: Path, path: str) -> None:
     [call] = made(tmp_path, ("read_memory", {"path": path}))
     assert (call.status, call.code) == ("failed", "invalid_path")

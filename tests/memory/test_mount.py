@@ -175,7 +175,7 @@ def test_no_setting_lets_a_write_to_the_memory_pass_unasked(tmp_path: Path) -> N
         ("edit_file", {"path": "/memory/knowledge/no.md", "old_text": "a", "new_text": ""}, "no "),
     ],
 )
-def test_what_can_never_be_is_refused_before_anybody_is_asked(
+def test_an_invalid_edit_is_refused_before_asking(
     tmp_path: Path, sandbox: bool, tool: str, given: dict[str, Any], word: str
 ) -> None:
     _, run = asked(tmp_path, tool, given, sandbox=sandbox)
@@ -208,7 +208,7 @@ def test_an_agent_never_reads_the_memory_of_another(tmp_path: Path) -> None:
 
 
 @pytest.mark.bubblewrap
-def test_a_command_that_looks_for_the_memory_is_told_who_sees_it(tmp_path: Path) -> None:
+def test_a_command_that_looks_for_the_memory_gets_a_hint(tmp_path: Path) -> None:
     user = make_user()
     call = ("execute", {"command": f"cat /memory/{PATH}"})
     agent = agent_that_calls(tmp_path, user, call, sandbox=True)

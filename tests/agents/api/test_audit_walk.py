@@ -575,7 +575,7 @@ def test_it_is_in_the_audit_log(
     assert TOKEN not in str(list(entries.values()))
 
 
-def test_what_is_refused_writes_nothing(tmp_path: Path):
+def test_refused_requests_write_no_entry(tmp_path: Path):
     world = World(tmp_path)
     asked = ask_approval(world.run())
     before = AuditEntry.objects.count()
@@ -606,7 +606,7 @@ def test_a_token_is_named_by_its_first_characters(tmp_path: Path):
 
 
 @pytest.mark.both_databases
-def test_operators_read_the_log_and_nobody_else(tmp_path: Path):
+def test_only_operators_read_the_log(tmp_path: Path):
     world = World(tmp_path)
     create_token(world.root)
     ann, operator = make_user("ann"), make_user("olga", "view_auditentry")

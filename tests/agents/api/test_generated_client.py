@@ -164,7 +164,7 @@ def test_a_program_with_a_token_sets_up_a_team_and_archives_it(
     ]
 
 
-def test_the_page_of_the_client_has_what_is_tested(client: Path) -> None:
+def test_the_page_of_the_client_contains_the_tested_code(client: Path) -> None:
     page = (ROOT / "docs" / "api-client.md").read_text()
     for line in USE.splitlines():
         if line.startswith(("from vel_client", "client =", "body =")):

@@ -36,7 +36,7 @@ BODY = {"agent": "writer", "message": "Hello"}
 
 
 @pytest.mark.django_db
-def test_a_repeat_answers_what_was_answered_then() -> None:
+def test_a_repeat_gets_the_same_answer() -> None:
     make_agent()
     client = client_for(make_user("ann"))
     first = post(client, RUNS, BODY, **KEY)
@@ -87,7 +87,7 @@ def test_a_message_from_a_page_has_a_key_and_no_answer() -> None:
 
 
 @pytest.mark.django_db
-def test_what_is_refused_uses_no_key() -> None:
+def test_a_refused_request_uses_no_key() -> None:
     client = client_for(make_user("ann"))
     assert post(client, RUNS, BODY, **KEY).status_code == 404
     make_agent()
@@ -235,7 +235,7 @@ def test_old_keys_of_others_are_left_alone() -> None:
 
 
 @pytest.mark.django_db
-def test_what_stands_beside_the_files_is_part_of_the_request() -> None:
+def test_form_fields_next_to_files_are_part_of_the_request() -> None:
     make_agent(sandbox=False)
     client = client_for(make_user("ann"))
 

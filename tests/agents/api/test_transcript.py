@@ -186,7 +186,7 @@ def test_an_id_may_be_anything(run: Run, call_id: str) -> None:
     assert get(run, f"tool-calls/{call_id}").status_code == 404
 
 
-def test_a_picture_is_told_of_without_its_bytes(run: Run) -> None:
+def test_a_picture_is_listed_without_its_bytes(run: Run) -> None:
     image = {"type": "base64", "media_type": "image/png", "data": "QUJD"}
     call(run, 1, "pic", [{"type": "image", "source": image}])
     (block,) = get(run, "tool-calls/pic").json()["result"]

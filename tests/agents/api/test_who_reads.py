@@ -73,7 +73,7 @@ def test_a_thread_is_its_owners_alone(run: Run, part: str) -> None:
     assert status("ann", url, "run", "approve") == 403
 
 
-def test_nobody_renames_anothers_thread(run: Run) -> None:
+def test_only_its_owner_renames_a_thread(run: Run) -> None:
     url = f"/api/v1/threads/{run.thread_id}"
     for name in ("bob", "paul", "olga"):
         client = client_for(User.objects.get(username=name))

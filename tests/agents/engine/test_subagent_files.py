@@ -56,7 +56,7 @@ def sh(command: str) -> Call:
 
 
 @pytest.mark.slow
-def test_shared_files_are_both_s_and_each_has_a_workspace_of_its_own(tmp_path: Path) -> None:
+def test_files_are_shared_and_each_agent_has_its_own_workspace(tmp_path: Path) -> None:
     run, child = family(
         tmp_path,
         [sh("echo given > /sandbox/shared/in; echo mine > here; id -u")],

@@ -296,7 +296,7 @@ def test_every_tool_has_a_failing_call() -> None:
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_failures_tell_the_model_nothing_of_the_host(
+def test_failures_reveal_nothing_about_the_host_to_the_model(
     kind: str, world: World, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     FAULTS[kind].prepare(world, settings, monkeypatch)

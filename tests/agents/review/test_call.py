@@ -132,7 +132,7 @@ def facts(review: Review) -> dict[str, str]:
     return {fact.name: fact.value for fact in section.facts}
 
 
-def test_the_time_limit_is_what_the_agent_asks_for_else_the_agents_or_the_tools() -> None:
+def test_the_time_limit_comes_from_the_call_or_the_agent_or_the_tool() -> None:
     asked = {"command": "make", "timeout": 10**30}
     assert facts(call_review("execute", asked))["Time limit"] == f"{10**30} s, as the agent asks"
     plain = {"command": "make"}
@@ -186,7 +186,7 @@ def test_an_edit_is_shown_as_the_tool_makes_or_refuses_it(
         assert section.status == "changed"
 
 
-def test_what_is_not_known_of_a_file_is_said() -> None:
+def test_unknown_facts_about_a_file_are_reported() -> None:
     whole = {"path": "a.bin", "content": "x"}
     WriteFileInput.model_validate(whole)
     review = call_review("write_file", whole, Unreadable("The file is no text."))

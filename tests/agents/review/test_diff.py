@@ -78,7 +78,7 @@ def test_lines_that_have_little_in_common_are_not_compared_word_by_word() -> Non
     assert marked(section, "changed") == []
 
 
-def test_a_missing_line_break_at_the_end_is_a_change_and_is_said() -> None:
+def test_a_missing_line_break_at_the_end_is_a_reported_change() -> None:
     rows = diff_section("a", "x\ny\n", "x\ny").rows
     assert [(row.kind, row.no_newline) for row in rows] == [
         ("context", False),
@@ -87,7 +87,7 @@ def test_a_missing_line_break_at_the_end_is_a_change_and_is_said() -> None:
     ]
 
 
-def test_what_cannot_be_seen_is_marked_where_it_stands() -> None:
+def test_invisible_characters_are_marked_at_their_position() -> None:
     section = diff_section("a", "", "pay\u202ereversed\r\nend \t\n")
     assert marked(section, "hidden") == ["⟨U+202E⟩", "⟨U+000D⟩"]
     assert marked(section, "trailing") == ["⟨U+000D⟩", " \t"]

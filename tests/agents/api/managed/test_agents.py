@@ -188,7 +188,7 @@ def test_a_stranger_finds_and_changes_no_agent_of_others() -> None:
     assert (agent.is_active, agent.everyone) == (True, False)
 
 
-def test_who_only_uses_an_agent_reads_no_definition_and_changes_nothing() -> None:
+def test_a_user_of_an_agent_reads_no_definition_and_changes_nothing() -> None:
     agent = make_agent(system_prompt="The safe is behind the clock.")
     client = client_for(make_user("ann"))
     where = f"{URL}/{agent.pk}"

@@ -168,7 +168,7 @@ def test_operators_remove_credentials_and_see_no_secret() -> None:
 
 
 @pytest.mark.parametrize(("model", "path"), [(Schedule, "schedules"), (InboundWebhook, "hooks")])
-def test_operators_pause_and_delete_triggers_of_others_and_change_nothing_else(
+def test_operators_only_pause_and_delete_triggers_of_others(
     model: type[Schedule | InboundWebhook], path: str
 ) -> None:
     ann = make_user("ann")

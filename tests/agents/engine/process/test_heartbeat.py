@@ -105,7 +105,7 @@ def test_a_driver_that_cannot_renew_stops_before_its_lease_ends() -> None:
         assert RunClock.objects.get(run=run).fence == 2
 
 
-def test_a_driver_whose_run_was_taken_stops() -> None:
+def test_a_driver_that_lost_its_run_stops() -> None:
     with a_driven_run(lease=4) as (run, server):
         RunClock.objects.filter(run=run).update(fence=7)
         assert server.wait_for(gone=1)

@@ -40,7 +40,7 @@ def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[Listener]:
     end_listeners.cache_clear()
 
 
-def test_an_end_whose_listener_raises_is_told_again(
+def test_an_end_with_a_failing_listener_is_reported_again(
     listener: Listener, caplog: pytest.LogCaptureFixture
 ) -> None:
     ada = make_user()
