@@ -78,7 +78,7 @@ def test_at_its_limit_a_run_parks_and_asks_for_the_same_again() -> None:
     assert event_types(run)[-1] == "run.completed"
 
 
-def test_a_rejection_ends_the_run_with_the_reason_and_resuming_asks_anew() -> None:
+def test_a_rejection_ends_the_run_with_the_reason_and_resuming_asks_again() -> None:
     with served([LOOK_100] * 4 + [ANSWER_100]):
         user, run = limited(max_tokens=100)
         run = drive_to_end(run, until=PAUSE)
@@ -188,7 +188,7 @@ def test_of_two_answers_the_second_is_refused() -> None:
     assert event_types(run).count("run.resumed") == 1
 
 
-def test_who_may_not_approve_own_calls_may_not_give_oneself_more() -> None:
+def test_a_person_who_may_not_approve_own_calls_cannot_raise_an_own_budget() -> None:
     with served([LOOK_100] * 2):
         user, run = limited(max_tokens=100, self_approval=False)
         run = drive_to_end(run, until=PAUSE)

@@ -157,7 +157,7 @@ def test_a_result_larger_than_a_file_may_be_is_cut_with_a_word(tmp_path: Path) -
     assert len(bytes(StateFile.objects.get().content)) <= 200_100
 
 
-def test_without_room_for_the_file_the_result_says_so(
+def test_without_room_for_the_file_the_result_reports_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state_files, "MAX_BYTES", 1_500_000)
@@ -221,7 +221,9 @@ def test_in_a_sandbox_commands_find_the_file(tmp_path: Path, profile: str) -> No
         "mkdir -m 0 /sandbox/shared/results",
     ],
 )
-def test_what_an_agent_plants_in_the_place_of_the_directory(tmp_path: Path, plant: str) -> None:
+def test_a_planted_link_in_place_of_the_directory_is_not_followed(
+    tmp_path: Path, plant: str
+) -> None:
     planting = {"name": "execute", "input": {"command": plant}}
     looking = {"name": "execute", "input": {"command": "cat /sandbox/shared/result-*.txt | wc -c"}}
     run = drive_to_end(a_run(tmp_path, planting, fetch(), looking, sandbox=True))
@@ -250,7 +252,7 @@ def test_cutting_never_makes_broken_text() -> None:
         cut.encode()
 
 
-def test_an_agent_that_may_change_no_file_gets_none() -> None:
+def test_an_agent_that_may_not_change_files_gets_none() -> None:
     files = ReadOnly(StateFilesystemBackend(), "read-only for this subagent.")
     path, problem = _write(lambda: files, paths_for("fetch", "x"), b"whole")
     assert path == ""

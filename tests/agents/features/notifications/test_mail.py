@@ -34,7 +34,9 @@ def mailbox() -> Iterator[Mailbox]:
         yield box
 
 
-def test_a_mail_says_what_waits_and_where_and_not_what_the_call_contains(mailbox: Mailbox) -> None:
+def test_a_mail_names_and_links_the_request_without_the_content_of_the_call(
+    mailbox: Mailbox,
+) -> None:
     target = email()
     [request] = asked()
     request.input = {"path": "/secret-path", "content": "hunter2"}

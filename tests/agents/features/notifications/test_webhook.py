@@ -74,7 +74,7 @@ def test_the_signature_of_the_published_example() -> None:
 
 
 @database
-def test_it_names_the_request_and_never_what_the_call_contains() -> None:
+def test_it_names_the_request_without_the_content_of_the_call() -> None:
     with receiver() as hook, hooked(hook) as target:
         [request] = asked()
         request.input = {"path": "/secret-path", "content": "hunter2"}
@@ -357,7 +357,7 @@ def test_a_name_is_looked_up_once_so_that_rebinding_gains_nothing() -> None:
 
 
 @database
-def test_what_was_allowed_when_it_was_saved_is_refused_when_it_is_no_longer() -> None:
+def test_a_target_that_is_no_longer_allowed_is_refused() -> None:
     with receiver() as hook:
         with hooked(hook) as target:
             asked()
@@ -383,7 +383,7 @@ def test_what_was_allowed_when_it_was_saved_is_refused_when_it_is_no_longer() ->
         ("localhost", "http://localhost./", False),
     ],
 )
-def test_exceptions_are_for_just_what_is_listed(listed: str, url: str, allowed: bool) -> None:
+def test_exceptions_apply_only_to_listed_addresses(listed: str, url: str, allowed: bool) -> None:
     with private(listed):
         if allowed:
             assert isinstance(parse_webhook_url(url).world, PrivateHosts)
