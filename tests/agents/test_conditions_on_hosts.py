@@ -241,7 +241,7 @@ def found_earlier(pattern: str, tool_input: dict[str, str]) -> bool:
 
 @pytest.mark.slow
 @EXAMPLES
-def test_what_was_found_part_by_part_is_found(examples: int) -> None:
+def test_earlier_findings_are_still_found(examples: int) -> None:
     @settings(max_examples=examples)
     @given(st.sampled_from(PATTERNS), INPUTS)
     def compare(pattern: str, tool_input: dict[str, str]) -> None:

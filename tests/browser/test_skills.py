@@ -163,9 +163,7 @@ def test_nothing_is_wider_than_the_window(
             assert overflows(page) == (0, 0), (url, scheme)
 
 
-def test_a_run_says_which_skills_it_loads_and_which_were_left_out(
-    site: Site, new_page: NewPage
-) -> None:
+def test_a_run_shows_loaded_and_omitted_skills(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
     problems = [{"skill": "old", "message": "There is no head."}]
     loaded = {"name": "beans", "version": "1.2", "trust": "imported", "content_hash": "0" * 64}

@@ -215,7 +215,7 @@ def test_the_page_of_a_failure_has_the_headers(
     assert wrong_headers(answer) == []
 
 
-def test_nothing_is_open_to_anonymous_users_but_what_is_listed() -> None:
+def test_only_listed_addresses_are_open_to_anonymous_users() -> None:
     found = {
         answer.address.name
         for answer in answers("nobody", *METHODS)
@@ -289,7 +289,7 @@ def of_objects(values: dict[str, object]) -> Iterator[Address]:
             yield address
 
 
-def test_a_stranger_finds_nothing_of_anothers() -> None:
+def test_a_stranger_finds_no_objects_of_others() -> None:
     values = world()
     olga, eve = signed_in("olga"), signed_in("eve")
     unreadable, found = set(), set()

@@ -49,7 +49,7 @@ def answers(messages: list[Any]) -> Any:
     return f"You said {text_of(messages)}."
 
 
-def test_a_second_message_is_refused_and_told_how_to_wait(make_agent: MakeAgent) -> None:
+def test_a_refused_second_message_explains_how_to_wait(make_agent: MakeAgent) -> None:
     async def use() -> None:
         door = Door()
         agent = make_agent(answers, tools=[door.knock])

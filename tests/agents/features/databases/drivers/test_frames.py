@@ -69,7 +69,7 @@ def test_the_other_end_is_gone() -> None:
     os.close(writing)
 
 
-def test_what_a_helper_needs_and_answers(pipe: Channel) -> None:
+def test_frames_carry_requests_and_answers_of_helpers(pipe: Channel) -> None:
     target = DatabaseTarget(
         "shop", "postgresql://ada:s%40@h:1/x?sslmode=disable&host=a&host=b", hidden_columns=("a.b",)
     )
