@@ -59,7 +59,7 @@ def _replace(running: Storm, role: str) -> None:
 def stop_and_start(running: Storm) -> None:
     """Stop the cluster, as an update does: it hands its runs back without waiting for a lease."""
     assert running.cluster.terminate()
-    # Nobody may have claimed the runs of workers that were killed before.
+    # The runs of workers that were killed before may be unclaimed.
     driven = RunClock.objects.filter(run__status="running").values_list("run_id", "fence")
     assert set(driven) <= running.killed_claims()
     assert leftover_sandboxes(running.names) == []

@@ -113,5 +113,5 @@ def test_families_continue_when_workers_are_killed_repeatedly(directory: Path) -
             kill_a_worker(running)
         running.wait_for_all()
         running.check()
-        assert running.delays(), "no run lost its worker: the storm was none"
+        assert running.delays(), "no run lost its worker in this storm"
         print(running.summary())

@@ -49,7 +49,7 @@ def kill_workers(running: Storm, kills: int, at_once: int) -> None:
         kill_a_worker(running)
     running.wait_for_all()
     running.check()
-    assert running.delays(), "no run lost its worker: the storm was none"
+    assert running.delays(), "no run lost its worker in this storm"
     assert running.delays()[-1] < LIMIT
     print(running.summary())
 

@@ -101,7 +101,7 @@ def test_groups_of_a_dead_worker_are_removed_by_a_later_one(place: Path, cgroups
     assert len(left()) == count, "its worker lives"
     parent.kill()
     parent.wait()
-    assert len(left()) == count, "nobody was there to remove it"
+    assert len(left()) == count, "no process was left to remove it"
     subprocess.run(
         [sys.executable, "-c", "from sandbox.linux.probe import check_host; check_host()"],
         check=True,

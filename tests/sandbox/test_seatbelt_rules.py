@@ -92,7 +92,7 @@ class Rules:
                 return subject == self._value(values[1][1])
             case "target" | "socket-domain":
                 return subject == value
-        raise AssertionError(f"a filter that nobody knows: {condition}")
+        raise AssertionError(f"an unknown filter: {condition}")
 
     def _value(self, given: Any) -> str:
         if isinstance(given, tuple):

@@ -1,4 +1,4 @@
-"""The language model reads a text as in its training, and tells orders from rules and reports."""
+"""The language model reads texts as in its training; it distinguishes orders from reports."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Environment:
         (self.packages,) = (self.directory / "env").glob("lib/python3*/site-packages")
 
     def copy(self, environment: Path) -> None:
-        """Begin with a copy of another environment."""
+        """Start with a copy of another environment."""
         shutil.copytree(environment, self.directory / "env")
         (self.packages,) = (self.directory / "env").glob("lib/python3*/site-packages")
 

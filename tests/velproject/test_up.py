@@ -148,7 +148,7 @@ def processes_of(vel: Vel) -> dict[int, str]:
 def until(look: Callable[[], T]) -> T:
     """Poll until there is a result."""
     seen = poll(look, DEADLINE)
-    assert seen, "it did not come to pass"
+    assert seen, "the condition was not reached"
     return seen
 
 

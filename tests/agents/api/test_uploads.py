@@ -133,7 +133,7 @@ def test_the_uploads_of_others_are_not_there(run: Run) -> None:
             start(client, file("evil.txt"), thread=run.thread_id),
         ):
             assert problem_of(answer)["code"] == "unknown_thread"
-        # A thread of one's own does not give access to uploads of other threads.
+        # An own thread does not give access to uploads of other threads.
         own = make_run(stranger)
         answer_run(own, "Done.")
         assert problem_of(client.delete(url(own, upload)))["code"] == "unknown_upload"

@@ -186,7 +186,7 @@ def driven_family() -> Family:
     return Family(run, children, writers, request=request)
 
 
-# A parent parked for a driven child, which has a child of its own.
+# A parent parked for a driven child, which also has a child.
 
 DEEP: dict[str, Action] = {
     "first parks": lambda family: committed(

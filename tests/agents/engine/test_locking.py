@@ -172,7 +172,7 @@ def pairs(actions: Iterable[str]) -> list[tuple[str, str]]:
 def some(pairs: list[tuple[str, str]], times: int) -> list[tuple[str, str]]:
     """Return pairs that use each action `times` times; the storms test all pairs.
 
-    On SQLite, whose writers run one after the other, each action is used half as often.
+    On SQLite, which runs writers one by one, each action is used half as often.
     """
     if connection.vendor == "sqlite":
         times = max(1, times // 2)

@@ -1,4 +1,4 @@
-"""Subagents in the background: wait, cancel, and what happens to them when the parent ends."""
+"""Subagents in the background: waiting, cancelling, and the end of the parent."""
 
 from __future__ import annotations
 

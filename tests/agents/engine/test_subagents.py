@@ -1,4 +1,4 @@
-"""Delegation: children are runs of their own, and their parent parks until they end."""
+"""Delegation: children are separate runs, and their parent parks until they end."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def call(tool: str, **given: Any) -> dict[str, Any]:
 
 
 def delegating(tmp_path: Path, *turns: dict[str, Any], **fields: Any) -> Run:
-    """Run `turns` with the subagents `echo` and `broken`, which have models of their own."""
+    """Run `turns` with the subagents `echo` and `broken`, which have their own models."""
     user = make_user()
     broken = f"file:{tmp_path}/there-is-none.json"
     rows = [

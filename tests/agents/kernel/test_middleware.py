@@ -674,7 +674,7 @@ def test_a_wrap_can_end_the_run(tmp_path: Path, install: Install, place: str) ->
     assert leaves.seen == ["finally"]
     if place == "read_todos":
         beside = ToolCall.objects.get(run=run, tool="ls")
-        assert beside.status == "succeeded", "a call beside it ends first"
+        assert beside.status == "succeeded", "another call ends first"
 
 
 @pytest.mark.parametrize("place", ["model", "read_todos"])
@@ -754,7 +754,7 @@ def test_the_first_end_of_a_reply_is_the_last_word(tmp_path: Path, install: Inst
     assert second.endings == []
     assert Message.objects.get(run=run, author="first").turn == 1
     assert Message.objects.get(run=run, role="assistant").text == "Withheld."
-    assert events(run, "text.completed")[0]["text"] == "One.", "what watchers saw stays"
+    assert events(run, "text.completed")[0]["text"] == "One.", "text that watchers saw stays"
 
 
 def test_the_end_of_a_run_can_have_more_fields(tmp_path: Path, install: Install) -> None:

@@ -69,7 +69,7 @@ def test_a_park_that_cannot_wait_can_fail_the_run() -> None:
 
 def test_a_cancel_that_came_first_ends_the_run_and_asks_nothing() -> None:
     def settle(locked: Locked) -> Suspend:
-        raise AssertionError("a cancelled run asks nobody")
+        raise AssertionError("a cancelled run must not ask")
 
     _, run = new_run()
     writer = claimed(run)

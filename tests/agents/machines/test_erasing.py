@@ -111,7 +111,7 @@ def test_failed_removals_are_retried(
 
 @pytest.mark.slow
 def test_threads_that_are_not_erased_stay(ada: User, machines: Machines, tmp_path: Path) -> None:
-    """Simulate another database: none of the directories belongs to one of its threads."""
+    """Simulate another database: no directory belongs to one of its threads."""
     run = ran_on_a(machines, tmp_path)
     Thread.every.filter(pk=run.thread_id).update(host="")
     run.events.all().delete()

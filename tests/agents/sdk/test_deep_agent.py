@@ -353,7 +353,7 @@ def test_failures_and_cancellations_by_others_are_exceptions(make_agent: MakeAge
 def test_agents_of_one_process_work_concurrently_with_their_own_tools(
     make_agent: MakeAgent,
 ) -> None:
-    """Tools with the same names: each run calls the functions of its own agent."""
+    """Tools with the same names: each run calls the functions of its agent."""
 
     def version(number: int) -> Any:
         def which() -> int:

@@ -1,4 +1,4 @@
-"""FilesystemMiddleware: the backend of a program holds its agent's files, whatever it does."""
+"""FilesystemMiddleware: the backend of a program, of any behaviour, has its agent's files."""
 
 from __future__ import annotations
 

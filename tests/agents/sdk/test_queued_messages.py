@@ -169,5 +169,5 @@ async def _events(stream: Any) -> list[StreamEvent]:
 
 
 async def _stored(count: int) -> None:
-    """Wait until so many messages are stored."""
+    """Wait for this number of stored messages."""
     await asyncio.to_thread(wait_until, lambda: Run.objects.count() == count)

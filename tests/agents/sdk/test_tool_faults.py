@@ -175,7 +175,7 @@ def test_a_function_gets_the_user_of_the_run(make_agent: MakeAgent) -> None:
 
 def test_progress_after_the_end_of_a_call_is_ignored(make_agent: MakeAgent) -> None:
     def first(context: ToolContext) -> str:
-        """Return at once, and leave work to a thread."""
+        """Return immediately, and leave work to a thread."""
         seen.append(context)
         context.progress("in time")
         return "first"

@@ -1,4 +1,4 @@
-"""Every object of the admin can be managed by REST, and the table in the docs says how."""
+"""Every object of the admin can be managed by REST, as in the table of the docs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.agents.api.rows import make_user
 
 DOCS = Path(__file__).parents[4] / "docs"
 OTHERS = {"django_q"}
-"""Apps of other packages, whose rows are hints for workers."""
+"""Apps of other packages. Their rows are hints for workers."""
 
 
 def operation_ids() -> set[str]:

@@ -67,7 +67,7 @@ def test_secrets_are_in_no_answer_and_no_history() -> None:
 
 
 def test_stored_secrets_do_not_go_to_another_program() -> None:
-    """Who may change a server must not read its secrets with a program of their own."""
+    """A person who may change a server must not read its secrets with another program."""
     client = operator(*ALL)
     where = post(client, URL, SERVER)["Location"]
     refused = patch(client, where, {"command": "env"})

@@ -1,4 +1,4 @@
-"""Toolboxes by REST: built by staff, from the index of the server and nothing else."""
+"""Toolboxes by REST: built by staff, only from the index of the server."""
 
 from __future__ import annotations
 

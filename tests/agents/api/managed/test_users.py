@@ -1,4 +1,4 @@
-"""Users and groups by REST: nobody gets or gives what they do not have."""
+"""Users and groups by REST: people give only permissions that they have."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_people_give_only_permissions_that_they_have() -> None:
     own = Group.objects.create(name="own")
     refused = patch(client, f"{GROUPS}/{own.pk}", {"permissions": ["agents.configure_sandbox"]})
     assert refused.status_code == 400
-    # What they have, they may give.
+    # They may give their own permissions.
     made = post(client, GROUPS, {"name": "viewers", "permissions": ["agents.view_agent"]})
     assert made.status_code == 201, made.content
     ann = make_user("ann")

@@ -152,7 +152,7 @@ def test_a_later_model_without_vision_gets_a_note_about_the_picture(
 @pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_a_picture_of_somebody_else_is_never_sent(server: MessagesServer) -> None:
-    """Even if a row refers to such a picture by mistake."""
+    """Even if a row refers to this picture by mistake."""
     run = ask(file("a.png", png()))
     drive_to_end(run)
     MessageImage.objects.update(thread=_thread_of_somebody_else(run))

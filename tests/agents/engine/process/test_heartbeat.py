@@ -44,7 +44,7 @@ def a_driven_run(lease: float) -> Iterator[tuple[Run, MessagesServer]]:
             running.submit(run.id)
             assert server.wait_for(requests=1)
             # From here on, only the lease is written.
-            wait_until(lambda: "text.delta" in event_types(run), "what the model said")
+            wait_until(lambda: "text.delta" in event_types(run), "the text of the model")
             yield run, server
             running.stop(grace=0)
 

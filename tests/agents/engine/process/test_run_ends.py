@@ -1,4 +1,4 @@
-"""Listeners of the ends of runs: one that raises is told again, and delays no other end."""
+"""Listeners of the ends of runs: one that raises is called again, and delays no other end."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ def test_a_process_that_is_frozen_in_a_transaction_does_not_keep_its_locks(
         thawed.clear()
         lock_run(run.id)
         frozen.set()
-        assert thawed.wait(30), "nobody else got the lock"
+        assert thawed.wait(30), "no other process got the lock"
         rename(run, "never seen")
 
     async def use(database: Database) -> None:

@@ -1,4 +1,4 @@
-"""Connections: who defines them, which ones agents and runs have, and what does not change."""
+"""Connections: their permissions, their agents and runs, and fixed values."""
 
 from __future__ import annotations
 

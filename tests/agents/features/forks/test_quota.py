@@ -59,7 +59,7 @@ def test_one_fork_too_many_is_refused_and_leaves_nothing(run: Run) -> None:
     assert "2,001 bytes" in refused.json()["detail"]
     assert sorted(entry.key for entry in kept_workspaces()) == before
     assert forks() == 2
-    # A fork without files costs nothing, and other users have quotas of their own.
+    # A fork without files costs nothing, and other users have their own quotas.
     assert fork(run, NONE).status_code == 201
     User.objects.filter(username="ann").update(username="was-ann")
     bob = make_user("ann")

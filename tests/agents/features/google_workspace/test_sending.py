@@ -49,7 +49,7 @@ def test_a_message_is_sent_once_after_an_approval(tmp_path: Path, google: Google
     (sent,) = google.mail.sent
     assert (sent["To"], sent["Subject"]) == ("bob@example.org", "The report")
     assert sent.get_content().replace("\r\n", "\n") == "It is ready, grüß dich.\nAda\n"  # type: ignore[attr-defined]
-    assert "From" not in sent, "Google says who sends it"
+    assert "From" not in sent, "Google sets the sender"
     assert results(run)[0]["sent"] is True
 
 

@@ -266,7 +266,7 @@ def test_hanging_guardrails_use_a_limited_number_of_threads(
         assert run.status == "completed"
         results = [json.loads(row.result) for row in ToolCall.objects.filter(run=run)]
         assert ["TooManyHang" in result for result in results] == [False, False, True, True]
-    wait_until(lambda: not checking.BESIDE.hanging, "the end of what hung")
+    wait_until(lambda: not checking.BESIDE.hanging, "the end of the hanging thread")
 
 
 def test_a_result_is_withheld_before_it_is_stored(tmp_path: Path) -> None:

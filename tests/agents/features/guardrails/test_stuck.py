@@ -1,4 +1,4 @@
-"""Runs that repeat themselves are detected, get a note, and end if the agent's policy says so."""
+"""Runs that repeat themselves are detected, get a note, and end if the agent is set to it."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ PUBLIC = "https://hooks.example.org/vel"
 database = pytest.mark.django_db(transaction=True)
 
 
-# What it says ----------------------------------------------------------------------------------
+# The message ----------------------------------------------------------------------------------
 
 
 @database
@@ -164,7 +164,7 @@ def test_answers_of_all_kinds(pieces: list[bytes], why: str) -> None:
             return
         with pytest.raises(DeliveryFailed, match=why) as failed:
             post(address, new_secret(), "m", b"{}")
-    assert "OpenSSH" not in str(failed.value), "what a service says is not for who reads errors"
+    assert "OpenSSH" not in str(failed.value), "readers of errors must not see answers of services"
 
 
 def test_a_receiver_that_drips_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:

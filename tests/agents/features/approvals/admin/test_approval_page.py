@@ -38,7 +38,7 @@ def group_approver(agent: Agent, name: str = "lea", *, staff: bool = True) -> Us
     return user
 
 
-# What is shown
+# Contents of the page
 
 
 def test_a_call_is_read_and_its_raw_input_is_there():

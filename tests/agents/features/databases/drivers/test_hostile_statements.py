@@ -222,7 +222,7 @@ with _pool_of(target).connection(9, Cancellation()) as helper:
     pid = helper.pid
 print(pid, flush=True)
 if given.get("freezes"):
-    # When the helper has been told what to do.
+    # When the helper has got its statement.
     Helper.receive = lambda *arguments: os.kill(os.getpid(), signal.SIGSTOP)
 execute_sql(target, given["query"], None, OwnDatabase(), Cancellation())
 """

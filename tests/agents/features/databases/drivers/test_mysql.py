@@ -224,7 +224,7 @@ def test_writing_is_refused(mariadb: MariaDB) -> None:
         try_sql(target, "DELETE FROM orders", None, NOBODYS, Cancellation())
 
 
-# What they hold ----------------------------------------------------------------------------------
+# Contents -------------------------------------------------------------------------------------
 
 
 def test_the_schema_lists_tables_and_columns(shop: DatabaseTarget) -> None:

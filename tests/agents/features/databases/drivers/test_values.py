@@ -117,7 +117,7 @@ SIMPLE = {
     time(5, 6): "05:06:00", UUID(int=1): str(UUID(int=1)), b"\x00\xff": b"\x00\xff",
     -timedelta(hours=26, minutes=3, seconds=4, milliseconds=500): "-26:03:04.500000",
 }  # fmt: skip
-"""What databases with few types make of values."""
+"""Values in databases with few types."""
 
 
 @ENGINES

@@ -1,4 +1,4 @@
-"""Writes to SQLite: what a trial shows and leaves behind, and the refused statements."""
+"""Writes to SQLite: the results and traces of a trial, and refused statements."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def test_without_a_terminal_the_others_continue_and_requests_stay_pending(vel: V
     assert resumed.returncode == 0, resumed.stderr
     assert resumed.stdout == "All done.\n"
     assert "  writer │ Written." in resumed.stderr.splitlines()
-    assert "Slept." not in resumed.stderr, "what was shown is not shown again"
+    assert "Slept." not in resumed.stderr, "old output is not shown again"
 
 
 @pytest.mark.slow
