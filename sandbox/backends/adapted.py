@@ -54,7 +54,7 @@ _READ_ONLY = "read-only here. Put your results into your answer."
 
 
 def missing_methods(backend: object) -> list[str]:
-    """Return why an object is no backend: the methods that it lacks or that cannot be called."""
+    """Return why an object is not a backend: the methods that it lacks or that cannot be called."""
     found = []
     for name in SIX_TOOLS:
         method = getattr(backend, name, None)
@@ -83,7 +83,7 @@ class AdaptedBackend(FileTools):
         super().__init__()
         if missing := missing_methods(backend):
             raise SandboxSetupError(
-                f"backend: {backend!r:.80} has not the six file tools: it lacks {missing[0]}."
+                f"backend: {backend!r:.80} must have the six file tools: it lacks {missing[0]}."
             )
         self.inner = backend
         self._call = call

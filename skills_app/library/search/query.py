@@ -93,7 +93,7 @@ PHRASE_RARITY = 1.0
 SHORTEST_CORRECTED = 5
 """Letters of the shortest stem that can be a typing error: short ones are similar to many words."""
 CORRECTED = 0.8
-"""How well a word that differs in one letter answers a word that nothing knows."""
+"""How well a word that differs in one letter answers an unknown word."""
 MOST_CORRECTIONS, MOST_CORRECTED = 2, 10
 """Words for one typing error, the likeliest ones first; corrected words of one query."""
 

@@ -240,7 +240,7 @@ def _files(directory: Path, prefix: str) -> Iterator[tuple[str, bool, str]]:
                 continue
             mode = stat.S_IMODE(status.st_mode)
             if not stat.S_ISREG(status.st_mode) or mode not in (_EXECUTABLE, _SCRIPT, _PLAIN):
-                raise ValueError(f"{path} is no file of a package")
+                raise ValueError(f"{path} is not a file of a package")
             descriptor = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with os.fdopen(descriptor, "rb") as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
