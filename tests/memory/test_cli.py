@@ -97,12 +97,12 @@ def test_a_refusal_is_one_line(here: Here, agent: Agent) -> None:
     remembered(agent, notes="one")
     for arguments, stdin, word in (
         (("write", "tester", "AGENTS.md"), "x", "settings"),
-        (("write", "tester", "../x"), "x", "no path"),
+        (("write", "tester", "../x"), "x", "not a path"),
         (("write", "tester", NOTES, "--base", "7"), "x", "changed"),
         (("write", "tester", NOTES), "x" * 200_000, "bytes"),
         (("write", "tester", NOTES), "x" * 1_100_000, "bytes"),
         (("restore", "tester", NOTES, "9"), "", "no revision"),
-        (("history", "tester", "../x"), "", "no path"),
+        (("history", "tester", "../x"), "", "not a path"),
         (("read", "nobody", NOTES), "", "no agent"),
     ):
         code, _, errors = here("memory", *arguments, stdin=stdin)

@@ -108,7 +108,7 @@ def test_quarantine_wants_a_reason_and_goes_back(root: User, lib: User, tmp_path
     client = client_of(lib)
     form = review(second, "quarantine")
     refused = client.post(url("review", second), form)
-    assert (refused.status_code, "Say why" in text_of(refused)) == (400, True)
+    assert (refused.status_code, "Give a reason" in text_of(refused)) == (400, True)
     response = client.post(url("review", second), {**form, "reason": "It lies."}, follow=True)
     assert messages_of(response) == ["Skill beans v2: in quarantine."]
     second.refresh_from_db()

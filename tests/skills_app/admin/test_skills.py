@@ -107,7 +107,7 @@ def test_the_page_explains_the_head(root: User, tmp_path: Path) -> None:
     )
     text = text_of(client_of(root).get(page(made.version.skill)))
     assert "Read Teleport" in text
-    assert "only these are left: deactivate_skill, execute_in_sandbox, list_skills" in text
+    assert "only these of its tools: deactivate_skill, execute_in_sandbox, list_skills" in text
     assert "read_file" in text
     assert "Unknown here: Teleport" in text
     assert 'peas <span class="vel-quiet">library' in text
@@ -245,7 +245,7 @@ def test_any_two_versions_are_compared(root: User, tmp_path: Path) -> None:
     text = text_of(client.get(f"{address}?from=2&to=3"))
     assert '<th scope="row">description</th>' in text
     assert "1 file cannot be shown here" in text
-    assert "what it asks for, has changed: description." in text
+    assert "its requirements: description." in text
     assert "x" * 1_000 not in text
     assert client.get(f"{address}?from=3&to=1").status_code == 200
     for wrong in ("", "?from=1", "?from=1&to=9", "?from=x&to=1", "?from=²&to=1"):

@@ -112,7 +112,7 @@ def test_a_table_in_markdown_is_a_policy_too(desk: Desk) -> None:
     ("policy", "words"),
     [
         ("{}", "no rules"),
-        ("[", "no JSON"),
+        ("[", "not valid JSON"),
         (
             '{"rules": [{"when": "always", "outcome": "approve", "outcome": "deny"}]}',
             "outcome several",

@@ -97,7 +97,7 @@ REPORT = "# Sales rose\n\n**Date:** 2024-05-01\n\n## Findings\n\nSee [them](#fin
         (REPORT + "\n[x](missing.csv)\n", "missing.csv does not exist"),
         (REPORT + "\n![x](missing.svg)\n", "missing.svg does not exist"),
         (REPORT + "\n![x](https://example.com/a.png)\n", "must be a local file"),
-        (REPORT + "\n[x](#nowhere)\n", "#nowhere is no section"),
+        (REPORT + "\n[x](#nowhere)\n", "#nowhere is not a section"),
     ],
 )
 def test_problems_for_readers_are_found(desk: Desk, report: str, words: str) -> None:

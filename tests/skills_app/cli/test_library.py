@@ -95,7 +95,7 @@ def test_each_package_is_a_line_and_a_refused_one_sets_the_exit_code(
         "imported",
         "3",
     ]
-    assert "error: SKILL.md: A skill begins with a head" in shown
+    assert "error: SKILL.md: A skill starts with a head" in shown
     assert lines[-1] == "3 imported, 1 refused."
     assert sorted(Skill.objects.values_list("name", flat=True)) == ["beans", "lentils", "peas"]
     assert Skill.objects.get(name="lentils").current.origin.endswith("lentils.skill")

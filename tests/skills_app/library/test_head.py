@@ -53,7 +53,7 @@ def test_missing_allowed_tools_are_none_and_required_tools_never_count() -> None
 def test_allowed_tools_that_cannot_be_read_are_refused(given: Any) -> None:
     severity, message = problems_of(**{"allowed-tools": given})["allowed-tools"]
     assert severity is Severity.ERROR
-    assert "parenthesis" in message
+    assert "parentheses" in message
 
 
 def test_lists_in_every_form() -> None:

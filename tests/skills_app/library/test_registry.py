@@ -85,7 +85,7 @@ def test_of_two_directories_the_first_keeps_a_name_but_built_in_skills_are_repla
     loaded.register(Skill("Beans", "Three."))
     assert loaded.get("beans").description == "Three."  # type: ignore[union-attr]
     assert names(loaded.registered()) == ["beans"]
-    with pytest.raises(InvalidSkill, match="no name"):
+    with pytest.raises(InvalidSkill, match="not a name"):
         loaded.register(Skill("!!!", "None."))
 
 

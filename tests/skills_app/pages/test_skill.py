@@ -87,7 +87,7 @@ def test_every_field_and_file_of_a_hostile_package_is_text(olga: Client, peter: 
             assert "Use⟨U+00AD⟩ it. &lt;script&gt;" in listed
             assert "<script>window" not in listed
         assert "more characters" in page(client, skill, "?file=references/long.md")
-        assert "no text" in page(client, skill, "?file=assets/data.bin")
+        assert "not text" in page(client, skill, "?file=assets/data.bin")
 
 
 def test_files_are_downloads_that_no_browser_opens(olga: Client, peter: Client) -> None:
@@ -157,7 +157,7 @@ def test_a_waiting_version_is_compared_and_reviewed(olga: Client, peter: Client)
 def test_a_version_goes_into_quarantine_with_a_reason(olga: Client, peter: Client) -> None:
     skill = bring().version.skill
     assert "you need the permission" in post(peter, skill, "quarantine", reason="x")
-    assert "Say why" in post(olga, skill, "quarantine", reason=" ")
+    assert "Give a reason" in post(olga, skill, "quarantine", reason=" ")
     shown = post(olga, skill, "quarantine", reason=f"Phones home {MARKUP}")
     assert "is in quarantine: no agent gets it" in shown
     assert "<script>window" not in shown
