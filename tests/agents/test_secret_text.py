@@ -45,7 +45,7 @@ def test_a_sealed_text_can_be_revealed_and_never_repeats():
 
 
 @pytest.mark.parametrize("show", [repr, str, "{}".format, lambda s: f"{s!r:>20}", json.dumps, vars])
-def test_nothing_that_shows_an_object_shows_it(show):
+def test_no_representation_of_an_object_shows_it(show):
     secret = SecretText.seal(PLAIN)
     try:
         shown = str(show(secret))

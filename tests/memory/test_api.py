@@ -69,7 +69,7 @@ def test_the_list_has_the_knowledge_files(ann: User, agent: Agent, client: APICl
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_the_list_has_more_when_it_is_asked_for(ann: User, agent: Agent, client: APIClient) -> None:
+def test_the_list_can_include_all_directories(ann: User, agent: Agent, client: APIClient) -> None:
     write_file(agent, PATH, "x", by=ann, source="web")
     write_file(agent, "skills/report.md", SKILL, by=ann, source="web")
 

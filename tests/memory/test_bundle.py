@@ -131,7 +131,7 @@ def test_the_files_of_an_import_are_checked_together(user: User, tmp_path: Path)
         plan_import(agent, tmp_path / "in")
 
 
-def test_a_prompt_comes_only_when_it_is_asked_for_and_makes_a_version(
+def test_a_prompt_is_imported_only_on_request_and_makes_a_version(
     user: User, tmp_path: Path
 ) -> None:
     source = make_agent(user, slug="source", system_prompt="You count.")
@@ -146,7 +146,7 @@ def test_a_prompt_comes_only_when_it_is_asked_for_and_makes_a_version(
     assert (target.system_prompt, target.version) == ("You count.", 2)
 
 
-def test_suspicious_text_is_kept_only_when_somebody_takes_it_on(user: User, tmp_path: Path) -> None:
+def test_suspicious_text_is_imported_only_if_accepted(user: User, tmp_path: Path) -> None:
     source, target = make_agent(user, slug="source"), make_agent(user)
     remembered(source, a="Fine.\n", bad=f"Fine.\n{HOSTILE}")
     export_memory(source.pk, tmp_path / "out")
@@ -160,7 +160,7 @@ def test_suspicious_text_is_kept_only_when_somebody_takes_it_on(user: User, tmp_
     assert contents(target)["knowledge/bad.md"] == f"Fine.\n{HOSTILE}"
 
 
-def test_nothing_is_half_imported(user: User, tmp_path: Path) -> None:
+def test_an_import_is_complete_or_has_no_effect(user: User, tmp_path: Path) -> None:
     """The last file changes between the check and the import."""
     source, target = make_agent(user, slug="source"), make_agent(user)
     remembered(source, a="a", b="b", z="z")
@@ -213,7 +213,7 @@ def test_approvers_of_the_memory_may_not_import_a_prompt(user: User, tmp_path: P
         ("knowledge/A", "another case of knowledge/a"),
     ],
 )
-def test_one_bad_file_and_nothing_can_be_imported(
+def test_one_bad_file_refuses_the_import(
     user: User, tmp_path: Path, path: str, content: str
 ) -> None:
     target = make_agent(user)

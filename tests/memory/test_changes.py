@@ -44,7 +44,7 @@ def operations(agent: Agent, path: str = PATH) -> list[tuple[int, str]]:
     return [(entry.number, entry.operation) for entry in memory_revisions(agent.pk, path)]
 
 
-def test_a_file_goes_through_its_life_and_each_state_is_kept(agent: Agent) -> None:
+def test_every_state_of_a_file_is_kept(agent: Agent) -> None:
     by = agent.owner
     assert by is not None
     assert write_file(agent, PATH, "one", by=by, source="cli", reason="said so") == 1
@@ -183,7 +183,7 @@ def test_the_prompt_and_the_tools_say_where_they_are_changed(agent: Agent) -> No
 @pytest.mark.parametrize(
     ("text", "word"), [("x" * (MAX_FILE_BYTES + 1), "bytes"), ("a\0", "NUL"), ("\ud800", "half")]
 )
-def test_content_that_cannot_be_kept(agent: Agent, text: str, word: str) -> None:
+def test_invalid_content_is_refused(agent: Agent, text: str, word: str) -> None:
     with pytest.raises(InvalidRequest, match=word):
         write_file(agent, PATH, text, by=agent.owner, source="web")  # type: ignore[arg-type]
 

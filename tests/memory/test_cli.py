@@ -111,7 +111,7 @@ def test_a_refusal_is_one_line(here: Here, agent: Agent) -> None:
     assert here("memory", "read", "tester", NOTES)[1] == "one"
 
 
-def test_an_agent_of_somebody_else_is_not_there(here: Here, db: None, tmp_path: Path) -> None:
+def test_an_agent_of_others_is_not_found(here: Here, db: None, tmp_path: Path) -> None:
     other = make_agent(make_user("bob"), slug="other")
     remembered(other, notes="secret")
     for action in (("read", "other", NOTES), ("list", "other"), ("export", other.pk, "out")):

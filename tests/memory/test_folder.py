@@ -58,7 +58,7 @@ def test_a_directory_created_meanwhile_is_not_overwritten(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("path", ["../x.md", "/etc/x", "knowledge/../../x", "other.md"])
-def test_a_name_that_leads_out_writes_nothing_at_all(tmp_path: Path, path: str) -> None:
+def test_a_name_that_leads_out_writes_nothing(tmp_path: Path, path: str) -> None:
     with pytest.raises(InvalidPath):
         write_folder(tmp_path / "new", {"knowledge/a.md": "x", path: "x"})
     assert os.listdir(tmp_path) == []
@@ -136,7 +136,7 @@ def test_content_that_no_memory_has(folder: Path, data: bytes) -> None:
         read_folder(folder)
 
 
-def test_names_that_differ_in_their_case_alone(folder: Path) -> None:
+def test_names_that_differ_only_in_case_are_refused(folder: Path) -> None:
     for name in ("Notes.md", "notes.md"):
         (folder / "knowledge" / name).write_text(name)
     with pytest.raises(InvalidFolder, match="case"):

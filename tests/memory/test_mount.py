@@ -133,7 +133,7 @@ def test_a_relative_path_counts_from_the_working_directory(tmp_path: Path) -> No
     assert ApprovalRequest.objects.get(run=run).kind == "memory"
 
 
-def test_an_edit_of_a_part_is_shown_whole_and_made_by_the_decision(tmp_path: Path) -> None:
+def test_an_edit_of_a_part_is_shown_completely_and_made_by_the_decision(tmp_path: Path) -> None:
     given = {"path": f"/memory/{PATH}", "old_string": "lists", "new_string": "tables"}
     user, run = asked(tmp_path, "edit_file", given)
     request = ApprovalRequest.objects.get(run=run)
@@ -145,7 +145,7 @@ def test_an_edit_of_a_part_is_shown_whole_and_made_by_the_decision(tmp_path: Pat
     assert_no_workspace_was_touched(run)
 
 
-def test_no_setting_lets_a_write_to_the_memory_pass_unasked(tmp_path: Path) -> None:
+def test_no_setting_allows_a_write_to_the_memory_without_asking(tmp_path: Path) -> None:
     _, run = asked(
         tmp_path,
         "write_file",

@@ -147,7 +147,7 @@ def test_a_revision_is_restored(olga: Client, agent: Agent) -> None:
     assert stored(agent) == "one"
 
 
-def test_a_file_is_deleted_and_comes_back(olga: Client, agent: Agent) -> None:
+def test_a_file_is_deleted_and_restored(olga: Client, agent: Agent) -> None:
     remember(agent, "one")
     page = post(olga, "delete", base="1").content.decode()
     assert "This file is deleted" in page

@@ -232,7 +232,7 @@ def test_a_user_of_a_shared_agent_cannot_approve_shared_memory(ann: User, agent:
 @pytest.mark.parametrize(
     "content", ["x" * (MAX_FILE_BYTES + 1), "é" * (MAX_FILE_BYTES // 2 + 1), "x" * 1_000_000]
 )
-def test_an_edit_over_the_size_limit_is_refused_and_the_request_waits_on(
+def test_an_edit_over_the_size_limit_is_refused_and_the_request_stays_pending(
     ann: User, agent: Agent, content: str
 ) -> None:
     request = asked(ann)
@@ -267,7 +267,7 @@ def test_a_decision_for_a_cancelled_run_is_refused(ann: User, agent: Agent) -> N
 # Crashes -----------------------------------------------------------------------------------------
 
 
-def test_a_worker_that_is_killed_between_decision_and_resume_changes_nothing_twice(
+def test_a_worker_killed_between_decision_and_resume_makes_no_second_change(
     ann: User, agent: Agent, tmp_path: Path
 ) -> None:
     call = {"name": "write_memory", "input": {"path": PATH, "content": "kept", "reason": "said"}}

@@ -73,7 +73,7 @@ def test_rest_refuses_a_name_that_is_not_free(
 
 @pytest.mark.parametrize("name", [BUILT_IN, LOOKALIKE])
 @pytest.mark.parametrize("tool", ["write_memory", "write_file"])
-def test_an_agent_is_refused_before_anybody_is_asked(
+def test_an_invalid_name_is_refused_before_asking(
     ann: User, tmp_path: Path, name: str, tool: str
 ) -> None:
     given: dict[str, Any] = {"path": path_of(name), "content": skill_text(name=name)}

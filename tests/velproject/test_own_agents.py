@@ -124,7 +124,7 @@ def refuses(environment: Environment) -> list[str]:
 
 
 @pytest.mark.slow
-def test_alone_it_starts(environment: Environment, with_vel: Path) -> None:
+def test_without_another_distribution_it_starts(environment: Environment, with_vel: Path) -> None:
     environment.copy(with_vel)
     done = environment.run(START, "--help")
     assert done.returncode == 0, done.stderr

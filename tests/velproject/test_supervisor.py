@@ -153,7 +153,7 @@ def test_the_end_of_a_life_is_settled_while_the_next_one_starts(
     assert "ended 2 leases of dead test" in said
 
 
-def test_a_life_is_not_dead_while_one_of_its_processes_lives(
+def test_a_process_group_is_not_dead_while_a_process_lives(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(up, "DEATH_SECONDS", 0.1)

@@ -28,7 +28,7 @@ def errors_of(client: Any, **typed: Any) -> dict[str, list[str]]:
     return {name: list(found) for name, found in response.context["adminform"].form.errors.items()}
 
 
-def test_all_of_it_is_saved_with_a_version():
+def test_all_approval_settings_are_saved_with_a_version():
     group = Group.objects.create(name="leads")
     client = client_of(rows.superuser())
 

@@ -93,7 +93,7 @@ def test_a_change_makes_a_version_that_lists_its_changes():
     assert '<del class="vel-removed">500</del> → <ins class="vel-added">40</ins>' in text
 
 
-def test_a_save_that_changes_nothing_for_runs_makes_no_version():
+def test_a_save_without_effect_on_runs_makes_no_version():
     agent = rows.agent("helper", name="Helper")
 
     client_of(rows.superuser()).post(page_url(agent), form(description="Only a note."))

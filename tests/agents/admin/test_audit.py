@@ -32,7 +32,7 @@ def errors_of(response: Any) -> Any:
     return form and form.form.errors
 
 
-def test_nothing_in_the_admin_is_forgotten():
+def test_every_change_in_the_admin_is_recorded():
     """Add a new action of the admin to one of the tables of `audit_table`."""
     request = RequestFactory().get("/")
     request.user = rows.superuser()

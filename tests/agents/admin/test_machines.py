@@ -74,7 +74,7 @@ def test_draining_the_only_host_is_refused_with_a_reason(root: User) -> None:
     assert not Machine.objects.get().is_draining
 
 
-def test_one_that_lives_is_not_declared_dead(root: User) -> None:
+def test_a_living_host_is_not_declared_dead(root: User) -> None:
     answer = act(client_of(root), "declare_dead", host("busy"))
     assert "sign of life" in messages_of(answer)[0]
     assert Machine.objects.get().dead_at is None

@@ -231,7 +231,7 @@ def test_a_long_result_is_folded_and_cut_with_a_full_download():
     assert "sandbox" in download["Content-Security-Policy"]
 
 
-def test_the_whole_of_a_text_is_had_only_through_its_own_run():
+def test_a_complete_text_is_available_only_through_its_run():
     root = rows.superuser()
     run, other = rows.run(rows.user("ada")), rows.run(rows.user("bob"))
     call = rows.call(run, 1)

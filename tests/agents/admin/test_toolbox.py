@@ -44,7 +44,7 @@ def test_an_unknown_one_is_an_error_at_its_field(name: str) -> None:
     assert "vel toolbox create" in error
 
 
-def test_one_that_this_host_does_not_have_can_be_kept() -> None:
+def test_a_toolbox_missing_on_this_host_can_be_kept() -> None:
     agent = rows.agent("helper", toolbox="elsewhere")
     client = client_of(rows.superuser())
     page = client.get(page_url(agent)).content.decode()

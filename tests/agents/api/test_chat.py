@@ -186,7 +186,7 @@ def test_a_token_that_runs_does_not_approve(chats: Chats) -> None:
     assert chats.site.do("approval", request=request)["status"] == "pending"
 
 
-def test_a_foreign_page_sends_nothing_in_a_sessions_name(chats: Chats) -> None:
+def test_a_foreign_page_cannot_send_messages_with_a_session(chats: Chats) -> None:
     session = chats.site.do("sign_in", user="olga")
     body = {"id": "csrf", "messages": [user("x")], "trigger": "submit-message"}
     with Stream(chats.site, "agents/talker/chat", session=session, body=body) as stream:

@@ -175,7 +175,7 @@ def in_processes(work: Callable[[], Any], count: int = 2) -> list[Any]:
 
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
-def test_of_two_processes_one_makes_it() -> None:
+def test_of_two_processes_one_creates_the_run() -> None:
     make_agent()
     _, secret = create_token(make_user("ann"), scopes=ALL_SCOPES)
     for attempt in range(4):
@@ -196,7 +196,7 @@ def test_of_two_processes_one_makes_it() -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
-def test_of_two_processes_one_forks() -> None:
+def test_of_two_processes_one_creates_the_fork() -> None:
     make_agent(sandbox=False)
     ann = make_user("ann")
     run = make_run(ann)

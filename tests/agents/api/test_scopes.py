@@ -140,7 +140,7 @@ def all_methods() -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.django_db
-def test_all_scopes_but_the_needed_one_do_not_suffice() -> None:
+def test_all_other_scopes_without_the_needed_one_do_not_suffice() -> None:
     ann = make_user("ann")
     clients = {
         needed: client_for(ann, *sorted(set(TokenScope.values) - {needed}))

@@ -35,7 +35,7 @@ def statuses(client: Any, count: int, url: str = "/api/v1/agents") -> list[int]:
     return [client.get(url).status_code for _ in range(count)]
 
 
-def test_by_default_there_are_limits() -> None:
+def test_limits_exist_by_default() -> None:
     defaults = LimitSettings()
     assert defaults.API_USER_REQUESTS == 1_200
     assert defaults.API_TOKEN_REQUESTS == 600
@@ -143,7 +143,7 @@ def test_several_processes_have_one_limit() -> None:
 
 
 @pytest.mark.django_db
-def test_counts_of_long_ago_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_counts_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     wait_for("address:192.0.2.1", 10)
     monkeypatch.setattr(Clock, "now", Clock.now + 3 * 3600)
     wait_for("user:7", 10)

@@ -140,7 +140,7 @@ def test_the_uploads_of_others_are_not_there(run: Run) -> None:
     assert Upload.objects.get().name == "a.txt"
 
 
-def test_scopes_hold(run: Run) -> None:
+def test_uploads_need_their_scopes(run: Run) -> None:
     reader, starter = client_for(run.owner, "read"), client_for(run.owner, "run")
     assert send(reader, run, file()).status_code == 403
     assert start(reader, file()).status_code == 403

@@ -48,7 +48,7 @@ def test_by_default_a_socket_reports_its_own_run(site: Site, open_client: Open) 
     assert client.take()[0]["run_id"] == run
 
 
-def test_in_brief_no_words_of_a_subagent_come(site: Site, open_client: Open) -> None:
+def test_the_brief_form_has_no_text_of_subagents(site: Site, open_client: Open) -> None:
     run = site.do("make_run", owner="olga")
     child = site.do("make_child", parent=run)
     site.do("append", run=child, events=[("run.started", {}), DELTA, DELTA])
@@ -86,7 +86,9 @@ def test_other_users_cannot_follow_a_family(site: Site, open_client: Open) -> No
     assert client.take()[0]["run_id"] == own
 
 
-def test_an_approver_sees_of_a_family_those_that_have_asked(site: Site, open_client: Open) -> None:
+def test_an_approver_sees_only_runs_of_a_family_with_requests(
+    site: Site, open_client: Open
+) -> None:
     run = site.do("make_run", owner="olga")
     asking, quiet = (site.do("make_child", parent=run, task=task) for task in "ab")
     site.do("append", run=quiet, events=[DELTA])

@@ -328,7 +328,7 @@ on_postgresql = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="
 @pytest.mark.both_databases
 @on_postgresql
 @pytest.mark.parametrize("end", ["first parks", "first ends"])
-def test_a_child_that_lets_go_takes_its_parents_row_before_its_own(end: str) -> None:
+def test_a_child_that_parks_locks_its_parents_row_before_its_own(end: str) -> None:
     """A cancellation of the family locks parents before children."""
     family = deep_family()
 
@@ -345,7 +345,7 @@ def test_a_child_that_lets_go_takes_its_parents_row_before_its_own(end: str) -> 
 @pytest.mark.slow
 @pytest.mark.both_databases
 @on_postgresql
-def test_the_sweeper_holds_no_child_while_it_wants_the_parent() -> None:
+def test_the_sweeper_holds_no_lock_on_a_child_while_it_waits_for_the_parent() -> None:
     family = deep_family()
     committed(park_for, family.writers[family.children[0].pk], family.grandchildren, PAST - 1)
 

@@ -130,7 +130,7 @@ def test_a_wait_ends_with_its_time_and_another_gets_the_answer() -> None:
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_a_wait_that_is_over_while_its_worker_is_gone_is_answered_by_the_next() -> None:
+def test_the_next_worker_answers_a_wait_that_ended_without_a_worker() -> None:
     story = Story([spawns(1), waits(1), ANSWER], False)
     with served(story):
         run = a_parent()

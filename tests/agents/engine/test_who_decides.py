@@ -149,7 +149,7 @@ def test_a_group_approves_for_its_agents_and_no_others(tmp_path: Path) -> None:
     assert decide(grace, request).decided_by == grace
 
 
-def test_a_group_watches_no_run_that_has_not_asked() -> None:
+def test_a_group_watches_only_runs_with_requests() -> None:
     user = make_user()
     agent = make_agent(user)
     run = start_run(user)

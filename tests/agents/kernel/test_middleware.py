@@ -234,7 +234,7 @@ def test_a_middleware_that_loads_nothing_takes_no_part(tmp_path: Path, install: 
     assert nothing.seen == ["load"]
 
 
-def test_hooks_that_no_middleware_has_cost_no_python_call(tmp_path: Path, install: Install) -> None:
+def test_unused_hooks_need_no_python_call(tmp_path: Path, install: Install) -> None:
     """The base class has a body for each hook, which is never called."""
 
     class OneHook(Middleware):
@@ -741,7 +741,7 @@ def test_a_note_lets_the_model_answer_again(tmp_path: Path, install: Install) ->
     assert second.endings == [(1, False), (2, True)], "a note means that the run does not end"
 
 
-def test_the_first_end_of_a_reply_is_the_last_word(tmp_path: Path, install: Install) -> None:
+def test_the_first_end_of_a_reply_wins(tmp_path: Path, install: Install) -> None:
     end = ReplyDecision(
         note="Do better.", end=End("bad", "It is bad."), writes=[row("bad")],
         reply=Reply([{"type": "text", "text": "Withheld."}], "end_turn", Usage(), "none"),

@@ -175,7 +175,7 @@ def test_an_approval_shows_the_file_of_another_host(machines: Machines, tmp_path
         assert "old" in str(review_of(request))
 
 
-def test_uploads_from_before_there_were_hosts_go_along(
+def test_uploads_from_a_single_host_move_along(
     machines: Machines, run: Run, tmp_path: Path
 ) -> None:
     with machines.on("a"):

@@ -60,7 +60,7 @@ def test_the_full_profile_has_exactly_its_tools() -> None:
 
 
 @pytest.mark.parametrize("family", [MEMORY_TOOLS, SKILL_TOOLS, DELEGATION_TOOLS, BACKGROUND_TOOLS])
-def test_a_family_of_tools_costs_little(family: frozenset[str]) -> None:
+def test_a_family_of_tools_needs_few_tokens(family: frozenset[str]) -> None:
     background = {"background_subagents": family == BACKGROUND_TOOLS}
     whole = toolset_for(spec(**background))
     rest = spec(tools=tuple(known_tool_names() - family), **background)
@@ -82,7 +82,7 @@ def test_a_skill_is_a_line_of_the_prompt() -> None:
         assert "## Skills" not in toolset_for(agent).system_prompt(agent, NOON)
 
 
-def test_an_agent_may_have_fewer_tools_and_the_prompt_speaks_of_no_others() -> None:
+def test_the_prompt_names_only_tools_that_the_agent_has() -> None:
     agent = spec(tools=("ls", "read_file"))
     toolset = toolset_for(agent)
     assert list(toolset.tools) == ["ls", "read_file"]

@@ -241,7 +241,7 @@ def test_errors_are_mapped_as_everywhere(fault: Fault, code: str, retryable: boo
         assert error.retry_after == 7
 
 
-def test_a_call_that_the_model_garbled_is_asked_for_again() -> None:
+def test_a_garbled_call_is_requested_again() -> None:
     error = failure([Turn(tool_uses=[ToolUse("ls", '{"path": ')])])
     assert (error.code, error.retryable) == ("malformed_stream", True)
 
@@ -285,7 +285,7 @@ def test_unknown_content_is_a_malformed_stream(chunk: dict[str, Any]) -> None:
     assert caught.value.code == "malformed_stream"
 
 
-def test_the_key_goes_in_a_header_to_where_it_belongs_and_into_no_message(
+def test_the_key_is_sent_only_in_a_header_to_its_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     key = "test-key-of-google"
@@ -350,7 +350,7 @@ THINKING = [
 
 
 @pytest.mark.parametrize(("model", "thinking", "effort", "wanted"), THINKING)
-def test_thinking_in_the_words_of_the_generation(
+def test_thinking_uses_the_parameters_of_the_model_generation(
     model: str, thinking: Any, effort: str | None, wanted: Any
 ) -> None:
     head = replace(HEAD, model=model, thinking=thinking, effort=effort)

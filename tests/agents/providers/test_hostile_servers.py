@@ -172,7 +172,7 @@ def test_facts_about_a_model_that_cannot_be_read(name: str, body: bytes) -> None
         assert asyncio.run(facts(url)) == (ModelLimits(None, None), "", False)
 
 
-def test_small_events_without_end_and_at_no_cost() -> None:
+def test_endless_small_events_are_limited() -> None:
     decoder, event = EventDecoder(), b'data: {"a": 1}\n\n' * 4_096
     list(decoder.decode(event))
     decoder._received = MAX_STREAM_BYTES - 1  # skip the transfer: reading all takes a minute
@@ -213,7 +213,7 @@ def test_more_than_a_reply_can_be() -> None:
     ],
     ids=["fields", "items", "lists"],
 )
-def test_more_than_inputs_can_hold(given: dict[str, Any]) -> None:
+def test_inputs_over_the_limit_are_refused(given: dict[str, Any]) -> None:
     """285,000 fields took 180 MB of a worker, since each copy of an input has all of them."""
     call = {"type": "tool_use", "id": "1", "name": "x", "input": given}
     text = {"type": "text", "text": "x"}

@@ -71,7 +71,7 @@ def test_pieces_of_a_call_without_index_or_id(index: int | None, call_id: str | 
     assert inputs(reply) == [{"n": 1}, {"n": 2}]
 
 
-def test_pieces_of_a_call_with_its_id_alone() -> None:
+def test_pieces_of_a_call_are_joined_by_its_id() -> None:
     first, second = call(0, "a", "ls", '{"n"'), call(1, "b", "ls", '{"n"')
     rest = call(None, "a", None, ": 1}"), call(None, "b", None, ": 2}")
     assert inputs(chat(first, second, *rest)) == [{"n": 1}, {"n": 2}]
@@ -133,7 +133,7 @@ def test_errors_in_the_formats_of_other_servers_are_read(
 
 
 @pytest.mark.parametrize("figure", [-5, "many", 10**30, 1.5, True, None, {}])
-def test_figures_that_make_no_sense_count_nothing(figure: Any) -> None:
+def test_invalid_usage_figures_count_as_zero(figure: Any) -> None:
     builder = ChatReplyBuilder(ORIGIN, set())
     told = {"prompt_tokens": figure, "completion_tokens": 3, "prompt_tokens_details": figure}
     builder.add({"choices": [], "usage": told})
@@ -142,7 +142,7 @@ def test_figures_that_make_no_sense_count_nothing(figure: Any) -> None:
     assert (builder.reply.usage.input, builder.reply.usage.output) == (0, 3)
 
 
-def test_more_read_than_there_was_is_not_less_than_nothing() -> None:
+def test_impossible_cache_figures_do_not_become_negative() -> None:
     builder = ChatReplyBuilder(ORIGIN, set())
     told = {"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 9}}
     builder.add({"choices": [], "usage": told})
@@ -179,7 +179,7 @@ def responses(*events: dict[str, Any]) -> Reply:
 DONE = {"type": "response.completed", "response": {"model": "m", "usage": None}}
 
 
-def test_items_without_an_index_are_known_by_their_ids() -> None:
+def test_items_without_an_index_are_identified_by_their_ids() -> None:
     """llama.cpp sends the ends of all items after the last delta."""
     thought = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": ""}
     whole = thought | {"content": [{"type": "reasoning_text", "text": "Hm"}]}
@@ -203,7 +203,7 @@ def test_items_without_an_index_are_known_by_their_ids() -> None:
     assert reply.stop_reason == "tool_use"
 
 
-def test_an_item_without_deltas_is_taken_whole() -> None:
+def test_an_item_without_deltas_is_taken_completely() -> None:
     use = {"id": "fc_1", "type": "function_call", "call_id": "c", "name": "ls"}
     reply = responses(
         {"type": "response.output_item.added", "output_index": 0, "item": use},

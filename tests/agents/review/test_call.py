@@ -76,7 +76,7 @@ def test_all_names_and_values_are_in_the_text(
 
 
 @pytest.mark.parametrize("names", [PATH, OLD_TEXT, NEW_TEXT])
-def test_of_two_names_the_one_counts_that_the_tool_takes(names: tuple[str, ...]) -> None:
+def test_the_name_that_the_tool_accepts_counts(names: tuple[str, ...]) -> None:
     for order in (names, names[::-1]):
         given_twice = {name: f"<{name}>" for name in order}
         rest = {"path": "p", "old_text": "o", "new_text": "n"}
@@ -219,7 +219,7 @@ def test_deep_and_large_values_are_shown() -> None:
     assert "12345678901234567890" in text
 
 
-def test_sql_keeps_its_connection_and_its_words() -> None:
+def test_sql_keeps_its_connection_and_its_text() -> None:
     review = call_review("execute_sql", {"query": "select 1; drop table t", "connection": "shop"})
     assert review.title == "Query the database shop"
     section = review.sections[0]

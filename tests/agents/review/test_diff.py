@@ -94,7 +94,7 @@ def test_invisible_characters_are_marked_at_their_position() -> None:
     assert [text_of(row) for row in section.rows] == ["pay⟨U+202E⟩reversed⟨U+000D⟩", "end \t"]
 
 
-def test_no_separator_but_a_line_feed_ends_a_line() -> None:
+def test_only_a_line_feed_ends_a_line() -> None:
     section = diff_section("a", "", "a\u2028b\x0bc\x85d")
     assert [text_of(row) for row in section.rows] == ["a⟨U+2028⟩b⟨U+000B⟩c⟨U+0085⟩d"]
 
@@ -136,7 +136,7 @@ def test_many_findings_in_one_line_cost_linear_time() -> None:
     assert max(len(span.title) for span in spans) < 200
 
 
-def test_a_file_that_comes_and_one_that_goes() -> None:
+def test_a_created_and_a_deleted_file_are_shown() -> None:
     assert diff_section("a", None, "x\n").status == "new"
     assert diff_section("a", "x\n", None).status == "deleted"
     assert diff_section("a", "", "").status == "unchanged"

@@ -80,7 +80,7 @@ def test_unsupported_schemas_are_refused_with_their_place(schema: Any, told: str
     assert len(str(refused.value)) < 1000
 
 
-def test_references_are_written_out_and_notes_for_authors_go() -> None:
+def test_references_are_expanded_and_notes_for_authors_removed() -> None:
     money = {"type": "number", "minimum": 0, "description": "Dollars."}
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

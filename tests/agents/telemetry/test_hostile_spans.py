@@ -42,7 +42,9 @@ HOSTILE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_no_value_takes_its_batch_with_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_value_does_not_lose_its_batch(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told: dict[str, int] = {}
 
     def count(outcome: str, number: int) -> None:

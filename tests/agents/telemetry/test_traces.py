@@ -212,7 +212,7 @@ def test_traces_contain_messages_only_by_setting_and_never_keys(
     assert SECRET not in repr(spans)
 
 
-def test_a_call_that_fails_and_a_run_that_is_cancelled_while_it_waits(
+def test_a_failed_call_and_a_run_cancelled_while_waiting_are_traced(
     tmp_path: Path, received: Collector
 ) -> None:
     user = make_user()
@@ -234,7 +234,7 @@ def test_a_call_that_fails_and_a_run_that_is_cancelled_while_it_waits(
     assert one(spans, "vel.approval").attributes["vel.approval.status"] == "cancelled"
 
 
-def test_rows_of_which_no_span_can_be_made_hold_up_no_end(
+def test_rows_without_a_valid_span_do_not_delay_an_end(
     tmp_path: Path, received: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(CAPTURE, "true")
@@ -249,7 +249,7 @@ def test_rows_of_which_no_span_can_be_made_hold_up_no_end(
         assert ("run_ended", run.pk, "cancelled", "") in seen
 
 
-def test_a_failed_model_call_has_its_code_and_not_the_servers_words(
+def test_a_failed_model_call_has_its_code_and_not_the_servers_text(
     tmp_path: Path, received: Collector
 ) -> None:
     user = make_user()

@@ -40,7 +40,7 @@ def test_an_approver_watches_the_run_of_another_without_acting_on_it(
     assert ada.post(f"/runs/{run}/messages/", {"message": "hi"}).status_code == 404
 
 
-def test_a_superuser_may_cancel_and_not_speak_for_the_owner(run: str, sign_in: SignIn) -> None:
+def test_a_superuser_may_cancel_but_not_write_for_the_owner(run: str, sign_in: SignIn) -> None:
     root = sign_in("root", superuser=True)
     html = root.get(f"/runs/{run}/").content.decode()
     assert CANCEL in html

@@ -36,7 +36,7 @@ def made_call(run: str, tool: str, given: dict[str, str], result: str) -> None:
     )
 
 
-def test_texts_come_by_their_numbers_and_no_other_events(run: str, sign_in: SignIn) -> None:
+def test_only_texts_are_returned_by_their_numbers(run: str, sign_in: SignIn) -> None:
     texts = [("text.completed", {"part_id": "1", "text": text}) for text in ("**a**", "b" * 70_000)]
     last = site_writer.append(run, [*texts, ("reasoning.completed", {"text": "**secret**"})])
     olga = sign_in("olga")
@@ -62,7 +62,7 @@ def test_an_answer_is_limited_and_continues_at_its_end(run: str, sign_in: SignIn
     assert seen == list(range(last - 8, last + 1))
 
 
-def test_a_call_is_whole_and_an_edit_is_a_diff(run: str, sign_in: SignIn) -> None:
+def test_a_call_is_complete_and_an_edit_is_a_diff(run: str, sign_in: SignIn) -> None:
     given = {"path": "/sandbox/outputs/a.md", "old_text": "dry", "new_text": "wet\u202e"}
     made_call(run, "edit_file", given, "x" * 100_000 + "\u200b")
     answer = sign_in("olga").get(f"/runs/{run}/call/?call=c1").json()

@@ -197,7 +197,7 @@ def test_a_quarantine_does_not_go_back_to_a_quarantined_version(reviewer: User) 
     assert current(first.skill) == 1
 
 
-def test_quarantined_bytes_come_back_through_no_door(
+def test_quarantined_bytes_cannot_return_through_any_door(
     reviewer: User, agent: Agent, ann: User
 ) -> None:
     own = import_skill(pack(), by=ann, source="web", agent=make_agent(ann, slug="other")).version
@@ -223,7 +223,7 @@ def test_quarantined_bytes_come_back_through_no_door(
     assert names(agent) == []
 
 
-def test_files_leave_quarantine_with_no_changed_word(ann: User, agent: Agent) -> None:
+def test_a_small_change_does_not_release_files_from_quarantine(ann: User, agent: Agent) -> None:
     done = import_skill(pack(files=EVIL), by=ann, source="web", agent=agent)
     assert (done.version.trust, done.waits, names(agent)) == (Trust.QUARANTINED, True, [])
     with pytest.raises(Conflict, match="quarantine"):

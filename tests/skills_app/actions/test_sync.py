@@ -292,7 +292,7 @@ def test_a_release_brings_new_versions_and_old_runs_keep_theirs(
 
 
 @pytest.mark.slow
-def test_a_run_that_finds_nothing_changed_asks_the_database_a_fixed_number_of_times(
+def test_without_changes_a_run_needs_a_fixed_number_of_queries(
     directory: Path,
 ) -> None:
     user = make_user()

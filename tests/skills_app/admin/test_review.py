@@ -101,7 +101,9 @@ def test_a_deleted_skill_is_not_accepted(root: User, lib: User, tmp_path: Path) 
     assert client_of(lib).post(url("review", second), review(second)).status_code == 404
 
 
-def test_quarantine_wants_a_reason_and_goes_back(root: User, lib: User, tmp_path: Path) -> None:
+def test_quarantine_needs_a_reason_and_restores_the_earlier_version(
+    root: User, lib: User, tmp_path: Path
+) -> None:
     first, second = two_versions(tmp_path, root, reviewed=True)
     review_version(second.pk, by=root, content_hash=second.content_hash)
     second.refresh_from_db()

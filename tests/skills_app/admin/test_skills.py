@@ -78,7 +78,7 @@ def test_quarantine_by_the_scan_is_pending_and_quarantine_by_a_person_is_not(
 
 
 @pytest.mark.slow
-def test_the_list_costs_the_same_for_many(root: User, tmp_path: Path) -> None:
+def test_a_longer_list_needs_no_further_queries(root: User, tmp_path: Path) -> None:
     client = client_of(root)
     imported(tmp_path, root, "beans")
     client.get(LIST)
@@ -270,7 +270,7 @@ def test_a_comparison_marks_new_findings(root: User, tmp_path: Path) -> None:
 # Permissions
 
 
-def test_without_permissions_nothing_is_there(root: User, tmp_path: Path) -> None:
+def test_without_permissions_no_page_exists(root: User, tmp_path: Path) -> None:
     made = imported(tmp_path, root).version
     stranger = client_of(rows.staff("sam"))
     addresses = [LIST, page(made.skill), url("file", made, path="SKILL.md"), url("review", made)]

@@ -240,7 +240,7 @@ def test_all_problems_of_a_package_are_reported_together(agent: Agent, client: A
     ],
     ids=["dots", "absolute", "bomb", "broken", "empty", "bytes", "not-text"],
 )
-def test_hostile_packages_are_refused_whole(
+def test_hostile_packages_are_refused_completely(
     agent: Agent, client: APIClient, data: bytes | Callable[[], bytes], name: str
 ) -> None:
     # The bomb is created here, because packing it takes longer than all other parameters of all
@@ -343,9 +343,7 @@ def test_a_token_without_the_scope_changes_nothing(ann: User, agent: Agent) -> N
 @pytest.mark.parametrize(
     "field", ["trust", "scope", "agent", "agent_id", "version", "content_hash", "findings", "id"]
 )
-def test_a_body_sets_nothing_that_is_not_its_to_set(
-    agent: Agent, client: APIClient, field: str
-) -> None:
+def test_a_body_cannot_set_internal_fields(agent: Agent, client: APIClient, field: str) -> None:
     skill = own(agent)
     for response in (
         post(client, url(agent), {**BODY, "name": "more", field: "reviewed"}),
@@ -358,7 +356,7 @@ def test_a_body_sets_nothing_that_is_not_its_to_set(
     assert SkillVersion.objects.get().trust == Trust.IMPORTED
 
 
-def test_markup_in_texts_goes_through_as_text(agent: Agent, client: APIClient) -> None:
+def test_markup_in_texts_stays_text(agent: Agent, client: APIClient) -> None:
     hostile = HOSTILE.replace("\u202e", "")
     response = post(client, url(agent), {**BODY, "description": hostile, "instructions": hostile})
     assert response.status_code == 201

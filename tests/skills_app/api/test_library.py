@@ -274,7 +274,7 @@ def test_a_name_of_a_built_in_is_taken(mia: User) -> None:
 
 
 @pytest.mark.slow
-def test_markup_everywhere_goes_out_as_json_text(mia: User, client: APIClient) -> None:
+def test_markup_in_any_field_is_returned_as_json_text(mia: User, client: APIClient) -> None:
     answer = upload(client_for(mia), zipped(hostile_files(), name="hostile"))
     assert answer.status_code == 201, answer.content
     shown = client.get(url(answer.json()["skill"]["id"]))
@@ -347,7 +347,7 @@ def test_without_the_scope_nothing_changes(rhea: User, skill: Skill) -> None:
     assert not Skill.objects.get(pk=skill.pk).is_deleted
 
 
-def test_an_agents_owner_judges_nothing_for_others(skill: Skill) -> None:
+def test_an_agents_owner_cannot_review_for_others(skill: Skill) -> None:
     owner = make_user("olga")
     agent: Agent = make_agent(owner=owner)
     set_enabled(agent, skill.pk, True, by=owner)

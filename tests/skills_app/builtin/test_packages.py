@@ -30,7 +30,7 @@ def test_the_validator_finds_nothing_to_change(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SIX)
-def test_the_scan_finds_nothing_that_a_reviewer_would_stop_at(name: str) -> None:
+def test_the_scan_finds_only_notes(name: str) -> None:
     package, _ = folder_package(BUILTIN / name)
     assert package is not None
     found = scan_package(package)
@@ -59,7 +59,7 @@ def test_the_catalogue_of_them_takes_a_small_part_of_its_budget() -> None:
 
 
 @pytest.mark.parametrize("name", SIX)
-def test_every_file_that_is_named_is_there(name: str) -> None:
+def test_every_named_file_exists(name: str) -> None:
     for document in (BUILTIN / name).rglob("*.md"):
         if document.parent.name == "assets":
             continue

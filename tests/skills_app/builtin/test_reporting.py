@@ -188,7 +188,7 @@ def test_markdown_as_people_write_it(desk: Desk) -> None:
     assert "https://example.com/a_b_c" in page.text
 
 
-def test_deep_nesting_and_long_lines_come_to_an_end(desk: Desk) -> None:
+def test_deep_nesting_and_long_lines_are_handled(desk: Desk) -> None:
     long = ("> ", "- ", "*a", "**a", "[", "[a](", "`", "``` ", "![](", "_a ", "<", "|", "~~a")
     render(desk, "# T\n\n" + "\n\n".join(each * 5_000 for each in long))
 

@@ -99,7 +99,7 @@ def test_missing_citations_are_found(logged: Desk, old: str, new: str, words: st
 
 
 @pytest.mark.slow
-def test_each_figure_can_be_asked_for_its_source(logged: Desk) -> None:
+def test_each_figure_can_be_required_to_name_its_source(logged: Desk) -> None:
     report = GOOD.replace("- Output rose. [S1]", "- Sales were 40 tons. Output rose. [S1]")
     assert check(logged, report) == []
     assert check(logged, report, "--figures") == [

@@ -135,7 +135,7 @@ def test_without_the_right_nothing_goes_into_the_library(
     assert Skill.objects.get().agent == agent
 
 
-def test_another_agent_gets_nothing_from_me(here: Here, me: User, tmp_path: Path) -> None:
+def test_commands_need_permission_for_the_agent(here: Here, me: User, tmp_path: Path) -> None:
     other = make_agent(make_user("bob"), slug="other", everyone=True)
     hidden = make_agent(make_user("eve"), slug="hidden")
     write_skill(tmp_path, "beans")
@@ -294,7 +294,7 @@ def test_the_owner_of_a_file_has_all_rights_in_it(vel: Vel) -> None:
 
 
 @pytest.mark.slow
-def test_a_person_is_asked_and_an_empty_line_vouches_for_nothing(vel: Vel) -> None:
+def test_a_review_asks_and_an_empty_line_accepts_nothing(vel: Vel) -> None:
     write_skill(vel.data, "beans")
     assert vel("runs", "list").returncode == 0
     vel.execute("UPDATE auth_user SET is_superuser = 1")
@@ -308,7 +308,7 @@ def test_a_person_is_asked_and_an_empty_line_vouches_for_nothing(vel: Vel) -> No
         assert vel.value("SELECT trust FROM skills_app_skillversion WHERE source='cli'") == trust
 
 
-def test_quarantine_goes_back_and_reviewing_is_not_for_everybody(
+def test_quarantine_restores_the_earlier_version_and_reviews_need_permission(
     here: Here, librarian: User, tmp_path: Path
 ) -> None:
     in_library(tmp_path / "a", librarian)

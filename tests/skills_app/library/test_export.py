@@ -75,7 +75,7 @@ def by_the_reference(text: str) -> str:
 
 @given(HEADS)
 @settings(max_examples=60)
-def test_a_head_comes_back_as_it_went_out(head: Head) -> None:
+def test_an_exported_head_is_read_back_unchanged(head: Head) -> None:
     text = head_text(head) + BODY
     fields, body = read_skill(text)
     assert read_head(fields) == (head, [])
@@ -214,7 +214,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
     assert os.listdir(tmp_path) == []
 
 
-def test_an_archive_is_the_same_each_time_and_comes_back() -> None:
+def test_an_archive_is_reproducible_and_can_be_imported() -> None:
     files = [*package_files(), PackageFile("技/run.sh", b"x" * 1000, executable=True)]
     data = write_archive("report", files)
     assert data == write_archive("report", files[::-1])

@@ -66,7 +66,7 @@ def test_lists_in_every_form() -> None:
     assert head_of(requires="PDF_Tools other").requires == ("pdf-tools", "other")
 
 
-def test_fields_come_back_from_metadata() -> None:
+def test_fields_are_read_back_from_metadata() -> None:
     head = head_of(
         metadata={
             "version": "1.0",

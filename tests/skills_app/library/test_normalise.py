@@ -38,7 +38,7 @@ def test_a_name_has_one_spelling(raw: str, name: str) -> None:
 
 
 @given(st.text(max_size=60))
-def test_every_name_is_one_that_the_reference_takes(raw: str) -> None:
+def test_every_name_is_valid_for_the_reference(raw: str) -> None:
     name = normalise_name(raw)
     assert normalise_name(name) == name
     assert unicodedata.normalize("NFKC", name) == name == name.lower()

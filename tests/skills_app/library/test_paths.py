@@ -77,7 +77,7 @@ def test_paths_that_are_refused(path: str, words: str) -> None:
         (["a/b", "A"], "case or spelling"),
     ],
 )
-def test_two_paths_that_are_one_somewhere(paths: list[str], words: str) -> None:
+def test_paths_that_are_equal_on_some_systems_are_refused(paths: list[str], words: str) -> None:
     assert any(words in problem.message for problem in path_problems(paths))
 
 

@@ -37,7 +37,7 @@ def names(skills: list[Skill]) -> list[str]:
     return [skill.name for skill in skills]
 
 
-def test_built_in_skills_are_there_and_answer() -> None:
+def test_built_in_skills_are_loaded_and_found() -> None:
     built_in = SkillRegistry()
     assert built_in.problems == []
     for query, name in [
@@ -66,7 +66,7 @@ def test_directories_are_loaded_and_problems_are_reported(tmp_path: Path) -> Non
     assert names(load_skills_from_directory(tmp_path)) == names(loaded.list())
 
 
-def test_a_directory_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
+def test_a_missing_directory_is_a_problem(tmp_path: Path) -> None:
     loaded = SkillRegistry([tmp_path / "nowhere"], include_builtin=False)
     assert loaded.list() == []
     assert "nowhere" in str(loaded.problems[0])

@@ -273,9 +273,7 @@ def test_concurrent_processes_and_a_killed_one_unpack_correctly(
     assert len(leftovers(place)) == 1 + 20
 
 
-def test_old_sets_go_and_those_that_runs_need_or_that_were_just_asked_for_stay(
-    place: Path, files: Files
-) -> None:
+def test_old_sets_are_removed_and_needed_or_recent_ones_stay(place: Path, files: Files) -> None:
     both, one = files.skills, files.skills[:1]
     unpacked(both, files)
     unpacked(one, files)

@@ -315,7 +315,7 @@ def test_the_ledger_takes_hostile_commands(tmp_path: Path, command: str) -> None
     assert list(SkillUse.objects.values_list("path", flat=True)) == ["SKILL.md"]
 
 
-def test_the_ledger_notes_files_that_are_there_and_no_others(tmp_path: Path) -> None:
+def test_the_ledger_records_only_existing_files(tmp_path: Path) -> None:
     skills = by_name([fake("beans"), fake("übung")])
 
     def found(command: str) -> list[tuple[str, str]]:

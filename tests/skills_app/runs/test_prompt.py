@@ -135,7 +135,7 @@ def test_a_thread_continues_after_a_drained_and_a_cancelled_run(skills: str) -> 
 
 
 @pytest.mark.slow
-def test_queued_runs_hear_of_changes_and_resumed_ones_keep_their_note(
+def test_queued_runs_get_a_note_of_changes_and_resumed_ones_keep_theirs(
     skills: str, tmp_path: Path
 ) -> None:
     with served([Turn(text=f"{number}.") for number in range(3)]) as server:

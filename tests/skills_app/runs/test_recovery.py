@@ -151,7 +151,7 @@ time.sleep(60)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["tool_result", "system_prompt"])
-def test_a_worker_that_is_killed_again_and_again(tmp_path: Path, mode: str) -> None:
+def test_a_repeatedly_killed_worker_keeps_the_skills_consistent(tmp_path: Path, mode: str) -> None:
     run = a_run(tmp_path, mode)
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
     name = str(connection.settings_dict["NAME"])

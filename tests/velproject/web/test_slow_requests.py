@@ -178,7 +178,7 @@ def test_a_second_request_is_as_limited_as_the_first(web: Web) -> None:
 
 
 @pytest.mark.slow
-def test_a_connection_without_a_request_is_closed_without_a_word(web: Web) -> None:
+def test_a_connection_without_a_request_is_closed_without_an_answer(web: Web) -> None:
     with web.connect() as silent:
         assert silent.recv(1) == b""
 

@@ -59,7 +59,7 @@ def test_a_target_gets_its_secret_once() -> None:
     assert client.delete(where).status_code == 204
 
 
-def test_people_without_the_permission_hear_of_no_target() -> None:
+def test_people_without_the_permission_see_no_target() -> None:
     target = NotificationTarget.objects.create(kind="webhook", address=ADDRESS, secret="s" * 40)
     where = f"{API}/notification-targets/{target.pk}"
     make_agent(owner=make_user("ann"))

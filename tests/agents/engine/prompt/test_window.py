@@ -98,7 +98,7 @@ def test_text_that_is_denser_than_estimated_is_learned() -> None:
     assert 3_950 <= meter.total <= 4_010
 
 
-def test_a_server_that_reports_nothing_is_not_believed() -> None:
+def test_missing_usage_of_a_server_is_estimated() -> None:
     meter = Meter(estimated=50_000)
     meter.replied(Usage(input=1, output=1), "[]")
     assert meter.total >= 50_000

@@ -240,7 +240,7 @@ def one_turn(writer: Writer, number: int) -> None:
     committed(write_results, writer, [success(read), success(started)])
 
 
-def test_a_turn_costs_as_many_statements_late_as_early() -> None:
+def test_a_late_turn_needs_no_more_statements_than_an_early_one() -> None:
     _, run = new_run()
     writer = claimed(run)
     counts = []

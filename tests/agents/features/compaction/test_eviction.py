@@ -59,7 +59,7 @@ def path_in(result: str) -> str:
     return result.split("The whole is in ")[1].split(" ")[0]
 
 
-def test_the_whole_is_in_a_file_and_head_and_tail_go_to_the_model(tmp_path: Path) -> None:
+def test_the_complete_result_is_in_a_file_and_the_model_gets_head_and_tail(tmp_path: Path) -> None:
     run = drive_to_end(a_run(tmp_path, fetch()))
     assert run.status == "completed", run.error_message
     (result,) = results(run)
@@ -149,7 +149,7 @@ def test_a_result_of_one_line_is_read_to_its_end(tmp_path: Path) -> None:
     assert found == line
 
 
-def test_a_result_larger_than_a_file_may_be_is_cut_with_a_word(tmp_path: Path) -> None:
+def test_a_result_over_the_limit_of_files_is_cut_with_a_note(tmp_path: Path) -> None:
     with override_settings(VEL={**settings.VEL, "RESULT_BYTES": 200_000}):
         run = drive_to_end(a_run(tmp_path, fetch()))
     (result,) = results(run)

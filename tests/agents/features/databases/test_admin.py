@@ -286,7 +286,7 @@ def test_a_lost_key_is_a_line_and_not_a_broken_page(settings):
     assert "hunter2" in row.url.reveal()
 
 
-def test_the_list_of_agents_asks_as_often_for_many_databases():
+def test_the_list_of_agents_needs_no_further_queries_for_many_databases():
     client = client_of(rows.superuser())
 
     def queries() -> int:

@@ -177,7 +177,7 @@ def test_an_approved_write_still_runs_after_write_mode_is_removed(tmp_path: Path
             "allowed_decisions": ["edit", "respond"]}}]},
     ],
 )  # fmt: skip
-def test_no_policy_lets_it_run_unasked(tmp_path: Path, policy: dict[str, Any]) -> None:
+def test_no_policy_allows_a_write_without_asking(tmp_path: Path, policy: dict[str, Any]) -> None:
     run = drive_to_end(begin(tmp_path, call(**UPDATE), **policy), until=("waiting",))
     request = pending(run)
     assert set(request.allowed_decisions) <= {"approve", "reject"}

@@ -61,7 +61,7 @@ def dead_url() -> str:
         return f"http://127.0.0.1:{one.getsockname()[1]}"
 
 
-def test_a_server_that_is_gone_and_one_that_is_there() -> None:
+def test_a_fallback_server_replaces_a_missing_one() -> None:
     with (
         GoogleServer([LOOK, ANSWER], api_key="key-of-google") as google,
         configured(ANTHROPIC_BASE_URL=dead_url(), GOOGLE_BASE_URL=google.url),

@@ -243,7 +243,7 @@ def test_invalid_values_make_no_thread(answered: Run, body: dict[str, Any], fiel
     assert Thread.objects.count() == 1
 
 
-def test_a_fork_is_its_owners_alone(answered: Run) -> None:
+def test_only_its_owner_sees_a_fork(answered: Run) -> None:
     stranger, operator = make_user("bob"), make_user("carol", "view_all_runs")
     Agent.objects.update(everyone=True)
     assert fork(client_for(stranger), answered, {"files": "none"}).status_code == 404

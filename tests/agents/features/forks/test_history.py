@@ -76,7 +76,7 @@ def later_run(run: Run, message: str = "Later question") -> Run:
     return later
 
 
-def test_of_later_turns_and_runs_nothing_comes_along(run: Run) -> None:
+def test_later_turns_and_runs_are_not_copied(run: Run) -> None:
     call(run, 1, "early")
     call(run, 2, "late")
     later = later_run(run)

@@ -163,7 +163,7 @@ def test_a_deleted_event_is_created_again(tmp_path: Path, google: GoogleServer) 
     assert len(google.calendar.events) == 2
 
 
-def test_a_change_holds_for_the_event_as_it_was_read(tmp_path: Path, google: GoogleServer) -> None:
+def test_a_change_applies_only_to_the_event_as_read(tmp_path: Path, google: GoogleServer) -> None:
     invite(google)
     change = {"event_id": "meeting1", "etag": '"1"'}
     _, found = play(
@@ -213,7 +213,7 @@ def test_the_request_names_the_event(
     assert approve(user, run).prompt.startswith("Google does not name the event nosuch: ")
 
 
-def test_an_invitation_is_answered_for_oneself_alone(tmp_path: Path, google: GoogleServer) -> None:
+def test_an_invitation_is_answered_only_for_oneself(tmp_path: Path, google: GoogleServer) -> None:
     invite(google)
     google.calendar.invite("mine", summary="Alone", start=at(8), end=at(9))
     _, found = play(

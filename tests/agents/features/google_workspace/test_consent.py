@@ -97,7 +97,7 @@ def test_a_refused_or_late_consent_connects_nothing(
     assert not Credential.objects.exists()
 
 
-def test_nothing_ticked_and_no_client(google: GoogleServer, settings: Any) -> None:
+def test_a_consent_needs_a_scope_and_a_client(google: GoogleServer, settings: Any) -> None:
     client = signed_in()
     assert b"Tick what" in client.post("/connections/", ASK).content
     settings.VEL = {**settings.VEL, "GOOGLE_CLIENT_ID": ""}

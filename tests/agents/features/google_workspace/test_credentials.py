@@ -128,7 +128,9 @@ def test_a_grant_of_something_else_is_refused(google: GoogleServer) -> None:
         save_google_key(authorized_user(), by=make_user("ann"))
 
 
-def test_google_that_is_away_is_503_and_stores_nothing(google: GoogleServer, settings: Any) -> None:
+def test_an_unreachable_google_gives_503_and_stores_nothing(
+    google: GoogleServer, settings: Any
+) -> None:
     settings.VEL = {**settings.VEL, "GOOGLE_TOKEN_URL": "http://127.0.0.1:9/token"}
     answer = post(client_for(make_user("ann")), URL, {"key": json.loads(authorized_user())})
     assert answer.status_code == 503

@@ -174,9 +174,7 @@ def test_a_message_that_went_out_unseen_is_found_and_not_sent_again(
     assert len(google.mail.sent) == 1
 
 
-def test_a_message_that_did_not_go_out_is_sent_the_second_time(
-    tmp_path: Path, google: GoogleServer
-) -> None:
+def test_an_unsent_message_is_sent_by_the_second_call(tmp_path: Path, google: GoogleServer) -> None:
     found = again(503, tmp_path, google)
     assert "not known" in found[0]
     assert found[1]["sent"] is True

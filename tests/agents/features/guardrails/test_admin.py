@@ -57,7 +57,7 @@ def test_errors_appear_at_their_field(fields, words):
 
 
 @pytest.mark.slow
-def test_a_guardrail_that_is_gone_is_shown_and_keeps_the_agent_from_being_saved():
+def test_a_missing_guardrail_is_shown_and_prevents_saving_the_agent():
     with registered(("Mask",)):
         agent = rows.agent("helper", guardrails=["mask"])
     client = client_of(rows.superuser())

@@ -111,7 +111,7 @@ def test_a_message_that_is_blocked_after_a_crash_stays_blocked(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_the_words_of_a_guarded_answer_are_not_streamed(tmp_path: Path) -> None:
+def test_the_text_of_a_guarded_answer_is_not_streamed(tmp_path: Path) -> None:
     with registered(("NoWord",)):
         slowly = {**DONE, "delay": 0.3}
         run = drive_to_end(play(tmp_path, [slowly], "no-word"))

@@ -79,7 +79,7 @@ def test_repetitions_are_found_in_consecutive_turns(
     assert found(names) == expected
 
 
-def test_the_window_is_as_long_as_the_whole_run_would_be() -> None:
+def test_the_window_gives_the_same_result_as_the_whole_run() -> None:
     """A driver with the whole history and a new one with a window find the same repetition."""
     for names in ("ab" * 20, "a" * 30, "aabbab" * 5, "Ab" * 15, "A" * 20, "abababa" * 4):
         for repeats in (2, 3, 4):

@@ -177,7 +177,7 @@ def test_deliveries_are_kept_for_a_limited_time(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.both_databases
-def test_refusals_of_long_ago_go():
+def test_old_refusals_are_removed():
     long_ago = timezone.now() - timedelta(days=40)
     InboundWebhookRefusal.objects.create(
         subject="", day=long_ago.date(), reason="unknown", count=5, last_at=long_ago
@@ -197,7 +197,7 @@ def test_a_too_long_message_is_refused_and_reported_to_the_owner():
     assert not Run.objects.exists()
 
 
-def test_the_message_is_made_before_anybody_is_kept_from_writing():
+def test_the_message_is_rendered_before_any_lock():
     """No lock of the row, or of SQLite for writing, is held while a large message is made."""
     hook, secret = make_inbound_webhook(make_user("ada"))
     made: list[bool] = []
@@ -289,7 +289,7 @@ def test_a_thread_is_named_once_and_kept_only_for_continuation():
 
 
 @pytest.mark.both_databases
-def test_only_its_own_deliveries_are_let_go(monkeypatch: pytest.MonkeyPatch):
+def test_only_its_own_deliveries_are_pruned(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(deliveries, "KEPT_DELIVERIES", 1)
     monkeypatch.setattr(deliveries, "_PRUNE_EVERY", 1)
     ada, agent = make_user("ada"), make_agent()

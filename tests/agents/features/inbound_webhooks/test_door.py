@@ -166,7 +166,7 @@ def test_github_cannot_be_sent_again_under_another_id():
     assert len({answer.json()["run"] for answer in answers}) == 1
 
 
-def test_slack_asks_whether_somebody_is_there():
+def test_the_challenge_of_slack_is_answered():
     given = "8f742231b10e8888abcd99yyyzzz85a5"
     hook, shown = make_inbound_webhook(
         make_user("ada"), signing=InboundWebhookSigning.SLACK, given=given

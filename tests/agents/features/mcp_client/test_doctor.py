@@ -31,9 +31,7 @@ def without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "find_spec", lambda name: None)
 
 
-def test_without_servers_there_is_nothing_to_say(
-    ada: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_servers_the_report_is_empty(ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     make_agent(ada)
     without_the_package(monkeypatch)
     assert found() == []

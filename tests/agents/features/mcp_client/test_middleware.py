@@ -98,7 +98,7 @@ def test_tools_marked_as_reading_run_and_a_server_keeps_its_state(
     assert first.effect == "read"
 
 
-def test_a_hint_of_the_server_frees_nothing(ada: User, tmp_path: Path) -> None:
+def test_a_hint_of_the_server_does_not_skip_approval(ada: User, tmp_path: Path) -> None:
     row = accept_all(define(ada), ada)  # its tool declares readOnlyHint
     assert row.tools[0]["annotations"] == {"readOnlyHint": True}
     agent_of(ada, tmp_path, say())

@@ -98,7 +98,7 @@ def _hints() -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_a_receiver_that_hangs_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_receiver_does_not_delay_others(monkeypatch: pytest.MonkeyPatch) -> None:
     # A long timeout: the courier never gives up on the receiver.
     monkeypatch.setattr("agents.features.notifications.webhook.SECONDS", 600.0)
     with receiver([NO_ANSWER]) as stuck, receiver() as quick, private(stuck.host, quick.host):

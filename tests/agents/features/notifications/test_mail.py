@@ -91,7 +91,7 @@ def test_a_mail_that_is_refused_is_tried_again_with_the_same_id(mailbox: Mailbox
     assert mailbox.mails[0]["Message-ID"] == f"<{row.id}@vel>"
 
 
-def test_a_mail_server_that_is_not_there_is_a_failure(mailbox: Mailbox) -> None:
+def test_a_missing_mail_server_is_a_failure(mailbox: Mailbox) -> None:
     target = email()
     asked()
     with override_settings(EMAIL_PORT=1):

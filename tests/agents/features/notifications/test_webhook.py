@@ -177,7 +177,7 @@ def test_a_receiver_that_drips_is_left_in_time(monkeypatch: pytest.MonkeyPatch) 
         assert time.monotonic() - begin < 20  # instead of 50
 
 
-def test_a_receiver_that_is_not_there_is_a_failure() -> None:
+def test_a_missing_receiver_is_a_failure() -> None:
     with plain_server(talk()) as port:
         pass
     with private(f"127.0.0.1:{port}"), pytest.raises(DeliveryFailed, match="no connection"):
@@ -349,7 +349,7 @@ def test_one_address_of_several_that_is_not_public_refuses_them_all() -> None:
         post(named, new_secret(), "m", b"{}")
 
 
-def test_a_name_is_looked_up_once_so_that_rebinding_gains_nothing() -> None:
+def test_a_name_is_resolved_once_against_rebinding() -> None:
     world = Names(["127.0.0.1"], ["1.1.1.1"])
     with pytest.raises(DeliveryFailed, match="not public"):
         post(replace(parse_webhook_url(PUBLIC), world=world), new_secret(), "m", b"{}")

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 HOUR = {"cron": "", "interval_seconds": 3600}
 
 
-def test_a_form_that_was_opened_before_takes_nothing_back():
+def test_an_old_form_does_not_undo_later_changes():
     """A worker has started the thread and set the next time since the form was opened."""
     ada = make_user("ada")
     schedule = make_schedule(ada, thread_policy=ThreadPolicy.ONE, **HOUR)

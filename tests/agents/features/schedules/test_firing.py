@@ -130,7 +130,7 @@ def test_a_failure_after_the_run_was_made_leaves_no_run(monkeypatch: pytest.Monk
     assert "Vel itself failed" in paused.note
 
 
-def test_the_databases_trouble_pauses_nothing(monkeypatch: pytest.MonkeyPatch):
+def test_a_database_error_pauses_no_schedule(monkeypatch: pytest.MonkeyPatch):
     schedule = make_schedule(make_user("ada"))
     due = make_due(schedule)
 
@@ -147,7 +147,7 @@ def test_the_databases_trouble_pauses_nothing(monkeypatch: pytest.MonkeyPatch):
     assert last(schedule).outcome == "started"
 
 
-def test_only_its_own_past_times_are_let_go(monkeypatch: pytest.MonkeyPatch):
+def test_only_its_own_past_times_are_pruned(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(firing, "KEPT_FIRINGS", 1)
     monkeypatch.setattr(firing, "_PRUNE_EVERY", 1)
     ada, agent = make_user("ada"), make_agent()

@@ -233,7 +233,7 @@ def test_an_internal_error_does_not_block_other_schedules(monkeypatch: pytest.Mo
     )
 
 
-def test_a_time_zone_that_is_gone_pauses_it():
+def test_a_removed_time_zone_pauses_it():
     schedule = make_schedule(make_user("ada"))
     make_due(schedule)
     Schedule.objects.update(time_zone="Asia/Nowhere")

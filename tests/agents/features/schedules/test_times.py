@@ -227,7 +227,7 @@ def test_missed_times_count_as_one(cron: str, last: str | None):
     assert last is None or due == at(last, VIENNA)
 
 
-def test_the_last_that_is_counted_may_be_the_last_there_is():
+def test_the_last_counted_time_may_be_the_final_one():
     times = times_of("0 9 * * *", None, "UTC")
     first = at("2020-01-01T09:00")
     last = first + timedelta(days=MOST_MISSED)

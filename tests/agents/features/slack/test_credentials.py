@@ -72,7 +72,9 @@ def test_a_token_without_its_scopes_names_the_missing_ones(slack: SlackServer) -
     assert "chat:write" in answer.json()["detail"]
 
 
-def test_slack_that_is_away_is_503_and_stores_nothing(slack: SlackServer, settings: Any) -> None:
+def test_an_unreachable_slack_gives_503_and_stores_nothing(
+    slack: SlackServer, settings: Any
+) -> None:
     settings.VEL = {**settings.VEL, "SLACK_URL": "http://127.0.0.1:9/api/"}
     answer = post(client_for(make_user("ann")), URL, {"token": TOKEN})
     assert answer.status_code == 503

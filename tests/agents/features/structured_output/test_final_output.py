@@ -75,7 +75,9 @@ def test_an_answer_that_fits_is_the_runs_value() -> None:
         ("```\n1\n```\n```\n2\n```", "several fenced blocks"),
     ],
 )
-def test_one_that_does_not_is_asked_for_again_with_the_reason(bad: str, told: str) -> None:
+def test_an_answer_that_does_not_fit_is_requested_again_with_the_reason(
+    bad: str, told: str
+) -> None:
     with served([Turn(text=bad), Turn(text=GOOD)]) as server:
         run = drive_to_end(start_run(agent(output_schema=TOTAL)))
     assert (run.status, run.structured_output) == ("completed", json.loads(GOOD))
@@ -89,7 +91,7 @@ def test_one_that_does_not_is_asked_for_again_with_the_reason(bad: str, told: st
     assert server.requests[1].body.startswith(server.requests[0].body[:1000])
 
 
-def test_an_answer_that_was_cut_off_is_asked_for_again() -> None:
+def test_a_cut_answer_is_requested_again() -> None:
     cut = Turn(text='{"n": 3, "reas', stop_reason="max_tokens")
     with served([cut, Turn(text=GOOD)]) as server:
         run = drive_to_end(start_run(agent(output_schema=TOTAL)))
@@ -203,7 +205,7 @@ def test_a_run_without_a_form_has_no_trace_of_it(tmp_path: Any) -> None:
 NATIVE = {"claude-sonnet-5-5": {"capabilities": {"structured_outputs": {"supported": True}}}}
 
 
-def test_a_server_that_can_is_asked_itself_in_every_request(settings: Any) -> None:
+def test_a_capable_server_gets_the_form_in_every_request(settings: Any) -> None:
     looks = Turn(tool_uses=[ToolUse("ls", {"path": "/"})])
     with MessagesServer([looks, Turn(text="{}"), Turn(text=GOOD)], models=NATIVE) as server:
         settings.VEL = {**settings.VEL, "ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": server.url}

@@ -215,7 +215,7 @@ def test_it_covers_the_owner_s_runs_of_this_agent_only(tmp_path: Path) -> None:
     assert waits(start_run(user, agent="other"))
 
 
-def test_for_everybody_is_for_approvers_to_give(tmp_path: Path) -> None:
+def test_only_approvers_give_grants_for_everybody(tmp_path: Path) -> None:
     user, _ = an_agent(tmp_path, write(), everyone=True)
     run = start_run(user)
     request = waits(run)
@@ -270,7 +270,7 @@ def test_an_owners_grant_is_ignored_if_another_person_must_approve(
     assert runs_unasked(start_run(user))
 
 
-def test_an_edit_of_the_memory_is_asked_about_each_time(tmp_path: Path) -> None:
+def test_an_edit_of_the_memory_always_asks(tmp_path: Path) -> None:
     call = {"path": "knowledge/a.md", "content": "x", "reason": "said"}
     user, _ = an_agent(tmp_path, {"name": "write_memory", "input": call})
     request = waits(start_run(user))

@@ -311,7 +311,7 @@ def files_of(thread_id: str) -> list[Path]:
     return [path for path in base.glob("*/*") if thread_id in path.name]
 
 
-def test_files_go_before_the_rows_that_lead_to_them(ann: User, with_files: Run) -> None:
+def test_files_are_removed_before_their_rows(ann: User, with_files: Run) -> None:
     thread = with_files.thread_id
     assert len(files_of(thread)) == 3
     snapshots = DataSettings.now().snapshots / thread
@@ -392,7 +392,7 @@ def test_the_audit_log_records_it_without_the_messages(ann: User) -> None:
     assert SAID not in str(entry.__dict__)
 
 
-def test_answers_under_idempotency_keys_go_too(ann: User) -> None:
+def test_stored_answers_of_idempotency_keys_are_erased_too(ann: User) -> None:
     run = talked(ann)
     answer = f'{{"thread": "{run.thread_id}", "message": "{SAID}"}}'
     IdempotencyKey.objects.create(owner=ann, key="a", body_hash="", status=201, answer=answer)

@@ -67,7 +67,7 @@ def kept() -> set[str]:
     return set(Run.every.values_list("pk", flat=True))
 
 
-def test_threads_go_by_their_last_run(ann: User) -> None:
+def test_the_last_run_determines_the_age_of_a_thread(ann: User) -> None:
     old, young = aged(talked(ann), 91), aged(talked(ann), 89)
     goes_on = aged(talked(ann), 200)
     later = talked(ann, thread=goes_on.thread_id)
@@ -91,7 +91,7 @@ def test_a_run_that_has_not_ended_is_never_old(ann: User, status: str) -> None:
     assert kept() == {run.pk}
 
 
-def test_a_new_thread_without_runs_is_not_old_and_one_that_is_taken_stops_nothing(
+def test_a_new_thread_is_not_old_and_a_locked_one_stops_nothing(
     ann: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = aged(talked(ann), 91), aged(talked(ann), 91)
@@ -306,7 +306,7 @@ def test_a_failure_ends_no_later_work(pruner: Pruner, monkeypatch: pytest.Monkey
 
 @pytest.mark.slow
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="needs SQLite")
-def test_the_file_stays_level_when_as_much_goes_as_comes(ann: User) -> None:
+def test_the_database_file_stays_the_same_size_with_equal_growth_and_pruning(ann: User) -> None:
     def fill() -> int:
         for _ in range(3):
             run = aged(talked(ann, "long " * 2000), 91)

@@ -191,7 +191,7 @@ def test_deleting() -> None:
     assert names(thread) == []
 
 
-def test_with_the_workspace_the_rows_of_uploads_go() -> None:
+def test_the_rows_of_uploads_are_removed_with_the_workspace() -> None:
     """Otherwise rows would list deleted files and reserve their names."""
     thread, others = new_thread(), new_thread(make_user("bob"), slug="other")
     for each in (thread, others):
@@ -220,7 +220,7 @@ def test_an_upload_while_a_run_is_at_work_makes_its_approvals_stale() -> None:
 
 
 @pytest.mark.parametrize("sandbox", [True, False])
-def test_bytes_of_the_thread_are_counted_with_those_that_are_there(sandbox: bool) -> None:
+def test_existing_bytes_of_the_thread_count(sandbox: bool) -> None:
     thread = new_thread(sandbox=sandbox)
     with override_settings(VEL={**settings.VEL, "UPLOAD_BYTES": 100}):
         store_uploads(thread, [file("a", b"x" * 60)])
@@ -232,7 +232,7 @@ def test_bytes_of_the_thread_are_counted_with_those_that_are_there(sandbox: bool
 
 
 @pytest.mark.parametrize("sandbox", [True, False])
-def test_putting_replaces_nothing_also_when_the_name_was_free_a_moment_ago(sandbox: bool) -> None:
+def test_an_upload_replaces_nothing_even_in_a_race(sandbox: bool) -> None:
     thread = new_thread(sandbox=sandbox)
     if sandbox:
         assign_sandbox_uid(thread)

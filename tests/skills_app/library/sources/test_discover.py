@@ -121,7 +121,7 @@ def test_an_unreadable_directory_is_reported(
         find_packages(tmp_path)
 
 
-def test_nothing_stays_open(tmp_path: Path) -> None:
+def test_no_descriptor_stays_open(tmp_path: Path) -> None:
     make_folder(tmp_path / "a/b/c")
     make_folder(tmp_path / "bad", {"SKILL.md": "x"})
     before = len(os.listdir("/proc/self/fd"))

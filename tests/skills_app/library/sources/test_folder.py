@@ -58,7 +58,7 @@ def test_no_link_is_followed(tmp_path: Path, name: str, target: str) -> None:
     assert "It is a link" in problems[0].message
 
 
-def test_the_directory_itself_may_be_no_link(tmp_path: Path) -> None:
+def test_the_directory_itself_must_not_be_a_link(tmp_path: Path) -> None:
     make_folder(tmp_path / "report")
     (tmp_path / "link").symlink_to("report")
     with pytest.raises(InvalidSkill, match="name the directory itself"):
@@ -79,7 +79,7 @@ def test_only_plain_files_are_opened(tmp_path: Path) -> None:
         assert "a device" in problems["device"]
 
 
-def test_a_fifo_that_takes_the_place_of_a_file_does_not_hold_us(
+def test_a_fifo_in_place_of_a_file_does_not_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The FIFO replaces a plain file after the check."""
@@ -201,7 +201,7 @@ def test_an_unreadable_file_is_a_problem(tmp_path: Path) -> None:
     assert [problem.code for problem in folder_package(place)[1]] == ["unreadable"]
 
 
-def test_reading_opens_nothing_for_good_and_writes_nothing(tmp_path: Path) -> None:
+def test_reading_leaves_no_open_files_and_writes_nothing(tmp_path: Path) -> None:
     place = make_folder(tmp_path / "report", {"a/b/c": "x"})
     (place / "link").symlink_to("/")
     before = sorted(map(str, tmp_path.rglob("*"))), len(os.listdir("/proc/self/fd"))

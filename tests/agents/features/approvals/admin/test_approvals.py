@@ -290,7 +290,7 @@ def test_several_rejected_have_the_reason():
     }
 
 
-def test_selecting_all_decides_nothing_that_no_page_showed():
+def test_selecting_all_decides_only_shown_requests():
     owner, client = rows.user(), client_of(rows.superuser())
     seen, unseen = (rows.asked(rows.run(owner)) for _ in range(2))
 

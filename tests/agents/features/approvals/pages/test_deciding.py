@@ -14,7 +14,7 @@ from tests.support import site_writer
 
 
 @pytest.mark.parametrize("path", ["", "decide/"])
-def test_anothers_request_is_like_one_that_never_was(run: str, sign_in: SignIn, path: str) -> None:
+def test_anothers_request_looks_like_a_missing_one(run: str, sign_in: SignIn, path: str) -> None:
     request, peter = ask(run, secret="hidden"), sign_in("peter")
     answers = []
     for key in (request.pk, "0" * 26):
@@ -171,9 +171,7 @@ def test_several_decisions_without_scripts_show_their_results(run: str, sign_in:
 @pytest.mark.parametrize(
     "data", [{"decision": "edit", "selected": "a:b"}, {"decision": "approve"}, {}]
 )
-def test_several_of_nothing_or_of_something_else(
-    run: str, sign_in: SignIn, data: dict[str, str]
-) -> None:
+def test_invalid_selections_decide_nothing(run: str, sign_in: SignIn, data: dict[str, str]) -> None:
     answer = sign_in("olga").post("/approvals/decide/", data, headers=JSON)
     assert (answer.status_code, answer.json()["results"]) == (400, [])
 

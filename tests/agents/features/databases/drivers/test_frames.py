@@ -53,7 +53,7 @@ def test_a_reader_bounds_the_length_and_the_time(pipe: Channel) -> None:
         pipe.receive(1000)
 
 
-def test_the_other_end_is_gone() -> None:
+def test_a_closed_pipe_is_reported() -> None:
     reading, writing = os.pipe()
     os.write(writing, b"\0\0\0\x09[1, 2")
     os.close(writing)

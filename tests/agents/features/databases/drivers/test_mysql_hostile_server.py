@@ -121,7 +121,7 @@ def test_a_hostile_server_gets_no_files_and_no_password(
     assert PASSWORD.encode() not in heard
 
 
-def test_without_tls_it_gets_nothing_where_tls_is_asked_for() -> None:
+def test_without_required_tls_a_server_gets_nothing() -> None:
     says = pytest.raises(QueryFailed, match="SSL is required")
     with hostile(Peer.greet) as (url, peers), says:
         ask(DatabaseTarget("shop", f"{url}&sslmode=require"), "SELECT 1")
@@ -134,7 +134,7 @@ def test_a_silent_server_is_abandoned() -> None:
     assert failed.value.code == "connection"
 
 
-def test_one_that_never_ends_a_packet_fills_no_worker() -> None:
+def test_an_endless_packet_does_not_fill_a_workers_memory() -> None:
     with hostile(never_ends_a_packet) as (url, _), pytest.raises(QueryFailed) as failed:
         ask(DatabaseTarget("shop", url), "SELECT 1")
     assert failed.value.code in ("memory", "connection", "timeout")

@@ -128,7 +128,7 @@ def test_a_silent_server_is_abandoned_in_time() -> None:
     assert failure("silent", 0.5).code == "timeout"
 
 
-def test_a_program_that_speaks_no_mcp_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_without_mcp_is_abandoned_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents.features.mcp_client.protocol.connection.OPEN_SECONDS", 0.5)
     connection = Connection("deaf", sandboxed("/usr/bin/sleep", "60", marker="hostile-deaf"))
     with pytest.raises(McpError, match="did not answer"):

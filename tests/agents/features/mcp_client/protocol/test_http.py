@@ -125,7 +125,7 @@ class Rebinding(PublicInternet):
         return None if str(address).startswith("192.") else super().refusal(address)
 
 
-def test_a_name_that_changes_its_mind_gains_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dns_rebinding_gains_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     connected: list[str] = []
 
     async def connect(self: object, host: str, port: int, *more: object) -> None:
