@@ -59,7 +59,7 @@ def test_of_two_with_one_name_the_first_by_path_keeps_it(tmp_path: Path) -> None
     (package,), problems = read_directory(tmp_path)
     assert package.head.description == "The first."
     assert [problem.code for problem in problems["b"]] == ["name_taken"]
-    assert "a is called weekly-sums" in problems["b"][0].message
+    assert "a is already called weekly-sums" in problems["b"][0].message
 
 
 def test_no_link_is_followed(tmp_path: Path) -> None:
