@@ -42,7 +42,7 @@ def test_approving(site: Site, waiting: tuple[Page, str, str]) -> None:
     assert (stored["decision"], stored["by"]) == ("approve", "olga")
 
 
-def test_editing_sends_exactly_what_was_typed(site: Site, waiting: tuple[Page, str, str]) -> None:
+def test_editing_sends_exactly_the_typed_text(site: Site, waiting: tuple[Page, str, str]) -> None:
     page, _, request = waiting
     page.get_by_text("Edit…", exact=True).click()
     area = page.get_by_label("Input to run instead")
@@ -79,7 +79,7 @@ def test_answering_instead(site: Site, waiting: tuple[Page, str, str]) -> None:
     assert site.do("approval", request=request)["reason"] == "It says hi"
 
 
-def test_what_somebody_else_decides_leaves_the_page(
+def test_requests_decided_by_others_leave_the_page(
     site: Site, new_page: NewPage, waiting: tuple[Page, str, str]
 ) -> None:
     page, run, _ = waiting
@@ -90,7 +90,7 @@ def test_what_somebody_else_decides_leaves_the_page(
     expect(page.locator("#transcript")).to_contain_text("ada approved execute")
 
 
-def test_a_decision_that_comes_too_late_says_so(site: Site, waiting: tuple[Page, str, str]) -> None:
+def test_a_late_decision_is_reported(site: Site, waiting: tuple[Page, str, str]) -> None:
     page, _, request = waiting
     # The page does not update, as with a slow connection.
     page.route("**/summary/", lambda route: route.abort())

@@ -139,7 +139,7 @@ FALLBACK = {
 
 
 @pytest.mark.slow
-def test_what_a_broken_model_call_said_goes_when_the_call_is_made_again(
+def test_text_of_a_broken_model_call_disappears_with_the_retry(
     site: Site, new_page: NewPage
 ) -> None:
     run = site.do("make_run", owner="olga")
@@ -165,7 +165,7 @@ def test_what_a_broken_model_call_said_goes_when_the_call_is_made_again(
 
 
 @pytest.mark.slow
-def test_where_a_command_went_stands_with_its_call(site: Site, new_page: NewPage) -> None:
+def test_the_hosts_of_a_command_are_shown_with_its_call(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
     call = {"call_id": "c1", "tool": "execute", "input": {"command": "curl …"}}
     went = {"call_id": "c1", "host": "pypi.org", "port": 443, "sent": 120, "received": 4096}
@@ -286,7 +286,7 @@ def test_cancelling_is_one_click(site: Site, new_page: NewPage) -> None:
 
 
 @pytest.mark.slow
-def test_somebody_who_was_signed_out_is_told(site: Site, new_page: NewPage) -> None:
+def test_a_signed_out_user_gets_a_message(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
     page = new_page("olga")
     page.goto(f"/runs/{run}/")

@@ -88,7 +88,7 @@ def open_queue(new_page: NewPage, person: str, **options: Any) -> Page:
     return page
 
 
-def test_runs_go_on_live_with_what_is_decided_here(
+def test_runs_continue_live_after_decisions_here(
     site: Site, new_page: NewPage, person: str, start: Start
 ) -> None:
     page = open_queue(new_page, person)
@@ -128,7 +128,9 @@ def test_runs_go_on_live_with_what_is_decided_here(
 
 
 @pytest.mark.slow
-def test_several_at_once(site: Site, new_page: NewPage, person: str, start: Start) -> None:
+def test_several_requests_are_decided_together(
+    site: Site, new_page: NewPage, person: str, start: Start
+) -> None:
     page = open_queue(new_page, person)
     runs = []
     for name in "abc":  # one after the other, because the cards have the order of the requests
@@ -158,7 +160,7 @@ def test_several_at_once(site: Site, new_page: NewPage, person: str, start: Star
 
 
 @pytest.mark.slow
-def test_a_memory_edit_is_read_with_what_the_scanner_found(
+def test_a_memory_edit_is_shown_with_the_scanners_findings(
     site: Site, new_page: NewPage, person: str, start: Start
 ) -> None:
     page = open_queue(new_page, person)
@@ -188,7 +190,7 @@ def ask(site: Site, run: str, text: str = "x", tool: str = "send") -> str:
 
 
 @pytest.mark.slow
-def test_what_is_typed_stays_where_it_is_while_requests_come_and_go(
+def test_typed_text_stays_in_place_while_requests_change(
     site: Site, new_page: NewPage, person: str, run: str
 ) -> None:
     requests = [ask(site, run, "line\n" * 12) for _ in range(3)]
@@ -294,7 +296,7 @@ def test_a_double_click_decides_one_request(
 
 
 @pytest.mark.slow
-def test_what_agents_write_is_text(site: Site, new_page: NewPage, person: str, run: str) -> None:
+def test_output_of_agents_is_text(site: Site, new_page: NewPage, person: str, run: str) -> None:
     ask(site, run, HOSTILE, tool=HOSTILE)
     page = open_queue(new_page, person)
     ask(site, run, HOSTILE, tool=HOSTILE)

@@ -92,7 +92,7 @@ def test_a_package_is_uploaded_and_a_bad_one_refused(
     file = {"name": "SKILL.md", "mimeType": "text/markdown", "buffer": b"<script>no head"}
     page.get_by_label("File").set_input_files([file])
     page.get_by_role("button", name="Upload").click()
-    expect(page.get_by_role("alert")).to_contain_text("begins with a head")
+    expect(page.get_by_role("alert")).to_contain_text("starts with a head")
     good = {**file, "name": "x.zip", "buffer": zipped({"scripts/a.py": "1\n"}, name=word)}
     page.get_by_label("File").set_input_files([good])
     page.get_by_role("button", name="Upload").click()
@@ -163,9 +163,7 @@ def test_nothing_is_wider_than_the_window(
             assert overflows(page) == (0, 0), (url, scheme)
 
 
-def test_a_run_says_which_skills_it_loads_and_which_were_left_out(
-    site: Site, new_page: NewPage
-) -> None:
+def test_a_run_shows_loaded_and_omitted_skills(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
     problems = [{"skill": "old", "message": "There is no head."}]
     loaded = {"name": "beans", "version": "1.2", "trust": "imported", "content_hash": "0" * 64}

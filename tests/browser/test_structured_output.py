@@ -12,7 +12,7 @@ from tests.support.site import Site
 pytestmark = pytest.mark.chromium
 
 
-def test_the_value_and_what_did_not_fit_are_text_on_the_page(site: Site, new_page: NewPage) -> None:
+def test_the_value_and_its_problems_are_text_on_the_page(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
     problems = [
         {"path": "$.n", "message": 'must be of type integer, got "<img src=x onerror=alert(1)>"'},

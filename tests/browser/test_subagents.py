@@ -134,7 +134,7 @@ def test_an_opened_subagent_is_followed_and_one_in_it_too(site: Site, new_page: 
 
 
 @pytest.mark.slow
-def test_what_a_subagent_asks_is_decided_on_the_page_of_its_parent(
+def test_requests_of_a_subagent_are_decided_on_the_page_of_its_parent(
     site: Site, new_page: NewPage
 ) -> None:
     run, (child,) = delegated(site, "Tidy up")
@@ -166,9 +166,7 @@ def test_on_a_narrow_screen_nothing_is_wider_than_the_page(site: Site, new_page:
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_the_history_shows_what_people_asked_and_no_subagents(
-    site: Site, new_page: NewPage
-) -> None:
+def test_the_history_shows_runs_of_people_and_no_subagents(site: Site, new_page: NewPage) -> None:
     run, (child,) = delegated(site, "Only below its parent")
     page = new_page("olga")
     page.goto("/runs/")

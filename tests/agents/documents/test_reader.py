@@ -71,14 +71,14 @@ def test_documents_become_markdown(reader: DocumentReader) -> None:
     ],
     ids=["docx", "pdf", "scan", "laughing"],
 )
-def test_bad_documents_are_said_to_be(
+def test_bad_documents_are_reported(
     reader: DocumentReader, kind: str, data: bytes, problem: str
 ) -> None:
     assert read(reader, kind, data) == ("", problem)
 
 
 @pytest.mark.slow
-def test_a_bomb_is_said_to_be_one(reader: DocumentReader) -> None:
+def test_a_bomb_is_reported(reader: DocumentReader) -> None:
     # Made here and not as a parameter: each process that collects the tests would make one.
     assert read(reader, "docx", zip_bomb()) == (
         "",
@@ -93,7 +93,7 @@ def test_a_long_text_is_cut(reader: DocumentReader, monkeypatch: pytest.MonkeyPa
     assert len(text) < 140
 
 
-def test_what_takes_too_long_or_too_much_is_ended(
+def test_conversions_over_a_limit_are_ended(
     reader: DocumentReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Simulate a file that takes over the program."""
@@ -155,7 +155,7 @@ def test_pictures_that_unpack_to_too_much_are_not_shown(reader: DocumentReader) 
     assert isinstance(reader.picture(b"\x89PNG\r\n\x1a\nxx", Cancellation()), str)
 
 
-def test_without_the_toolbox_it_is_said_so() -> None:
+def test_a_missing_toolbox_is_reported() -> None:
     for name in ("", "none-of-this-name"):
         with override_settings(VEL={**settings.VEL, "DOCUMENTS_TOOLBOX": name}):
             reader = new_reader()

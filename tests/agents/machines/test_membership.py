@@ -61,7 +61,7 @@ def new_run(machines: Machines, ada: User, **fields: object) -> Run:
         return start_run(ada, **fields)
 
 
-def test_who_was_declared_dead_claims_and_pins_nothing(machines: Machines, ada: User) -> None:
+def test_a_host_declared_dead_claims_and_pins_nothing(machines: Machines, ada: User) -> None:
     old, b = join(machines, "a"), join(machines, "b")
     pinned, free = new_run(machines, ada), new_run(machines, ada)
     assert claim(pinned, old)
@@ -81,7 +81,7 @@ def test_who_was_declared_dead_claims_and_pins_nothing(machines: Machines, ada: 
     assert Thread.objects.get(pk=pinned.thread_id).host == "b"
 
 
-def test_a_thread_has_one_host_whoever_is_faster(machines: Machines, ada: User) -> None:
+def test_a_thread_has_one_host_in_any_race(machines: Machines, ada: User) -> None:
     members = [join(machines, "a"), join(machines, "b")]
     for _ in range(10):
         run, below = new_run(machines, ada), new_run(machines, ada)
@@ -220,7 +220,7 @@ def test_a_process_without_a_name_is_refused(machines: Machines) -> None:
     refuse_nameless()
 
 
-def test_a_program_does_not_go_on_with_another_hosts_thread(machines: Machines, ada: User) -> None:
+def test_a_program_does_not_continue_another_hosts_thread(machines: Machines, ada: User) -> None:
     a = join(machines, "a")
     run = new_run(machines, ada)
     assert claim(run, a)

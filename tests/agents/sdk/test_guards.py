@@ -132,7 +132,7 @@ def test_registered_guardrails_are_chosen_by_name(make_agent: MakeAgent) -> None
             asyncio.run(make_agent(["ok"], guardrails=[Taken], name="c").run("Hello"))
 
 
-def test_hooks_of_the_program_are_told_after_those_of_the_settings(make_agent: MakeAgent) -> None:
+def test_hooks_of_the_program_are_called_after_those_of_the_settings(make_agent: MakeAgent) -> None:
     told = Told()
     with guards.registered(hooks=("Ends",)):
         agent = make_agent(ASKS, tools=[send], hooks=[told], interrupt_on={"send": False})
@@ -169,7 +169,7 @@ def test_another_process_leaves_the_end_of_a_run_to_its_program(make_agent: Make
 
 
 @pytest.mark.slow
-def test_a_guarded_run_goes_on_in_the_same_process(make_agent: MakeAgent) -> None:
+def test_a_guarded_run_continues_in_the_same_process(make_agent: MakeAgent) -> None:
     told = Told()
 
     def agent() -> Any:
@@ -186,7 +186,9 @@ def test_a_guarded_run_goes_on_in_the_same_process(make_agent: MakeAgent) -> Non
 
 
 @pytest.mark.parametrize("option", ["guardrails", "hooks"])
-def test_who_lacks_the_guardrail_or_hook_does_not_go_on(make_agent: MakeAgent, option: str) -> None:
+def test_a_program_without_the_guardrail_or_hook_does_not_continue(
+    make_agent: MakeAgent, option: str
+) -> None:
     given = {"guardrails": [NoPrices], "hooks": [Told()]}[option]
     first = make_agent(ASKS, tools=[send], **{option: given})
     with pytest.raises(RunInterrupted):
@@ -242,7 +244,9 @@ def test_a_process_without_the_guardrails_ends_the_run(
         ({"tool_retries": {"tool": "ls"}}, "tool_retries: give a list of"),
     ],
 )
-def test_wrong_types_are_told_when_the_agent_is_made(options: dict[str, Any], told: str) -> None:
+def test_wrong_types_are_reported_when_the_agent_is_created(
+    options: dict[str, Any], told: str
+) -> None:
     with pytest.raises(SetupError) as at_agent:
         create_deep_agent(**options)
     assert told in str(at_agent.value)

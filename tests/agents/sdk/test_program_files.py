@@ -1,4 +1,4 @@
-"""FilesystemMiddleware: the backend of a program holds its agent's files, whatever it does."""
+"""FilesystemMiddleware: the backend of a program, of any behaviour, has its agent's files."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_backend_that_hangs_is_given_up() -> None:
     wait_until(lambda: not program_files.BESIDE.hanging, "the end of the call")
 
 
-def test_a_run_whose_backend_hangs_can_be_cancelled(
+def test_a_run_with_a_hanging_backend_can_be_cancelled(
     make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend, wait, reasons = Faulty(), program_files.BESIDE.wait, []
@@ -233,7 +233,7 @@ def test_commands_run_where_the_files_are(make_agent: MakeAgent) -> None:
     assert AgentVersion.objects.get().spec["toolkit"].endswith("/")
 
 
-def test_the_prompt_says_where_files_are_and_what_commands_see() -> None:
+def test_the_prompt_names_the_paths_of_files_and_for_commands() -> None:
     def told(backend: Any, *tools: str, sandbox: bool = False) -> str:
         spec = AgentSpec(name="", slug="", sandbox=sandbox)
         files = None if backend is None else ProgramFiles.of(backend)

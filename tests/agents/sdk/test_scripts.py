@@ -120,7 +120,7 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
-def test_a_run_that_was_killed_goes_on_when_its_lease_is_over(place: Path, cache: Path) -> None:
+def test_a_killed_run_continues_after_its_lease(place: Path, cache: Path) -> None:
     with started(DRIVEN, place, cache, HANG="1") as (process, output):
         assert output.readline() == "looking\n"
         process.send_signal(signal.SIGKILL)

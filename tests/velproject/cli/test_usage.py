@@ -32,7 +32,7 @@ def one_line_of(done: subprocess.CompletedProcess[str]) -> str:
         ("",),
     ],
 )
-def test_help_and_bad_usage_import_neither_django_nor_the_sdk(
+def test_help_and_bad_usage_do_not_import_django_or_the_sdk(
     vel: Vel, arguments: tuple[str, ...]
 ) -> None:
     program = (
@@ -92,7 +92,7 @@ def test_help_shows_the_flags_of_a_task_and_the_commands(vel: Vel) -> None:
         (("token", "create", "nobody"), "no user 'nobody'"),
     ],
 )
-def test_what_does_not_fit_is_one_line_and_exit_code_2(
+def test_invalid_usage_is_one_line_and_exit_code_2(
     vel: Vel, arguments: tuple[str, ...], says: str
 ) -> None:
     done = vel(*arguments)
@@ -131,7 +131,7 @@ def test_debug_shows_the_traceback(vel: Vel) -> None:
     assert "Traceback" in vel("--agent", "nobody", "--debug", "task").stderr
 
 
-def test_a_reader_that_leaves_early_is_no_error(vel: Vel) -> None:
+def test_a_closed_pipe_is_not_an_error(vel: Vel) -> None:
     with subprocess.Popen(
         vel.command("--help"),
         stdout=subprocess.PIPE,

@@ -74,7 +74,7 @@ def test_a_budget_is_made_and_its_limits_are_changed() -> None:
     assert budget.windows.get().max_tokens == 2_000
 
 
-def test_a_budget_that_is_removed_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_budget_removed_meanwhile_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     ada = make_user()
     client = client_of(staff("add_budget", "change_budget", "view_budget"))
     client.post(reverse(ADD), form(ada))
@@ -137,7 +137,7 @@ def test_usage_is_of_runs_that_one_may_see() -> None:
     assert "secret-model" not in text_of(client.get(reverse("admin:vel_budgets_budget_usage")))
 
 
-def test_more_is_given_in_the_admin_by_who_may_change_budgets() -> None:
+def test_permitted_people_raise_a_budget_in_the_admin() -> None:
     user = make_user()
     make_agent(user)
     request = asked(user)

@@ -70,7 +70,7 @@ def test_there_and_back(google: GoogleServer) -> None:
     assert "Start again" in come_back(client, code=google.consent(address), state=state_of(address))
 
 
-def test_nobody_is_made_to_connect_the_account_of_another(google: GoogleServer) -> None:
+def test_a_person_cannot_be_made_to_connect_anothers_account(google: GoogleServer) -> None:
     eve, ann = signed_in("eve"), signed_in("ann")
     address = go(eve, "gmail.readonly")
     code = google.consent(address)
@@ -84,7 +84,7 @@ def test_nobody_is_made_to_connect_the_account_of_another(google: GoogleServer) 
     assert not Credential.objects.exists()
 
 
-def test_who_says_no_or_comes_late_is_not_connected(
+def test_a_refused_or_late_consent_connects_nothing(
     google: GoogleServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = signed_in()
@@ -97,7 +97,7 @@ def test_who_says_no_or_comes_late_is_not_connected(
     assert not Credential.objects.exists()
 
 
-def test_nothing_ticked_and_no_client(google: GoogleServer, settings: Any) -> None:
+def test_a_consent_needs_a_scope_and_a_client(google: GoogleServer, settings: Any) -> None:
     client = signed_in()
     assert b"Select at least one permission" in client.post("/connections/", ASK).content
     settings.VEL = {**settings.VEL, "GOOGLE_CLIENT_ID": ""}
@@ -108,7 +108,7 @@ def test_nothing_ticked_and_no_client(google: GoogleServer, settings: Any) -> No
     assert Client().get(BACK)["Location"].startswith("/login/")
 
 
-def test_what_is_asked_by_consent_is_not_ticked_for_a_service_account() -> None:
+def test_scopes_of_a_consent_are_not_selected_for_a_service_account() -> None:
     answer = signed_in().post("/connections/", {**ASK, "access": ["gmail.readonly"]})
     assert "Continue to Google" in answer.content.decode()
     assert " checked" not in answer.content.decode()

@@ -77,7 +77,7 @@ LINKS = "import os; os.symlink('/etc/passwd', state + '/p'); os.chmod(state, 0o5
 
 
 @pytest.mark.slow
-def test_it_goes_on_where_the_thread_goes_on(ada: User, machines: Machines, tmp_path: Path) -> None:
+def test_the_state_moves_with_the_thread(ada: User, machines: Machines, tmp_path: Path) -> None:
     with machines.on("a"):
         run = play(tmp_path, told(COUNT), told(COUNT), told(LINKS), **SERVERS)
         assert len(in_storage(run)) == 2
@@ -115,7 +115,7 @@ def _is_free(run: Run) -> bool:
 
 
 @pytest.mark.parametrize("how", ["too large", "half of it", "not in the storage", "damaged"])
-def test_what_cannot_be_had_is_told(
+def test_a_lost_state_is_reported(
     ada: User, machines: Machines, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if how in ("too large", "half of it"):
@@ -242,7 +242,7 @@ def test_old_states_leave_the_storage(
     assert ToolCall.objects.filter(status="succeeded").count() == 4
 
 
-def test_a_drained_host_keeps_what_is_more_than_the_storage_takes(
+def test_a_drained_host_keeps_states_that_are_too_large_for_the_storage(
     ada: User, machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with machines.on("a"):

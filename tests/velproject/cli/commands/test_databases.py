@@ -35,7 +35,7 @@ def shop(tmp_path: Path) -> str:
         ("shop=sqlite:////{data}/vel.sqlite3", "Vel's own"),
     ],
 )
-def test_what_does_not_fit_ends_with_2_and_shows_no_password(vel: Vel, value: str, says: str):
+def test_invalid_values_end_with_2_and_show_no_password(vel: Vel, value: str, says: str):
     value = value.format(data=str(vel.data).lstrip("/"))
     done = vel(*ECHO, "--database", value, "--debug", "task")
     assert done.returncode == 2

@@ -40,7 +40,7 @@ def test_list_and_show_name_owner_and_size(vel: Vel) -> None:
 
 
 @pytest.mark.slow
-def test_prune_shows_first_and_then_removes_what_is_old(vel: Vel) -> None:
+def test_prune_shows_and_then_removes_old_workspaces(vel: Vel) -> None:
     old, young, busy = made(vel), made(vel), made(vel)
     for place in (old, busy):
         vel.execute(

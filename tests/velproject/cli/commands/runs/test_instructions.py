@@ -89,7 +89,7 @@ def test_instructions_that_cannot_be_used_are_left_out(vel: Vel, project: Path, 
     assert "## Instructions" not in last_prompt(vel)
 
 
-def test_an_imported_prompt_stays_beside_the_instructions(vel: Vel, project: Path) -> None:
+def test_an_imported_prompt_stays_next_to_the_instructions(vel: Vel, project: Path) -> None:
     vel(*ECHO, "task")
     slug = str(vel.value("SELECT slug FROM agents_agent WHERE slug LIKE 'cli-%'"))
     own = vel.data / "own.md"

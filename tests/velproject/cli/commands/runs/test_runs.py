@@ -15,7 +15,7 @@ PASSWORD = "a quite long passphrase 7"
 
 
 @pytest.mark.slow
-def test_show_prints_what_the_run_printed(vel: Vel) -> None:
+def test_show_prints_the_output_of_the_run(vel: Vel) -> None:
     flags = vel.script(say("Looking.", ("ls", {"path": "."})), say("Nothing here."))
     assert vel(*flags, "look").returncode == 0
     (run,) = vel.runs()
@@ -166,7 +166,7 @@ def test_the_list_shows_threads_where_one_is_to_be_named(vel: Vel) -> None:
     assert vel.runs() == []
 
 
-def test_why_a_run_was_given_up_and_goes_on_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_reason_for_resuming_a_run_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     display = Display(live=False)
     display.event({"type": "run.resumed", "data": {"reason": "approvals decided"}})
     display.event({"type": "run.resumed", "data": {"reason": "a database failed", "attempt": 3}})

@@ -40,7 +40,7 @@ def test_as_json_the_value_is_in_the_last_event(vel: Vel) -> None:
 
 
 @pytest.mark.slow
-def test_answers_that_do_not_fit_are_told_and_fail_the_run(vel: Vel) -> None:
+def test_answers_that_do_not_fit_are_reported_and_fail_the_run(vel: Vel) -> None:
     done = vel(*vel.script(say('{"n": "x"}')), *schema_file(vel), "count")
     assert done.returncode == 1
     assert done.stdout == ""
@@ -60,9 +60,7 @@ def test_answers_that_do_not_fit_are_told_and_fail_the_run(vel: Vel) -> None:
         ('{"type": "x"}', "$.type must be one of"),
     ],
 )
-def test_a_schema_that_is_none_is_refused_before_anything_runs(
-    vel: Vel, text: str, told: str
-) -> None:
+def test_an_invalid_schema_is_refused_before_the_run(vel: Vel, text: str, told: str) -> None:
     done = vel(*ECHO, *schema_file(vel, text), "count")
     assert done.returncode == 2, done.stderr
     assert told in done.stderr
@@ -95,7 +93,7 @@ def test_a_context_is_fixed_for_a_session(vel: Vel) -> None:
         (["--context", "a-b=1"], "is not a valid name"),
     ],
 )
-def test_a_context_that_is_none(vel: Vel, flags: list[str], told: str) -> None:
+def test_an_invalid_context_is_refused(vel: Vel, flags: list[str], told: str) -> None:
     done = vel(*ECHO, *flags, "hello")
     assert done.returncode == 2, done.stderr
     assert told in done.stderr

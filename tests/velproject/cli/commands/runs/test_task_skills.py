@@ -33,9 +33,7 @@ def directories(vel: Vel) -> list[str]:
 
 
 @pytest.mark.slow
-def test_skills_of_directories_are_loaded_and_what_is_left_out_is_told(
-    vel: Vel, place: Path
-) -> None:
+def test_skills_of_directories_are_loaded_and_omitted_ones_reported(vel: Vel, place: Path) -> None:
     write_skill(place / "one")
     write_skill(place / "two" / "deep", "peas")
     (place / "two" / "broken").mkdir()
@@ -117,9 +115,7 @@ def test_at_a_terminal(vel: Vel, place: Path) -> None:
     assert terminal.finish() == 0
 
 
-def test_what_cannot_be_a_directory_of_skills_is_one_line_and_exit_code_2(
-    vel: Vel, place: Path
-) -> None:
+def test_an_invalid_directory_of_skills_is_one_line_and_exit_code_2(vel: Vel, place: Path) -> None:
     write_skill(place / "project" / "skills")
     (place / "project").chmod(0o777)
     (place / "file").touch()
