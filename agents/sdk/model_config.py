@@ -6,16 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from agents.kernel.lazy_modules import lazy_modules
 from agents.sdk import arguments
 from agents.sdk.errors import SetupError
 from agents.spec import ModelOptions
+
+with lazy_modules:
+    # A program imports this module before it has any agent.
+    from agents.providers import base, registry
 
 
 @dataclass(frozen=True)
 class ModelConfig:
     """A model. None: as in the settings. `api_key` is not stored.
 
-    A dictionary with the same keys is accepted wherever this class is, and so is a model's name.
+    You can also use a dictionary with the same keys, or a model's name, instead of this class.
 
     >>> agent = create_deep_agent(ModelConfig("scripted", "echo", max_tokens=2_000))
     """
@@ -63,8 +68,8 @@ def checked_model_of_subagent(given: Model, what: str) -> Mapping[str, Any] | st
     found = checked_model(given, f"{what}: model")
     if isinstance(found, Mapping) and (wrong := sorted(found.keys() - SUBAGENT_MODEL_KEYS)):
         raise SetupError(
-            f"{what}: model has {', '.join(wrong)}. A subagent can have only a provider and a "
-            "model of its own: give the rest to the agent."
+            f"{what}: model has {', '.join(wrong)}. A subagent can set only provider and model. "
+            "Set the other options of the agent."
         )
     return found
 
@@ -79,6 +84,17 @@ def _check(given: Mapping[str, Any], name: str) -> None:
         raise SetupError(f"{name}: api_key must be a text.")
     if (most := given.get("max_tokens")) is not None:
         arguments.check_positive(f"{name}: max_tokens", most, whole=True, expected=", or None")
+        arguments.check_number(f"{name}: max_tokens", most, 1)
     names = ("provider", "model", "thinking", "effort")
     stored = {key: given[key] for key in names if given.get(key) is not None}
     arguments.check_fields(ModelOptions, stored, name)
+    if provider := given.get("provider"):
+        _check_provider(provider, name)
+
+
+def _check_provider(provider: str, name: str) -> None:
+    try:
+        registry.check_provider(provider)
+    except base.ProviderError as error:
+        if error.code == "unknown_provider":  # others depend on the installation
+            raise SetupError(f"{name}: {error.message}.") from None

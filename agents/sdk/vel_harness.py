@@ -22,12 +22,12 @@ from agents.sdk.streaming.stream import StreamMode
 from agents.spec import SANDBOX_ONLY
 
 RESEARCH_PROMPT = """\
-You research a question until you can answer it: say first what has to be found out, look for it \
-in several places, delegate what can be looked at side by side, note each finding with where it \
-comes from, and tell what is certain from what is not. End with a report."""
+You research a question until you can answer it: list the points to find out first, look in \
+several places, delegate parallel searches, note each finding with its source, and separate \
+certain from uncertain results. End with a report."""
 CODING_PROMPT = """\
-You work on the code in your working directory: look at what is there before you change it, make \
-small changes that fit it, run its tests, and say what you changed and how you checked it."""
+You work on the code in your working directory: read it before you change it, make small \
+changes that fit it, run its tests, and report your changes and how you checked them."""
 
 
 @dataclass
@@ -90,7 +90,12 @@ class HarnessConfig:
             argument = _OF_AGENT.get(name, name)
             if argument in self.options and getattr(self, name) != getattr(usual, name):
                 raise SetupError(f"options: {argument} contradicts {name}: leave one out.")
-        self.agent_config()  # it checks the other arguments
+        with arguments.renamed(self.argument_names()):
+            self.agent_config()  # it checks the other arguments
+
+    def argument_names(self) -> dict[str, str]:
+        """Return the fields by the names of the arguments of its agent, as errors have them."""
+        return {name: one for one, name in _OF_AGENT.items() if name not in self.options}
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> HarnessConfig:
@@ -194,7 +199,10 @@ class VelHarness:
         """
         self.config = _merged(config, given)
         self._mode = StreamMode.of_ai_sdk(self.config.ai_sdk_version)
-        self.agent = DeepAgent(self.config.agent_config())
+        names = self.config.argument_names()
+        with arguments.renamed(names):
+            self.agent = DeepAgent(self.config.agent_config())
+        self.agent.name_arguments(names)
         self.agents = self.agent.agent_types
 
     async def run(

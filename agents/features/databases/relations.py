@@ -22,11 +22,16 @@ from agents.kernel.relations import AgentRelation
 from agents.secret_text import SecretText
 from agents.selectors.visible import Person
 
+_LIMITS = {"query_timeout": "statement_seconds", "row_limit": "max_rows"}
+"""The fields for limits of a program."""
+
 
 class Databases(AgentRelation):
     name = "databases"
     title = "Databases"
-    help_text = "What it may query. Taking one away works at once, for runs under way too."
+    help_text = (
+        "The databases that it can query. If you remove one, current runs lose it immediately."
+    )
     permission = CONFIGURE_DATABASE
 
     def choices(self, agent: Any) -> QuerySet[DatabaseConnection]:
@@ -74,9 +79,16 @@ class Databases(AgentRelation):
         return seal_url(from_here(value))
 
     def own_row(
-        self, agent: Any, name: str, sealed: SecretText, *, writable: bool = False
+        self,
+        agent: Any,
+        name: str,
+        sealed: SecretText,
+        *,
+        writable: bool = False,
+        limits: Mapping[str, Any] | None = None,
     ) -> DatabaseConnection:
-        return save_own_connection(agent, name, sealed, allow_writes=writable)
+        own = {_LIMITS[limit]: value for limit, value in (limits or {}).items()}
+        return save_own_connection(agent, name, sealed, allow_writes=writable, **own)
 
 
 RELATIONS = (Databases(),)

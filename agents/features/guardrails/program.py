@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from agents.features.guardrails.guardrail import Guardrail
 from agents.features.guardrails.lifecycle_hooks import Hooks
-from agents.features.guardrails.options import RetryRule
+from agents.features.guardrails.options import RetryOptions, RetryRule
 from agents.features.guardrails.registry import guardrails
 from agents.features.guardrails.usable import (
     OF_PROGRAM,
@@ -18,7 +18,7 @@ from agents.features.guardrails.usable import (
     check_guardrail,
     instance_of,
 )
-from agents.kernel.programs import ProgramOptions, ProgramPart
+from agents.kernel.programs import OptionArguments, ProgramOptions, ProgramPart
 
 
 class ProgramGuards(ProgramPart):
@@ -59,7 +59,7 @@ class GuardArguments(ProgramOptions):
         return {name: value for name, value in stored.items() if value}
 
 
-PROGRAM_OPTIONS = (GuardArguments(),)
+PROGRAM_OPTIONS = (GuardArguments(), OptionArguments(RetryOptions))
 
 
 def _guardrails(given: Any) -> list[Guardrail | str]:
@@ -119,8 +119,8 @@ def _check_names(given: Iterable[Guardrail | str]) -> None:
             raise ValueError(f"guardrails: {item!r} is not registered; there are {known}.")
         if isinstance(item, Guardrail) and item.name in guardrails():
             raise ValueError(
-                f"guardrails: {_label(item)} has the name {item.name!r}, which a registered "
-                "guardrail has: give it a name of its own."
+                f"guardrails: {_label(item)} has the name {item.name!r} of a registered guardrail. "
+                "Choose another name."
             )
 
 

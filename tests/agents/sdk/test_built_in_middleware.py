@@ -57,9 +57,9 @@ def spec_of_run() -> dict[str, Any]:
 
 def test_each_configures_the_agent(make_agent: MakeAgent, tmp_path: Path) -> None:
     agent = make_agent(
-        [{"tool_calls": [("execute_sql", {"query": "SELECT a FROM t"})]}, "ok"],
+        [{"tool_calls": [("execute_sql", {"query": "SELECT 7 UNION ALL SELECT 8"})]}, "ok"],
         middleware=[
-            DatabaseMiddleware(DatabaseBackend({"shop": shop(tmp_path)})),
+            DatabaseMiddleware(DatabaseBackend({"shop": shop(tmp_path)}, row_limit=1)),
             ContextManagementMiddleware(evict_bytes=5_000, compact_at=0.5),
             MemoryMiddleware(saving="save", requests="continue"),
             CachingMiddleware(enabled=False),
@@ -69,13 +69,16 @@ def test_each_configures_the_agent(make_agent: MakeAgent, tmp_path: Path) -> Non
     asyncio.run(agent.run("Go"))
     spec = spec_of_run()
     assert spec["databases"] == ["shop"]
+    assert agent.config.database_limits == {"shop": {"row_limit": 1}}
     assert (spec["evict_bytes"], spec["compact_at"]) == (5_000, 0.5)
     assert (spec["memory_saving"], spec["memory_requests"]) == ("save", "continue")
     assert spec["prompt_caching"] is False
     assert spec["model_attempts"] == 3
     assert spec["tool_retries"] == [{"tool": "execute_sql", "attempts": 2, "backoff": 1.0}]
     assert {"write_memory", "execute_sql"} <= set(spec["tools"])
-    assert "7" in str(ToolCall.objects.get(tool="execute_sql").result_content)
+    result = str(ToolCall.objects.get(tool="execute_sql").result_content).replace(" ", "")
+    assert "7" in result
+    assert '"truncated":true' in result
     assert spec["toolkit"] == "", "no part exists only in this program"
 
 
@@ -99,7 +102,7 @@ def test_an_option_returns_to_its_default_without_the_middleware(make_agent: Mak
         (2_000, [ContextManagementMiddleware(enabled=False)], False),
     ],
 )
-def test_long_results_go_to_files_as_the_agent_says(
+def test_long_results_go_to_files_by_the_agents_settings(
     make_agent: MakeAgent, usual: int, middleware: list[Any], is_cut: bool, settings: Any
 ) -> None:
     settings.VEL = {**settings.VEL, "EVICT_BYTES": usual}
@@ -112,7 +115,7 @@ def test_long_results_go_to_files_as_the_agent_says(
 
 @pytest.mark.parametrize(("attempts", "asked"), [(1, 1), (2, 2), (None, 3)])
 @pytest.mark.django_db(transaction=True)
-def test_a_model_is_asked_as_often_as_the_agent_says(attempts: int | None, asked: int) -> None:
+def test_the_agents_settings_limit_retries_of_a_model(attempts: int | None, asked: int) -> None:
     broken = Turn(fault=RETRIED["529"])
     with served([broken] * 5, MODEL_ATTEMPTS=3) as server:
         agent = create_deep_agent(MODEL, sandbox=False, middleware=[RetryMiddleware(attempts)])
@@ -124,7 +127,7 @@ def test_a_model_is_asked_as_often_as_the_agent_says(attempts: int | None, asked
 
 @pytest.mark.parametrize("middleware", [[], [CachingMiddleware(False)]])
 @pytest.mark.django_db(transaction=True)
-def test_prompts_are_cached_unless_the_agent_says_no(middleware: list[Any]) -> None:
+def test_prompts_are_cached_unless_the_agent_disables_it(middleware: list[Any]) -> None:
     with served([LOOK, ANSWER]) as server:
         agent = create_deep_agent(MODEL, sandbox=False, middleware=middleware)
         asyncio.run(agent.run("Go"))
@@ -201,8 +204,8 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     ),
     (
         [DatabaseMiddleware(DatabaseBackend(DATABASES, row_limit=5))],
-        {},
-        "DatabaseMiddleware: row_limit of the DatabaseBackend has no effect",
+        {"databases": DATABASES, "database_limits": {"shop": {"row_limit": 6}}},
+        "database_limits: shop has other limits in the DatabaseMiddleware",
     ),
     (
         [MemoryMiddleware("save")],
@@ -225,7 +228,7 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("middleware", "options", "message"), REFUSED)
-def test_what_would_have_no_effect_is_refused(
+def test_options_without_effect_are_refused(
     middleware: list[Any], options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(SetupError, match=message):

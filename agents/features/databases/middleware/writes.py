@@ -11,6 +11,7 @@ from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.own_database import OwnDatabase, own_database
 from agents.features.databases.drivers.statement import looks_like_writing
 from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.limits import MOST_SECONDS
 from agents.features.databases.middleware.calls import ExecuteSqlInput, meant_name, target_of
 from agents.features.databases.options import DatabaseNames
 from agents.features.databases.queries import DatabaseUnavailable
@@ -24,8 +25,6 @@ from sandbox.cancellation import Cancellation
 with lazy_modules:
     from agents.features.databases.drivers import write  # takes 70 ms with psycopg
 
-
-_SECONDS = 120.0
 
 _Do = Callable[[DatabaseTarget, OwnDatabase, Cancellation], Any]
 
@@ -62,7 +61,9 @@ async def run_write(context: ToolContext, given: ExecuteSqlInput) -> ToolResult:
     """Make the approved changes. The result is correct even if the call is cancelled."""
     approved = context.approved
     if approved is None:
-        return error("Nobody has approved what this statement does; nothing was written.", "denied")
+        return error(
+            "The effect of this statement was not approved; nothing was written.", "denied"
+        )
 
     def work(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> ToolResult:
         return _result(write.write_sql(target, given.query, given.params, own, cancel, approved))
@@ -119,7 +120,7 @@ WRITE_SQL = Tool(
     ExecuteSqlInput,
     run_write,
     Effect.EXTERNAL,
-    time_limit=_SECONDS,
+    time_limit=float(MOST_SECONDS),
     trial=try_write,
 )
 """Not offered as a tool: the variant of execute_sql for calls that write."""
