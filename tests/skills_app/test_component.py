@@ -153,8 +153,8 @@ def test_a_required_skill_cannot_be_deactivated_first() -> None:
     skills.load_state({"active": []})
     assert skills.get_state() == {"active": []}
     skills.load_state(state)
-    assert "not active any more" in skills.deactivate_skill("report")
-    assert "not active any more" in skills.deactivate_skill("coded")
+    assert "no longer active" in skills.deactivate_skill("report")
+    assert "no longer active" in skills.deactivate_skill("coded")
 
 
 def test_its_tools_take_what_those_of_an_agent_take() -> None:

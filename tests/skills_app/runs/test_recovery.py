@@ -35,7 +35,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 TURNS = [
     {"tool_calls": [{"name": "load_skill", "input": {"name": "stew"}}]},
     {"tool_calls": [{"name": "read_file", "input": {"path": "/skills/stew/SKILL.md"}}]},
-    {"tool_calls": [{"name": "deactivate_skill", "input": {"name": "beans"}}]},
+    {"tool_calls": [{"name": "deactivate_skill", "input": {"name": "stew"}}]},
     {"text": "Done."},
 ]
 
@@ -71,14 +71,14 @@ def check(run: Run, mode: str) -> None:
         ("loaded", "beans"),
         ("loaded", "stew"),
         ("mounted", "stew"),
-        ("deactivated", "beans"),
+        ("deactivated", "stew"),
     ]
-    assert list(ActiveSkill.objects.values_list("name", flat=True)) == ["stew"]
+    assert list(ActiveSkill.objects.values_list("name", flat=True)) == ["beans"]
     assert [event["name"] for event in events(run, "skill.loaded")] == ["beans", "stew"]
     epochs = list(Epoch.objects.order_by("number"))
     expected: list[tuple[int, list[str]]] = [(1, [])]
     if mode == "system_prompt":
-        expected += [(2, ["beans", "stew"]), (4, ["stew"])]
+        expected += [(2, ["beans", "stew"]), (4, ["beans"])]
     versions = {entry.version_id: entry.name for entry in run.pinned.skill_set.entries.all()}
     keys = [(row.first_turn, row.part_keys.get("skills", [])) for row in epochs]
     found = [(turn, [versions[pk] for pk in ids]) for turn, ids in keys]
