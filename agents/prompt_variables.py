@@ -54,6 +54,19 @@ def unknown_names(prompt: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def problem_of(prompt: str) -> str:
+    """Return the error for an unknown variable in `prompt`; empty without one."""
+    unknown = unknown_names(prompt)
+    if not unknown:
+        return ""
+    name = unknown[0]
+    return (
+        f"there is no variable {{{{{name}}}}}; known are date, time_zone, user.name, "
+        "user.first_name, thread.id, thread.title, agent.name and context.NAME. For the "
+        f"text itself write {{{{{{{{{name}}}}}."
+    )
+
+
 def left_as_text(prompt: str) -> list[str]:
     """Return text that looks like a variable but is not, such as `{{ date }}` or `{{foo}}`."""
     if "{{" not in prompt:

@@ -73,6 +73,7 @@ async def main() -> None:
         "SELECT count(*) AS n FROM orders WHERE total > :least", "shop", {"least": 15}
     )
     print(found.rows)
+    await backend.close()
 
 
 if __name__ == "__main__":

@@ -163,8 +163,7 @@ class SkillsMiddleware(BuiltInMiddleware):
         known = self._shelf.pinned
         if missing := [name for name in names if name not in known]:
             raise SetupError(f"state: there is no skill {missing[0]!r}.")
-        for skill in self.registry.get_active():
-            self.registry.deactivate(skill.name)
+        self.registry.deactivate_all()
         for name in names:
             self.registry.activate(name)
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from agents.kernel.session_state import SessionAgent, SessionState
 from skills_app.actions.pins import load_by_name
-from skills_app.library.registry import SkillRegistry
 from skills_app.models import ActiveSkill
-from skills_app.options import SkillOptions
-from skills_app.queries.available import available_skills
+from skills_app.queries.programs import unknown_skills
 
 FIELD = "loaded_skills"
 
@@ -30,28 +27,11 @@ def check(state: Any, agent: SessionAgent) -> dict[str, Any]:
         raise ValueError(f"{FIELD} must be a list of names.")
     if len(set(names)) < len(names):
         raise ValueError(f"{FIELD} has a name twice.")
-    if unknown := _unknown(names, agent):
+    if unknown := unknown_skills(names, agent):
         raise ValueError(
             f"this agent has no skill {unknown[0]!r}: give its directory, or leave it out."
         )
     return {FIELD: names}
-
-
-def _unknown(names: Sequence[str], agent: SessionAgent) -> list[str]:
-    if not names:
-        return []
-    built_in = agent.spec.option(SkillOptions).builtin_skills
-    rows = available_skills(
-        agent.agent_id, built_in=built_in, directories=agent.skill_directories
-    ).versions
-    stored = {version.skill.name for version in rows}
-    missing = [name for name in names if name not in stored]
-    if not missing:
-        return []
-    # A run stores the skills of directories when it starts.
-    found = SkillRegistry([*map(Path, agent.skill_directories)], include_builtin=built_in)
-    there = {skill.name for skill in found.list() if skill.enabled}
-    return [name for name in missing if name not in there]
 
 
 def write(thread_id: str, state: dict[str, Any]) -> None:

@@ -7,7 +7,12 @@ imported before Django is set up.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
+
+from pydantic import ValidationError
+
+from agents.kernel.options import AgentOptions
+from agents.kernel.session_state import SessionAgent
 
 
 class ProgramPart:
@@ -28,7 +33,7 @@ class ProgramPart:
 class ProgramOptions:
     """Arguments that a feature adds to `create_deep_agent`."""
 
-    names: ClassVar[tuple[str, ...]]
+    names: tuple[str, ...] = ()
     """Each is a field of `DeepAgentConfig`."""
 
     def checked(self, name: str, value: Any) -> Any:
@@ -45,3 +50,27 @@ class ProgramOptions:
         Raises `ValueError` for values that no run can use.
         """
         return {name: value for name, value in values.items() if value}
+
+    def check_agent(self, values: Mapping[str, Any], agent: SessionAgent) -> None:
+        """Refuse values that `agent` cannot use with the present rows. Raises `ValueError`.
+
+        It is called at the first use of the agent, in a transaction.
+        """
+
+
+class OptionArguments(ProgramOptions):
+    """Options whose values are checked when the agent is made. Their module needs no app.
+
+    `names` are those that are arguments. The others are in the argument `options`.
+    """
+
+    def __init__(self, kind: type[AgentOptions], *names: str) -> None:
+        self.kind, self.names = kind, names
+
+    def checked(self, name: str, value: Any) -> Any:
+        """Return the value as JSON data."""
+        try:
+            return self.kind.model_validate({name: value}).model_dump(mode="json")[name]
+        except ValidationError as error:
+            message = error.errors(include_url=False)[0]["msg"]
+            raise ValueError(f"{name}: {message}, got {value!r:.80}.") from None

@@ -65,7 +65,15 @@ class AgentRelation:
         """Check a value from a program or a command for its own agent, and encrypt it."""
         raise NotImplementedError
 
-    def own_row(self, agent: Any, name: str, sealed: Any, *, writable: bool = False) -> Any:
+    def own_row(
+        self,
+        agent: Any,
+        name: str,
+        sealed: Any,
+        *,
+        writable: bool = False,
+        limits: Mapping[str, Any] | None = None,
+    ) -> Any:
         """Store the row `name` of a program's own `agent`, which is stored, from `seal`."""
         raise NotImplementedError
 

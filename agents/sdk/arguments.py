@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from decimal import Decimal
 from difflib import get_close_matches
@@ -28,6 +30,21 @@ def wrong(name: str, expected: str, value: Any) -> SetupError:
 def shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+@contextmanager
+def renamed(names: Mapping[str, str]) -> Iterator[None]:
+    """Let errors name arguments as the program wrote them. `names` has these by other names."""
+    try:
+        yield
+    except SetupError as error:
+        text = str(error)
+        for name, written in names.items():
+            if f"{written}=" in text:
+                text = text.replace(f" ({name})", "")  # both names are given
+            text = re.sub(rf"(?<![\w/]){name}(?![\w/])", written, text)
+        error.args = (text, *error.args[1:])
+        raise
 
 
 def check_flags(arguments: Any, names: Iterable[str]) -> None:

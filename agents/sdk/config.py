@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,11 +15,13 @@ from typing import Any, Protocol, get_args, runtime_checkable
 from agents.custom.base_middleware import Middleware
 from agents.custom.hooks import HOOKS, overrides
 from agents.features.installed import installed_features
-from agents.kernel.programs import ProgramOptions, ProgramPart
+from agents.kernel.programs import OptionArguments, ProgramOptions, ProgramPart
+from agents.kernel.session_state import SessionAgent
 from agents.sdk import arguments
 from agents.sdk.answer_form import form_of
 from agents.sdk.errors import SetupError
 from agents.sdk.model_config import Model, checked_model, checked_model_of_subagent
+from agents.sdk.option_values import check_file_rules, check_options, check_prompt, check_toolbox
 from agents.spec import SANDBOX_ONLY, AgentSpec, InterruptRule, SubagentSpec
 from sandbox.policy import MAX_TIMEOUT
 
@@ -82,6 +84,7 @@ class SubagentConfig:
             "max_turns": self.max_turns,
         }
         arguments.check_fields(SubagentSpec, stored, what)
+        check_prompt(f"{what}: system_prompt", self.system_prompt or "")
 
     def to_dict(self) -> dict[str, Any]:
         return {"name": self.name, "description": self.description, "skills": list(self.skills)}
@@ -108,6 +111,18 @@ _FLAGS = (
     "planning",
     "memory",
     "background_subagents",
+)
+_OF_FEATURES = (
+    "max_tokens",
+    "max_cost",
+    "fallbacks",
+    "guardrails",
+    "hooks",
+    "tool_retries",
+    "skill_mode",
+    "max_concurrent_subagents",
+    "databases",
+    "database_limits",
 )
 _OF_SANDBOX: dict[str, Any] = {
     "sandbox_network": False,
@@ -151,6 +166,10 @@ class DeepAgentConfig:
     sandbox_timeout: int = COMMAND_SECONDS
     databases: Mapping[str, str] = field(default_factory=dict, repr=False)
     database_read_only: bool = True
+    database_limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """`{"query_timeout", "row_limit"}` by the name of the database: the limit of a statement, and
+    of the rows of a result. By default 30 seconds and 10,000 rows.
+    """
     subagents: list[SubagentConfig] = field(default_factory=list)
     """Dictionaries with the fields of `SubagentConfig` are accepted, too."""
     agent_types: AgentTypes | None = None
@@ -237,15 +256,18 @@ class DeepAgentConfig:
             raise arguments.wrong("user", "a user of the project, a name or None", self.user)
         if self.profile not in PROFILES:
             raise arguments.wrong("profile", " or ".join(PROFILES), self.profile)
+        if self.toolbox:
+            check_toolbox(self.toolbox)
         self._check_lists()
         self.model = checked_model(self.model)
         if self.program_files is not None and not hasattr(self.program_files, "opened"):
             raise SetupError("program_files: give middleware=[FilesystemMiddleware(backend)].")
         self._check_numbers()
         form_of(self.output_schema)
+        check_prompt("system_prompt", self.system_prompt)
         hooked = [item for item in self.middleware if any(overrides(item, hook) for hook in HOOKS)]
         checked("middleware", hooked)
-        for name in ("max_tokens", "max_cost", "fallbacks", "guardrails", "hooks", "tool_retries"):
+        for name in _OF_FEATURES:
             setattr(self, name, checked(name, getattr(self, name)))
         self._check_contradictions()
         if self.checkpoint_interval != CHECKPOINTS:
@@ -270,12 +292,15 @@ class DeepAgentConfig:
             self.only_tools = names
         for name in ("sandbox_allow_write", "sandbox_protect"):
             arguments.listed_texts(name, getattr(self, name), "patterns of files")
+        check_file_rules(self.sandbox_allow_write, self.sandbox_protect)
         self.databases = arguments.named("databases", self.databases, '{"shop": URL}')
         for name, url in self.databases.items():
             if not isinstance(url, str) or not url:
                 raise SetupError(f"databases: {name}: the URL must be a text.")
         self.interrupt_on = checked_rules(self.interrupt_on)
         self.options = arguments.named("options", self.options, '{"general_subagent": False}')
+        checkable = [one.kind for one in program_options() if isinstance(one, OptionArguments)]
+        check_options(DeepAgentConfig, self.options, checkable)
 
     def _check_types(self, types: AgentTypes) -> None:
         if isinstance(types, type) or not isinstance(types, AgentTypes):
@@ -295,6 +320,8 @@ class DeepAgentConfig:
         if self.max_cost is not None and self.max_cost < LEAST_COST:
             raise SetupError(f"max_cost must be at least {LEAST_COST:f}, got {self.max_cost!r}.")
         _positive_or_none("max_seconds", self.max_seconds, whole=True)
+        if self.max_seconds is not None:
+            arguments.check_number("max_seconds", self.max_seconds, 1)
 
     def _check_contradictions(self) -> None:
         if not self.sandbox_enabled:
@@ -319,6 +346,8 @@ class DeepAgentConfig:
                     f"{name} is about the files of your own directory: name one as "
                     "sandbox_working_dir."
                 )
+        if unknown := sorted(self.database_limits.keys() - self.databases.keys()):
+            raise SetupError(f"database_limits: {unknown[0]} is not among the databases.")
         if self.read_only and not self.database_read_only:
             raise SetupError(
                 "database_read_only=False contradicts read_only=True, with which the agent "
@@ -448,9 +477,13 @@ def checked(name: str, value: Any) -> Any:
                 return options.checked(name, value)
             except ValueError as error:
                 raise SetupError(_naming(name, str(error))) from None
-    if value:
+    if value and value != _default(name):
         raise SetupError(f"{name}: the feature that has this option is not installed here.")
     return value
+
+
+def _default(name: str) -> Any:
+    return next((one.default for one in fields(DeepAgentConfig) if one.name == name), None)
 
 
 def _naming(name: str, message: str) -> str:
@@ -471,6 +504,15 @@ def stored_options(config: Any) -> dict[str, Any]:
         except ValueError as error:
             raise SetupError(str(error)) from None
     return stored
+
+
+def check_for_agent(values: Mapping[str, Any], agent: SessionAgent) -> None:
+    """Check the values of a config by the rows that there are. Raises `SetupError`."""
+    for options in program_options():
+        try:
+            options.check_agent({name: values[name] for name in options.names}, agent)
+        except ValueError as error:
+            raise SetupError(str(error)) from None
 
 
 def _values(options: ProgramOptions, config: Any) -> Mapping[str, Any]:

@@ -58,6 +58,10 @@ class DeepAgent:
         self.config = settled(given)
         self._runner = Runner(self.config, built_in(given))
 
+    def name_arguments(self, names: Mapping[str, str]) -> None:
+        """Let its errors name arguments as the program wrote them."""
+        self._runner.argument_names = names
+
     async def run(
         self,
         message: str,

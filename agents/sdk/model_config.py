@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from agents.kernel.lazy_modules import lazy_modules
 from agents.sdk import arguments
 from agents.sdk.errors import SetupError
 from agents.spec import ModelOptions
+
+with lazy_modules:
+    # A program imports this module before it has any agent.
+    from agents.providers import base, registry
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,17 @@ def _check(given: Mapping[str, Any], name: str) -> None:
         raise SetupError(f"{name}: api_key must be a text.")
     if (most := given.get("max_tokens")) is not None:
         arguments.check_positive(f"{name}: max_tokens", most, whole=True, expected=", or None")
+        arguments.check_number(f"{name}: max_tokens", most, 1)
     names = ("provider", "model", "thinking", "effort")
     stored = {key: given[key] for key in names if given.get(key) is not None}
     arguments.check_fields(ModelOptions, stored, name)
+    if provider := given.get("provider"):
+        _check_provider(provider, name)
+
+
+def _check_provider(provider: str, name: str) -> None:
+    try:
+        registry.check_provider(provider)
+    except base.ProviderError as error:
+        if error.code == "unknown_provider":  # others depend on the installation
+            raise SetupError(f"{name}: {error.message}.") from None

@@ -40,7 +40,7 @@ with lazy_modules:
     from agents.sdk.environment import owner as owners
     from agents.sdk.environment import workplace
     from agents.sdk.rows import definition as definitions
-    from agents.sdk.rows import sessions
+    from agents.sdk.rows import sessions, state
     from agents.sdk.streaming import follow, modes, outputs
     from agents.services import disk_reserve, errors
     from sandbox.own_directory import rules
@@ -63,11 +63,15 @@ class Runner:
         self._registry: Any = config.agent_types
         self._middleware = middleware
         self._form = form_of(config.output_schema)
+        self.argument_names: Mapping[str, str] = {}
+        """See `arguments.renamed`."""
         self.extra: dict[str, SubagentConfig] = {}
         self._states = SessionStates(middleware)
         self.last_session_id: str | None = None
         self.shown: dict[str, set[str]] = {}
         self._definition: definitions.Definition | None = None
+        self._checked: definitions.Definition | None = None
+        """The definition that is checked by the rows, too."""
         self._toolkit: Any = None
         self._toolkits: list[Any] = []
         """All that it has had: sessions of earlier ones can wait for a person."""
@@ -116,9 +120,12 @@ class Runner:
         begin_in_thread(self._check_definition, wanted).result()
 
     def _check_definition(self, subagents: tuple[SubagentConfig, ...]) -> None:
-        prepare(self.config.persistence_path, database=False)
-        toolkit = toolkits.toolkit_of(self.config, subagents, self._toolkit)
-        definitions.Definition.of(self.config, toolkit, subagents, needs_model=False)
+        with arguments.renamed(self.argument_names):
+            prepare(self.config.persistence_path, database=False)
+            toolkit = toolkits.toolkit_of(self.config, subagents, self._toolkit)
+            found = definitions.Definition.of(self.config, toolkit, subagents, needs_model=False)
+            if self._owner is not None:
+                engine.ask(state.check_agent, found, self._owner).result()
 
     async def ready(self) -> tuple[definitions.Definition, Any]:
         """Return the checked definition, and the owner of its runs. Raises `SetupError`."""
@@ -132,13 +139,14 @@ class Runner:
         return self._finished_before_close(begin_in_thread(self._prepare)).result()
 
     def _prepare(self) -> tuple[definitions.Definition, Any]:
-        prepare(
-            self.config.persistence_path,
-            api_key=key_of(self.config.model),
-            provider=choice_of(self.config.model).provider,
-        )
-        with self._lock:
-            return self._prepared()
+        with arguments.renamed(self.argument_names):
+            prepare(
+                self.config.persistence_path,
+                api_key=key_of(self.config.model),
+                provider=choice_of(self.config.model).provider,
+            )
+            with self._lock:
+                return self._prepared()
 
     def _prepared(self) -> tuple[definitions.Definition, Any]:
         config = self.config
@@ -148,6 +156,8 @@ class Runner:
             self._definition = definitions.Definition.of(config, toolkit, subagents)
             self._toolkit = toolkit
             self._toolkits.append(toolkit)
+        if self._forget is None:
+            self._forget = weakref.finalize(self, toolkits.forget, self._toolkits, self._token)
         engine.join(self._token)
         if self._owner is None:
             if config.sandbox_enabled:
@@ -159,7 +169,9 @@ class Runner:
                     self._workspace = str(workplace.workspace_directory(config.sandbox_working_dir))
                     self._rules = workplace.file_rules(config, self._workspace)
             self._owner = engine.ask(owners.owner_of, config.user).result()
-            self._forget = weakref.finalize(self, toolkits.forget, self._toolkits, self._token)
+        if self._checked is not self._definition:
+            engine.ask(state.check_agent, self._definition, self._owner).result()
+            self._checked = self._definition
         return self._definition, self._owner
 
     @property
@@ -260,7 +272,8 @@ class Runner:
         executor = engine.worker.executor
         begun = engine.ask(begin, definition, owner, request, executor, loaded)
         try:
-            place = await asyncio.shield(asyncio.wrap_future(begun))
+            with arguments.renamed(self.argument_names):
+                place = await asyncio.shield(asyncio.wrap_future(begun))
         except asyncio.CancelledError:
             # It is stored anyway, a moment later.
             self._finished_before_close(begin_in_thread(self._leave_begun, begun))

@@ -90,7 +90,12 @@ class HarnessConfig:
             argument = _OF_AGENT.get(name, name)
             if argument in self.options and getattr(self, name) != getattr(usual, name):
                 raise SetupError(f"options: {argument} contradicts {name}: leave one out.")
-        self.agent_config()  # it checks the other arguments
+        with arguments.renamed(self.argument_names()):
+            self.agent_config()  # it checks the other arguments
+
+    def argument_names(self) -> dict[str, str]:
+        """Return the fields by the names of the arguments of its agent, as errors have them."""
+        return {name: one for one, name in _OF_AGENT.items() if name not in self.options}
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> HarnessConfig:
@@ -194,7 +199,10 @@ class VelHarness:
         """
         self.config = _merged(config, given)
         self._mode = StreamMode.of_ai_sdk(self.config.ai_sdk_version)
-        self.agent = DeepAgent(self.config.agent_config())
+        names = self.config.argument_names()
+        with arguments.renamed(names):
+            self.agent = DeepAgent(self.config.agent_config())
+        self.agent.name_arguments(names)
         self.agents = self.agent.agent_types
 
     async def run(

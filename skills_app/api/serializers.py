@@ -69,15 +69,17 @@ class AgentUploadForm(StrictSerializer):
 
 
 class LibraryQuery(PageQuery):
-    """The library and Vel's own skills. With `q`, the best matches, which have no pages."""
+    """The library and Vel's own skills. With a text in `q`, the best matches, without pages."""
 
     cursor = serializers.RegexField(r"\A[0-9]{1,18}\Z", required=False)
-    q = Text(required=False, max_length=_QUERY_CHARACTERS)
+    q = Text(required=False, allow_blank=True, max_length=_QUERY_CHARACTERS)
     scope = serializers.ChoiceField(choices=[LIBRARY, "built-in"], required=False)
     trust = serializers.ChoiceField(choices=Trust.values, required=False)
     tag = Text(required=False, max_length=200)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs.get("q", "").strip():
+            attrs.pop("q", None)
         if "q" in attrs and "cursor" in attrs:
             raise ValidationError({"cursor": ["A search has no pages: ask for more with limit."]})
         return attrs

@@ -54,7 +54,7 @@ class Row:
 @with_database
 @json_option
 def search(query: str, agent: str | None, directories: tuple[Path, ...], as_json: bool) -> None:
-    """Show the skills that match QUERY, in your own words, best first.
+    """Show the skills that match QUERY, in your own words, best first; all for an empty QUERY.
 
     A score near 1 means that the skill is for exactly this request; below 0.2 the match is most
     likely chance. With --json, each line is a JSON object.
@@ -62,7 +62,11 @@ def search(query: str, agent: str | None, directories: tuple[Path, ...], as_json
     rows, names = _stored(query, agent)
     rows += _in_directories(query, [directory.absolute() for directory in directories], names)
     rows.sort(key=lambda row: (-row.score, row.name, row.source))
-    shown = [row for place, row in enumerate(rows) if row.score >= SHOWN or place < FIRST]
+    shown = [
+        row
+        for place, row in enumerate(rows)
+        if row.score >= SHOWN or place < FIRST or not query.strip()
+    ]
     if as_json:
         for row in shown:
             print(json.dumps(asdict(row)))
@@ -99,7 +103,7 @@ def _stored(query: str, agent: str | None) -> tuple[list[Row], set[str]]:
     found = agent_named(user, agent)
     available = available_skills(found.pk, built_in=found.builtin_skills).versions
     ranked = rank_versions(query, [version.pk for version in available])
-    answers = [version for version in ranked if version.score]
+    answers = [version for version in ranked if version.score or not query.strip()]
     return list(_rows(answers)), {version.name for version in ranked}
 
 
@@ -135,5 +139,5 @@ def _in_directories(query: str, directories: Sequence[Path], names: set[str]) ->
 
 def _row_of(query: str, skill: Skill, directory: Path) -> Iterator[Row]:
     score = skill.matches_query(query)
-    if score and skill.enabled:
+    if (score or not query.strip()) and skill.enabled:
         yield Row(skill.name, score, skill.description, str(Trust.LOCAL.value), str(directory))

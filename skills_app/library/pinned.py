@@ -74,6 +74,20 @@ def in_order(name: str, required: Mapping[str, Iterable[str]]) -> list[str]:
     return list(order)
 
 
+def requiring(name: str, required: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return the skills of `required` that require `name`, without those that it requires itself.
+
+    Otherwise no skill of a circle could be deactivated.
+    """
+    below = {name}
+    left = [name]
+    while left:
+        further = [one for one in required.get(left.pop(), ()) if one not in below]
+        below.update(further)
+        left += further
+    return [one for one, needs in required.items() if name in needs and one not in below]
+
+
 def _of(name: str, asker: str, required: Mapping[str, Iterable[str]]) -> Iterable[str]:
     if name not in required:
         raise UnmetRequirement(f"{asker} requires the skill {name}, which this agent has not.")

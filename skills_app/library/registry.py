@@ -16,7 +16,7 @@ from typing import TypedDict
 
 from sandbox.errors import SetupError
 from skills_app.library.normalise import normalise_name
-from skills_app.library.pinned import UnmetRequirement, in_order
+from skills_app.library.pinned import UnmetRequirement, in_order, requiring
 from skills_app.library.problems import InvalidSkill, Problem, Severity, error
 from skills_app.library.search.document import SkillDocument
 from skills_app.library.search.ranking import FIRST, SHOWN, Match, rank
@@ -142,17 +142,19 @@ class SkillRegistry:
         return {match.name: match.score for match in self._ranked(query)}
 
     def search(self, query: str) -> Skills:
-        """Return the skills that match `query`, best first.
+        """Return the skills that match `query`, best first; all that are on for an empty query.
 
         Always includes skills whose name, description or a tag contains the exact query.
         """
         text = fold(query).strip()
+        if not text:
+            return self._on()
         found = [
             match.name
             for place, match in enumerate(self._ranked(query))
             if match.score >= SHOWN
             or (match.score > 0 and place < FIRST)
-            or (text and _has(self._skills[match.name], text))
+            or _has(self._skills[match.name], text)
         ]
         return [self._skills[name] for name in found]
 
@@ -190,12 +192,21 @@ class SkillRegistry:
         return True
 
     def deactivate(self, name: str) -> bool:
-        """Deactivate a skill. Return whether it was active."""
+        """Deactivate a skill. Return whether it was active and no active skill requires it.
+
+        After False, nothing has changed.
+        """
         skill = self.get(name)
         if skill is None or skill.name not in self._active:
             return False
+        if requiring(skill.name, {one.name: one.requires for one in self.get_active()}):
+            return False
         self._active.remove(skill.name)
         return True
+
+    def deactivate_all(self) -> None:
+        """Deactivate all skills."""
+        self._active.clear()
 
     def get_active(self) -> Skills:
         """Return the active skills, in the order in which they were activated."""

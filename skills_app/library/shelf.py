@@ -13,7 +13,13 @@ from pydantic import AliasChoices, BaseModel, Field
 
 from skills_app.library.normalise import normalise_name
 from skills_app.library.package import SKILL_FILE
-from skills_app.library.pinned import MOUNT, PinnedSkill, UnmetRequirement, with_requirements
+from skills_app.library.pinned import (
+    MOUNT,
+    PinnedSkill,
+    UnmetRequirement,
+    requiring,
+    with_requirements,
+)
 from skills_app.library.search.ranking import SHOWN
 
 COMMANDS = frozenset({"execute", "execute_python", "execute_in_sandbox"})
@@ -138,10 +144,17 @@ class Shelf:
         return text
 
     def to_deactivate(self, given: str) -> PinnedSkill:
-        """Return the active skill of this name. Raises `ShelfError`."""
+        """Return the active skill of this name. Raises `ShelfError`, also if an active skill
+        requires it.
+        """
         skill = self.named(given)
         if skill.name not in self.active:
             raise ShelfError(f"The skill {skill.name} is not active.", "not_active")
+        required = {name: one.head.requires for name, one in self.active.items()}
+        if names := requiring(skill.name, required):
+            others = ", ".join(names)
+            message = f"{skill.name} is required by {others}: deactivate {others} first."
+            raise ShelfError(message, "required")
         return skill
 
 

@@ -58,9 +58,11 @@ def search_skills(query: str, skills: QuerySet[Skill]) -> list[RankedVersion]:
     """Return the current versions of `skills` that match `query`, best first.
 
     Always includes those with the exact query in their name, description or tags, if need be last.
-    Any text is a query; no part of it is treated as syntax.
+    Any text is a query; no part of it is treated as syntax. An empty query matches all.
     """
     current = dict(skills.exclude(current=None).values_list("pk", "current_id"))
+    if not query.strip():
+        return rank_versions(query, list(current.values()))
     indexed = dict(
         SkillIndexEntry.objects.filter(analysis=ANALYSIS).values_list("skill_id", "version_id")
     )

@@ -18,6 +18,7 @@ from vel import (
     Skill,
     SkillsMiddleware,
     StreamMode,
+    SubagentConfig,
     create_deep_agent,
     load_skill,
     scripted_model,
@@ -90,6 +91,24 @@ def test_a_skill_of_a_directory_replaces_a_built_in_one(
     assert "MY OVERRIDE" in SkillsMiddleware([str(tmp_path)]).load_skill("research")
 
 
+@pytest.mark.django_db(transaction=True)
+def test_the_skills_of_a_subagent_must_be_skills_of_the_agent(
+    make_agent: MakeAgent, tmp_path: Path
+) -> None:
+    skills = only()
+    skills.registry.register(CODED)
+    write_skill(tmp_path / "own", "beans")
+    helper = SubagentConfig("helper", "Helps.", skills=["coded", "beans"])
+    directories = [str(tmp_path / "own")]
+    agent = make_agent(["ok"], subagents=[helper], skill_dirs=directories, middleware=[skills])
+    assert asyncio.run(agent.run("Go")) == "ok"
+    for unknown in ("reporting", "gone"):  # the built-in skills are left out
+        with pytest.raises(SetupError, match=f"more: skills: this agent has no skill '{unknown}'"):
+            agent.register_subagent({"name": "more", "description": "d", "skills": [unknown]})
+    assert asyncio.run(agent.run("Go")) == "ok"
+    agent.register_subagent({"name": "more", "description": "d", "skills": ["coded"]})
+
+
 def test_what_an_agent_cannot_use_is_refused() -> None:
     skills = only()
     skills.registry.register(CODED)
@@ -120,6 +139,22 @@ def test_instructions_in_the_system_prompt() -> None:
     with pytest.raises(SetupError, match="there is no skill 'gone'"):
         skills.load_state({"active": ["gone"]})
     assert skills.get_state() == state
+
+
+def test_a_required_skill_cannot_be_deactivated_first() -> None:
+    skills = only()
+    skills.registry.register(CODED)
+    skills.registry.register(Skill("report", "Reports.", "Report.", requires=("coded",)))
+    skills.load_skill("report")
+    state = skills.get_state()
+    refused = "coded is required by report: deactivate report first."
+    assert skills.deactivate_skill("coded") == refused
+    assert skills.get_state() == state == {"active": ["coded", "report"]}
+    skills.load_state({"active": []})
+    assert skills.get_state() == {"active": []}
+    skills.load_state(state)
+    assert "not active any more" in skills.deactivate_skill("report")
+    assert "not active any more" in skills.deactivate_skill("coded")
 
 
 def test_its_tools_take_what_those_of_an_agent_take() -> None:

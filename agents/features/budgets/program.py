@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from agents.kernel.programs import ProgramOptions
+from agents.features.budgets.options import BudgetOptions
+from agents.kernel.programs import OptionArguments
 
-
-class BudgetArguments(ProgramOptions):
-    names = ("max_tokens", "max_cost")
-
-
-PROGRAM_OPTIONS = (BudgetArguments(),)
+PROGRAM_OPTIONS = (OptionArguments(BudgetOptions, "max_tokens", "max_cost"),)

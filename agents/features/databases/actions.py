@@ -15,6 +15,7 @@ from django.views.decorators.debug import sensitive_variables
 from agents.features.databases.drivers.address import AddressRefused, address_of, checked_url
 from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.own_database import own_database
+from agents.features.databases.drivers.target import DatabaseTarget
 from agents.features.databases.models import DatabaseConnection
 from agents.features.databases.queries import CONFIGURE_DATABASE, target_of
 from agents.kernel.lazy_modules import lazy_modules
@@ -146,9 +147,15 @@ def try_connection(connection: DatabaseConnection, *, by: Person) -> None:
 
 @transaction.atomic
 def save_own_connection(
-    agent: Agent, name: str, url: SecretText, *, allow_writes: bool = False
+    agent: Agent,
+    name: str,
+    url: SecretText,
+    *,
+    allow_writes: bool = False,
+    statement_seconds: float = DatabaseTarget.statement_seconds,
+    max_rows: int = DatabaseTarget.max_rows,
 ) -> DatabaseConnection:
-    """Set the URL of the connection `name` of a person's own command-line agent.
+    """Set the URL and the limits of the connection `name` of a person's own agent.
 
     `allow_writes` is for the person's own programs: each write requires approval. `url` comes from
     `seal_url`. Raises `InvalidRequest`, and `Conflict` while a run uses that name for another URL.
@@ -160,12 +167,17 @@ def save_own_connection(
     if row is None:
         row = DatabaseConnection(agent=agent, name=name, created_by_id=agent.owner_id)
     elif row.owner_id == agent.owner_id and row.url.same_as(url):
-        if row.allow_writes == allow_writes:
+        if (row.allow_writes, row.statement_seconds, row.max_rows) == (
+            allow_writes,
+            statement_seconds,
+            max_rows,
+        ):
             return row
     else:
         _refuse_while_used(agent, name)
     row.owner_id, row.url = agent.owner_id, url
     row.dialect, row.allow_writes = _dialect_of(url), allow_writes
+    row.statement_seconds, row.max_rows = statement_seconds, max_rows
     _check(row)
     action = "database.created" if row._state.adding else "database.changed"
     row.save()

@@ -7,10 +7,14 @@ from django.core.validators import MaxValueValidator, MinValueValidator, RegexVa
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from agents.features.databases.limits import (
+    LEAST_SECONDS,
+    MOST_ROWS,
+    MOST_SECONDS,
+    NAME_PATTERN,
+)
 from agents.ids import ID_LENGTH, new_id
 from agents.secret_text import SecretTextField
-
-NAME_PATTERN = r"[A-Za-z_][A-Za-z0-9_-]{0,62}"
 
 
 class DatabaseConnection(models.Model):
@@ -39,12 +43,12 @@ class DatabaseConnection(models.Model):
     )
     statement_seconds = models.FloatField(
         default=30.0,
-        validators=[MinValueValidator(0.1), MaxValueValidator(600)],
+        validators=[MinValueValidator(LEAST_SECONDS), MaxValueValidator(MOST_SECONDS)],
         help_text=_("How long one statement may take."),
     )
     max_rows = models.PositiveIntegerField(
         default=10_000,
-        validators=[MinValueValidator(1), MaxValueValidator(1_000_000)],
+        validators=[MinValueValidator(1), MaxValueValidator(MOST_ROWS)],
         help_text=_("Rows that one result may have; more is cut."),
     )
     max_bytes = models.PositiveIntegerField(

@@ -22,6 +22,9 @@ from agents.kernel.relations import AgentRelation
 from agents.secret_text import SecretText
 from agents.selectors.visible import Person
 
+_LIMITS = {"query_timeout": "statement_seconds", "row_limit": "max_rows"}
+"""The fields for limits of a program."""
+
 
 class Databases(AgentRelation):
     name = "databases"
@@ -74,9 +77,16 @@ class Databases(AgentRelation):
         return seal_url(from_here(value))
 
     def own_row(
-        self, agent: Any, name: str, sealed: SecretText, *, writable: bool = False
+        self,
+        agent: Any,
+        name: str,
+        sealed: SecretText,
+        *,
+        writable: bool = False,
+        limits: Mapping[str, Any] | None = None,
     ) -> DatabaseConnection:
-        return save_own_connection(agent, name, sealed, allow_writes=writable)
+        own = {_LIMITS[limit]: value for limit, value in (limits or {}).items()}
+        return save_own_connection(agent, name, sealed, allow_writes=writable, **own)
 
 
 RELATIONS = (Databases(),)

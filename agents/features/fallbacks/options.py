@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.kernel.options import AgentOptions
@@ -45,18 +47,25 @@ class FallbackOptions(AgentOptions):
         The agent's own model is valid, and skipped: the model of an agent that names none comes
         from the settings, and may change.
         """
-        known = [name for name in PROVIDERS if name != SCRIPTED]
-        for index, choice in enumerate(self.fallbacks):
-            if choice.provider == SCRIPTED:
-                # It would answer a person from a script.
-                reason = "the scripted model cannot be a fallback"
-            elif choice.provider not in known:
-                reason = f"{choice.provider!r} is no provider; there are {', '.join(known)}"
-            elif choice in self.fallbacks[:index]:
-                reason = f"{choice.provider} {choice.model} is named twice"
-            else:
-                continue
-            raise InvalidRequest(f"fallbacks.{index}: {reason}.", code="invalid_agent")
+        if problem := problem_of(self.fallbacks):
+            raise InvalidRequest(problem, code="invalid_agent")
+
+
+def problem_of(fallbacks: Sequence[FallbackModel]) -> str:
+    """Return the error of the first model that cannot be a fallback; empty without one."""
+    known = [name for name in PROVIDERS if name != SCRIPTED]
+    for index, choice in enumerate(fallbacks):
+        if choice.provider == SCRIPTED:
+            # It would answer a person from a script.
+            reason = "the scripted model cannot be a fallback"
+        elif choice.provider not in known:
+            reason = f"{choice.provider!r} is no provider; there are {', '.join(known)}"
+        elif choice in fallbacks[:index]:
+            reason = f"{choice.provider} {choice.model} is named twice"
+        else:
+            continue
+        return f"fallbacks.{index}: {reason}."
+    return ""
 
 
 OPTIONS = (FallbackOptions,)

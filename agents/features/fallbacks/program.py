@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
+from agents.features.fallbacks.options import FallbackOptions, problem_of
 from agents.kernel.lazy_modules import lazy_modules
 from agents.kernel.programs import ProgramOptions
 
@@ -25,6 +28,14 @@ class FallbackArguments(ProgramOptions):
         for at, item in enumerate(value):
             if not isinstance(item, Mapping) or set(item) != _PAIR or not all(item.values()):
                 raise ValueError(f'fallbacks: number {at + 1}: give {{"provider": …, "model": …}}.')
+        try:
+            options = FallbackOptions.model_validate({"fallbacks": [*map(dict, value)]})
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise ValueError(f"{place}: {first['msg']}.") from None
+        if problem := problem_of(options.fallbacks):
+            raise ValueError(problem)
         return list(value)
 
     def stored(self, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from agents.features.guardrails.guardrail import Guardrail
 from agents.features.guardrails.lifecycle_hooks import Hooks
-from agents.features.guardrails.options import RetryRule
+from agents.features.guardrails.options import RetryOptions, RetryRule
 from agents.features.guardrails.registry import guardrails
 from agents.features.guardrails.usable import (
     OF_PROGRAM,
@@ -18,7 +18,7 @@ from agents.features.guardrails.usable import (
     check_guardrail,
     instance_of,
 )
-from agents.kernel.programs import ProgramOptions, ProgramPart
+from agents.kernel.programs import OptionArguments, ProgramOptions, ProgramPart
 
 
 class ProgramGuards(ProgramPart):
@@ -59,7 +59,7 @@ class GuardArguments(ProgramOptions):
         return {name: value for name, value in stored.items() if value}
 
 
-PROGRAM_OPTIONS = (GuardArguments(),)
+PROGRAM_OPTIONS = (GuardArguments(), OptionArguments(RetryOptions))
 
 
 def _guardrails(given: Any) -> list[Guardrail | str]:

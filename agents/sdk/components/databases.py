@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -100,6 +101,8 @@ class DatabaseBackend:
         arguments.check_positive("query_timeout", query_timeout)
         self.row_limit = row_limit
         arguments.check_number("row_limit", row_limit, 1)
+        self._token = object()
+        weakref.finalize(self, engine.discard, self._token)
 
     async def execute(
         self, query: str, database: str = "default", params: Mapping[str, Any] | None = None
@@ -135,7 +138,7 @@ class DatabaseBackend:
 
     async def close(self) -> None:
         """Release the engine. Idle connections are closed automatically."""
-        await in_thread(engine.leave, self)
+        await in_thread(engine.leave, self._token)
 
     async def _execute(
         self, query: str, database: str, params: Mapping[str, Any] | None, *, native: bool
@@ -200,7 +203,7 @@ class DatabaseBackend:
             raise QueryFailed(str(problem)) from None
         except address.AddressRefused as problem:
             raise QueryFailed(f"{meant}: {problem}") from None
-        engine.join(self)
+        engine.join(self._token)
         target = DatabaseTarget(
             name=meant,
             url=url,
@@ -218,8 +221,8 @@ def _check_texts(**given: Any) -> None:
 
 
 _NAME = "DatabaseMiddleware"
-_OF_CONNECTION = {"query_timeout": 30, "row_limit": 10_000}
-"""Arguments of a backend without an effect on an agent, with their defaults."""
+_USUAL = {"query_timeout": 30, "row_limit": 10_000}
+"""The default limits of a backend, and of the databases of an agent."""
 
 
 class DatabaseMiddleware(BuiltInMiddleware):
@@ -249,14 +252,15 @@ class DatabaseMiddleware(BuiltInMiddleware):
         self.backend = connections
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
-        """Give the agent these databases. It reads and writes them by the limits of an agent."""
+        """Give the agent these databases, with the limits of the backend."""
         backend = self.backend
-        for argument, usual in _OF_CONNECTION.items():
-            if getattr(backend, argument) != usual:
+        own = {name: getattr(backend, name) for name in ("query_timeout", "row_limit")}
+        own = {name: value for name, value in own.items() if value != _USUAL[name]}
+        limits = {name: own for name in backend.connections if own}
+        for name, given in limits.items():
+            if config.database_limits.get(name, given) != given:
                 raise SetupError(
-                    f"{argument} of the DatabaseBackend has no effect on the databases of an "
-                    "agent, which have limits of their own (docs/guides/databases.md): leave it "
-                    "out."
+                    f"database_limits: {name} has other limits in the {_NAME}: leave one out."
                 )
         for name, url in backend.connections.items():
             if config.databases.get(name, url) != url:
@@ -272,6 +276,7 @@ class DatabaseMiddleware(BuiltInMiddleware):
             config,
             databases={**config.databases, **backend.connections},
             database_read_only=config.database_read_only and backend.read_only,
+            database_limits={**config.database_limits, **limits},
         )
 
     def get_tools(self) -> Sequence[ToolSpec]:

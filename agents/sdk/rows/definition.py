@@ -42,6 +42,7 @@ from agents.sdk.config import (
 )
 from agents.sdk.errors import SetupError
 from agents.sdk.models import ModelChoice, checked, choice_of
+from agents.sdk.option_values import ARGUMENTS
 from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import InvalidRequest
 from agents.spec import OPTIONS, SANDBOX_ONLY, AgentSpec
@@ -49,7 +50,7 @@ from sandbox.paths import is_within
 
 with lazy_modules:
     # The feature may be missing.
-    from agents.features.subagents import types
+    from agents.features.subagents import inputs, types
 
 _PLANNING = frozenset({"write_todos", "read_todos"})
 _MEMORY = frozenset({"write_memory", "read_memory", "list_memory"})
@@ -157,7 +158,7 @@ class Definition:
                 if name not in offered:
                     raise SetupError(f"{place}: {name} {self._why_missing(name, spec, having)}.")
         for name in self.config.only_tools or ():
-            if name in self._left_out:
+            if name in _PLANNING | _MEMORY and name in self._left_out:
                 option = "planning" if name in _PLANNING else "memory"
                 raise SetupError(f"only_tools: {name} needs {option}=True.")
 
@@ -180,7 +181,7 @@ class Definition:
         option, _, inner = place.partition(".")
         if option in self.config.options:
             return SetupError(f"options: {message}")
-        argument = _ARGUMENTS.get(option, option)
+        argument = ARGUMENTS.get(option, option)
         if argument == "model":
             name = "max_tokens" if option == "max_output_tokens" else option
             return SetupError(f"model: {name}: {reason}")
@@ -190,6 +191,8 @@ class Definition:
     def _left_out(self) -> frozenset[str]:
         """Return the tools that a False of the program leaves out."""
         left_out = frozenset() if self.config.planning else _PLANNING
+        if self.config.options.get("subagent_depth") == 0:
+            left_out |= inputs.FORMS.keys()
         return left_out | (frozenset() if self.config.memory else _MEMORY)
 
     def slug(self, owner: Any) -> str:
@@ -279,8 +282,11 @@ class Definition:
 
     def _database(self, agent: Agent, name: str, url: Any) -> Any:
         writable = not self.config.database_read_only
+        limits = self.config.database_limits.get(name)
         try:
-            return _relation("databases").own_row(agent, name, url, writable=writable)
+            return _relation("databases").own_row(
+                agent, name, url, writable=writable, limits=limits
+            )
         except InvalidRequest as error:
             raise SetupError(f"databases: {name}: {error.message}") from error
 
@@ -367,34 +373,15 @@ def _check_routes(toolkit: Toolkit) -> None:
             raise SetupError(f"backend: the route {wrong} is in {root}, which Vel has: rename it.")
 
 
-_ARGUMENTS = {
-    "provider": "model",
-    "thinking": "model",
-    "effort": "model",
-    "max_output_tokens": "model",
-    "builtin_skills": "include_builtin_skills",
-    "suggest_skills": "auto_load_skills",
-    "sandbox": "sandbox_enabled",
-    "network": "sandbox_network",
-    "command_timeout": "sandbox_timeout",
-    "max_turns": "max_steps",
-    "tools": "only_tools",
-}
-"""Options with an argument of another name."""
-
-
 def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options without an argument. Raises `SetupError`."""
-    arguments = {field.name: field.name for field in fields(DeepAgentConfig)} | _ARGUMENTS
-    for name in options:
-        if name in arguments:
-            raise SetupError(f"options: {name}: give the argument {arguments[name]} instead.")
     try:
         return checked_options(options)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(str(part) for part in first["loc"])
-        known = ", ".join(option_fields().keys() - arguments.keys()) or "none"
+        arguments = {field.name for field in fields(DeepAgentConfig)} | ARGUMENTS.keys()
+        known = ", ".join(option_fields().keys() - arguments) or "none"
         message = (
             f"there is no such option here; there are: {known}."
             if first["type"] == "extra_forbidden"

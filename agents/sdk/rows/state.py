@@ -23,6 +23,7 @@ from agents.models import (
     StateFile,
     Thread,
 )
+from agents.sdk.config import check_for_agent
 from agents.sdk.errors import SetupError
 from agents.sdk.rows.definition import MIDDLEWARE_NAME, Definition
 from agents.selectors.family import descendants_of, goes_on_alone
@@ -102,6 +103,13 @@ def _unknown(name: str) -> str:
             "its state: leave filesystem out, or make the agent with sandbox=False."
         )
     return f"load_state: {name!r} is no part of a state from get_state."
+
+
+def check_agent(definition: Definition, owner: Any) -> None:
+    """Raise `SetupError` if a subagent names a skill that the agent does not have."""
+    if any(item.skills for item in definition.subagents):
+        values = {**vars(definition.config), "subagents": definition.subagents}
+        check_for_agent(values, _agent(definition, owner))
 
 
 def _agent(definition: Definition, owner: Any) -> SessionAgent:

@@ -18,8 +18,8 @@ from agents.prompt_variables import (
     Value,
     names_in,
     plain,
+    problem_of,
     shortened,
-    unknown_names,
 )
 from agents.services.errors import Conflict, InvalidRequest
 
@@ -131,15 +131,8 @@ def _prompts(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def check_names(prompt: str, field: str) -> None:
     """Raise `InvalidRequest` for names that look like variables of Vel but are unknown."""
-    unknown = unknown_names(prompt)
-    if unknown:
-        name = unknown[0]
-        raise InvalidRequest(
-            f"{field}: there is no variable {{{{{name}}}}}; known are date, time_zone, user.name, "
-            "user.first_name, thread.id, thread.title, agent.name and context.NAME. For the "
-            f"text itself write {{{{{{{{{name}}}}}.",
-            code="invalid_agent",
-        )
+    if problem := problem_of(prompt):
+        raise InvalidRequest(f"{field}: {problem}", code="invalid_agent")
 
 
 def values_of(thread: Thread) -> dict[str, Value]:

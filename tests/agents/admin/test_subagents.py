@@ -131,7 +131,7 @@ def test_who_may_change_agents_may_change_subagents_and_no_guarded_part_by_them(
     )
     editor = rows.staff("editor", "view_agent", "change_agent")
     smuggled = {
-        "tools": '["execute", "execute_sql", "task"]',
+        "tools": '["execute", "execute_sql"]',
         "sandbox": "",
         "network": "full",
         "interrupt_on": "{}",

@@ -75,6 +75,20 @@ def test_the_full_profile_has_rules_for_both_and_tools_of_its_own() -> None:
     make_agent(owner, interrupt_on={"execute": True, "execute_in_sandbox": True})
 
 
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_tools_that_delegate_need_a_depth(depth: int) -> None:
+    agent = Agent(name="Ada", slug="ada", owner=make_user(), subagent_depth=depth)
+    ann = Subagent(name="ann", description="Looks.", tools=["ls", "task"])
+    agent.tools = ["ls", "spawn_subagent"] if depth == 0 else None
+    if depth == 2:
+        save_agent(agent, related={"subagents": [ann]})
+        return
+    place = "tools.1" if depth == 0 else "subagents.ann.tools.1"
+    with pytest.raises(InvalidRequest) as error:
+        save_agent(agent, related={"subagents": [] if depth == 0 else [ann]})
+    assert error.value.message.startswith(f"{place}: ")
+
+
 def test_a_definition_that_works_is_saved() -> None:
     tools = ["execute_in_sandbox", "write_todos", "task"]
     fields = {"interrupt_on": {"execute_in_sandbox": True, "execute": False}, "tools": tools}

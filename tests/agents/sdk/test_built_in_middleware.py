@@ -57,9 +57,9 @@ def spec_of_run() -> dict[str, Any]:
 
 def test_each_configures_the_agent(make_agent: MakeAgent, tmp_path: Path) -> None:
     agent = make_agent(
-        [{"tool_calls": [("execute_sql", {"query": "SELECT a FROM t"})]}, "ok"],
+        [{"tool_calls": [("execute_sql", {"query": "SELECT 7 UNION ALL SELECT 8"})]}, "ok"],
         middleware=[
-            DatabaseMiddleware(DatabaseBackend({"shop": shop(tmp_path)})),
+            DatabaseMiddleware(DatabaseBackend({"shop": shop(tmp_path)}, row_limit=1)),
             ContextManagementMiddleware(evict_bytes=5_000, compact_at=0.5),
             MemoryMiddleware(saving="save", requests="continue"),
             CachingMiddleware(enabled=False),
@@ -69,13 +69,16 @@ def test_each_configures_the_agent(make_agent: MakeAgent, tmp_path: Path) -> Non
     asyncio.run(agent.run("Go"))
     spec = spec_of_run()
     assert spec["databases"] == ["shop"]
+    assert agent.config.database_limits == {"shop": {"row_limit": 1}}
     assert (spec["evict_bytes"], spec["compact_at"]) == (5_000, 0.5)
     assert (spec["memory_saving"], spec["memory_requests"]) == ("save", "continue")
     assert spec["prompt_caching"] is False
     assert spec["model_attempts"] == 3
     assert spec["tool_retries"] == [{"tool": "execute_sql", "attempts": 2, "backoff": 1.0}]
     assert {"write_memory", "execute_sql"} <= set(spec["tools"])
-    assert "7" in str(ToolCall.objects.get(tool="execute_sql").result_content)
+    result = str(ToolCall.objects.get(tool="execute_sql").result_content).replace(" ", "")
+    assert "7" in result
+    assert '"truncated":true' in result
     assert spec["toolkit"] == "", "no part exists only in this program"
 
 
@@ -201,8 +204,8 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     ),
     (
         [DatabaseMiddleware(DatabaseBackend(DATABASES, row_limit=5))],
-        {},
-        "DatabaseMiddleware: row_limit of the DatabaseBackend has no effect",
+        {"databases": DATABASES, "database_limits": {"shop": {"row_limit": 6}}},
+        "database_limits: shop has other limits in the DatabaseMiddleware",
     ),
     (
         [MemoryMiddleware("save")],

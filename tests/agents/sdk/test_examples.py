@@ -61,8 +61,7 @@ def test_an_example(
     os.chmod(place, 0o755)  # the sandbox's account needs this access
     program: dict[str, Any] = runpy.run_path(str(ROOT / "examples" / f"{name}.py"))
     asyncio.run(program["main"]())
-    engine._users.clear()  # agents that the program left open
-    engine._stop()  # as the end of the program does
+    assert not engine.is_running, "The example leaves an agent or a backend open: close it."
     out = capsys.readouterr().out
     for text in EXPECTED[name]:
         assert text in out

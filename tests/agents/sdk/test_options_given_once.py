@@ -91,6 +91,7 @@ NOT_OF_THE_AGENT = {
     "middleware", "program_files",  # part of the toolkit, like tools
     "checkpoint_interval",  # does nothing
     "sandbox_enabled", "database_read_only",  # without a sandbox and writes here
+    "database_limits",  # of connections
 }  # fmt: skip
 
 

@@ -105,13 +105,14 @@ def test_a_working_directory_that_does_not_exist_is_refused(
     monkeypatch.chdir(project)
     missing, model = project / "no" / "such", scripted_model(["Done."])
     agent: DeepAgent | VelHarness
+    option = "sandbox_working_dir" if door == "deep agent" else "working_directory"
     if door == "deep agent":
         agent = create_deep_agent(model, sandbox_working_dir=str(missing))
     elif door == "harness":
         agent = create_harness(model=model, working_directory="no/such")
     else:
         agent = create_coding_harness(missing, model=model)
-    with closing(agent), pytest.raises(SetupError, match=f"{missing} does not exist"):
+    with closing(agent), pytest.raises(SetupError, match=f"^{option}: {missing} does not exist"):
         asyncio.run(agent.run("work"))
     assert not (project / "no").exists()
 

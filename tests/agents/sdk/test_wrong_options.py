@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,61 @@ AT_ONCE: list[tuple[str, dict[str, Any]]] = [
     ("'x': tools must be", {"subagents": [{"name": "x", "description": "d", "tools": "ls"}]}),
     ("'x': skills must be", {"subagents": [{"name": "x", "description": "d", "skills": "s"}]}),
     ("^subagents: 'x' is given twice", {"subagents": [SubagentConfig("x", "d")] * 2}),
+    ("^skill_mode: .*'tool_result' or 'system_prompt', got 'bogus'", {"skill_mode": "bogus"}),
+    ("^max_concurrent_subagents: .*100, got 1000", {"max_concurrent_subagents": 1000}),
+    ("^max_tokens: ", {"max_tokens": 10**30}),
+    ("^max_cost: ", {"max_cost": 1e9}),
+    ("^profile must be full or sandbox_only", {"profile": "bogus"}),
+    ("^model: there is no provider 'bogus'", {"model": {"provider": "bogus"}}),
+    ("^model: max_tokens", {"model": {"provider": "scripted", "max_tokens": 10**12}}),
+    (
+        "'x': model: there is no provider 'bogus'",
+        {"subagents": [{"name": "x", "description": "d", "model": {"provider": "bogus"}}]},
+    ),
+    ("^fallbacks.0: 'bogus' is no provider", {"fallbacks": [{"provider": "bogus", "model": "m"}]}),
+    ("^fallbacks", {"fallbacks": [{"provider": "google", "model": str(n)} for n in range(4)]}),
+    ("^system_prompt: there is no variable", {"system_prompt": "{{user.nmae}}"}),
+    (
+        "'x': system_prompt: there is no variable",
+        {"subagents": [{"name": "x", "description": "d", "system_prompt": "{{user.nmae}}"}]},
+    ),
+    ("^sandbox_allow_write: '/etc' is not a path", {"sandbox_allow_write": ["/etc"]}),
+    ("^sandbox_protect: '../x' is not a path", {"sandbox_protect": ["../x"]}),
+    ("^options: max_turns: give the argument max_steps", {"options": {"max_turns": 3}}),
+    (
+        "^options: approval_rules.0.action",
+        {"options": {"approval_rules": [{"tool": "execute", "action": "bogus"}]}},
+    ),
+    (
+        "^options: approval_rules.0.when.command: invalid pattern",
+        {
+            "options": {
+                "approval_rules": [{"tool": "x", "when": {"command": "("}, "action": "deny"}]
+            }
+        },
+    ),
+    ("^options: approvals_needed", {"options": {"approvals_needed": 3}}),
+    ("^options: allowed_hosts: 'http://x'", {"options": {"allowed_hosts": ["http://x"]}}),
+    ("^options: subagent_depth: ", {"options": {"subagent_depth": 99}}),
+    ("^options: subagent_depth must contain JSON", {"options": {"subagent_depth": object()}}),
+    ("^options: on_stuck: ", {"options": {"on_stuck": "bogus"}}),
+    ("^options: model_attempts: ", {"options": {"model_attempts": 99}}),
+    ("^options: compact_at: ", {"options": {"compact_at": 5}}),
+    ("^options: output_repairs: ", {"options": {"output_repairs": 99}}),
+    ("^max_seconds", {"max_seconds": 2**40}),
+    ("^toolbox: '../x' is not a valid toolbox name", {"toolbox": "../x"}),
+    ("^databases: my shop: Use letters", {"databases": {"my shop": "sqlite:////srv/shop"}}),
+    ("^databases: shop: There is no driver for oracle", {"databases": {"shop": "oracle://h/d"}}),
+    ("^databases: shop: It is no URL", {"databases": {"shop": "shop.sqlite3"}}),
+    ("^database_limits must be a dictionary", {"database_limits": ["shop"]}),
+    ("^database_limits must be a dictionary", {"database_limits": {"shop": 5}}),
+    ("^database_limits: shop is not among", {"database_limits": {"shop": {"row_limit": 5}}}),
+    ("^database_limits: shop: rows is not a limit", {"database_limits": {"shop": {"rows": 5}}}),
+    ("^database_limits: .*row_limit must", {"database_limits": {"shop": {"row_limit": 0}}}),
+    (
+        "^database_limits: shop: query_timeout must be a number from 0.1 to 600, got 900",
+        {"database_limits": {"shop": {"query_timeout": 900}}},
+    ),
 ]
 
 
@@ -120,6 +176,39 @@ def test_a_wrong_option_is_refused_when_the_agent_is_made(
 ) -> None:
     with pytest.raises(SetupError, match=problem):
         create_deep_agent(**options)
+
+
+def test_the_cost_can_be_a_decimal() -> None:
+    assert create_deep_agent(max_cost=Decimal("0.5")).config.max_cost == 0.5
+
+
+def test_a_harness_refuses_the_wrong_value_of_an_option_when_it_is_made() -> None:
+    wrong: dict[str, dict[str, Any]] = {
+        "^skill_mode: .*'tool_result' or 'system_prompt', got 'bogus'": {"skill_mode": "bogus"},
+        "^profile must be full or sandbox_only": {"profile": "bogus"},
+    }
+    for problem, options in wrong.items():
+        with pytest.raises(SetupError, match=problem):
+            HarnessConfig(options=options)
+    with pytest.raises(SetupError, match=r"^model: there is no provider 'bogus'"):
+        HarnessConfig(model={"provider": "bogus"})
+    with pytest.raises(SetupError, match=r"there is no variable"):
+        HarnessConfig(custom_agents={"x": {"system_prompt_addition": "{{user.nmae}}"}})
+
+
+def test_an_error_names_the_field_of_the_harness(transactional_db: None) -> None:
+    audit, custom = {"name": "x", "description": "d"}, {"x": AgentConfig(["execute"])}
+    with pytest.raises(SetupError, match=r"^subagents: 'x' is also a type of custom_agents"):
+        HarnessConfig(custom_agents=custom, options={"subagents": [audit]})
+    files = FilesystemMiddleware(SandboxFilesystemBackend("/srv/work"))
+    with pytest.raises(SetupError, match=r"^working_directory='/srv' contradicts"):
+        VelHarness(working_directory="/srv", middleware=[files])
+    with pytest.raises(SetupError, match=r"^sandbox_working_dir='/srv' contradicts"):
+        VelHarness(options={"sandbox_working_dir": "/srv"}, middleware=[files])
+    harness = VelHarness(model=MODEL, sandbox=False, custom_agents=custom)
+    wrong = pytest.raises(SetupError, match=r"execute needs a sandbox: .*sandbox=False\.$")
+    with closing(harness), wrong:
+        asyncio.run(harness.run("Go"))
 
 
 CONTRADICTIONS: list[tuple[str, dict[str, Any]]] = [
@@ -192,23 +281,18 @@ AT_FIRST_USE: list[tuple[str, dict[str, Any]]] = [
         "The subagent x: tools: execute needs a sandbox",
         {"subagents": [SubagentConfig("x", "d", tools=["execute"])]},
     ),
-    ("^skill_mode: ", {"skill_mode": "nowhere"}),
-    ("^max_concurrent_subagents: ", {"max_concurrent_subagents": 1000}),
-    ("^max_tokens: ", {"max_tokens": 10**30}),
-    ("^max_cost: ", {"max_cost": 1e9}),
-    ("^system_prompt: there is no variable", {"system_prompt": "{{user.nmae}}"}),
     (
         "^interrupt_on: activate_skill is another name of load_skill",
         {"interrupt_on": {"activate_skill": True, "load_skill": False}},
     ),
     ("tool 'activate_skill' has the name", {"tools": [ToolSpec("activate_skill", "d", double)]}),
     (
-        "The subagent x: model: ",
-        {"subagents": [SubagentConfig("x", "d", model={"provider": "nothing"})]},
+        "The subagent x: skills: this agent has no skill 'nosuch'",
+        {"subagents": [SubagentConfig("x", "d", skills=["nosuch"])]},
     ),
-    ("^options: max_turns: give the argument max_steps", {"options": {"max_turns": 3}}),
-    ("^options: subagent_depth: ", {"options": {"subagent_depth": 99}}),
-    ("^options must contain", {"options": {"subagent_depth": object()}}),
+    ("^options: integrations.0: ", {"options": {"integrations": ["bogus"]}}),
+    ("^options: memory_saving: ", {"options": {"memory_saving": "bogus"}}),
+    ("^options: nothing: there is no such option", {"options": {"nothing": 1}}),
     ("^user: there is no user nobody", {"user": "nobody"}),
     ("^subagents: default is another name", {"subagents": [SubagentConfig("default", "d")]}),
 ]
@@ -256,15 +340,6 @@ def test_so_is_a_place_that_the_sandbox_cannot_use(
 ) -> None:
     agent = make_agent(["x"], **{"sandbox": True, "sandbox_working_dir": None, **options})
     with pytest.raises(SetupError, match=problem):
-        asyncio.run(agent.run("Go"))
-    assert not Agent.objects.exists()
-
-
-def test_so_is_the_name_of_a_database(make_agent: MakeAgent, tmp_path: Path) -> None:
-    sqlite3.connect(tmp_path / "shop.sqlite3").close()
-    (tmp_path / "shop.sqlite3").touch()
-    agent = make_agent(["x"], databases={"my shop": f"sqlite:///{tmp_path}/shop.sqlite3"})
-    with pytest.raises(SetupError, match=r"^databases: my shop: "):
         asyncio.run(agent.run("Go"))
     assert not Agent.objects.exists()
 

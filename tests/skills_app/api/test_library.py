@@ -92,6 +92,8 @@ def test_the_list_is_narrowed_and_searched(client: APIClient, skill: Skill, tmp_
     assert names(client.get(f"{LIBRARY}?scope=library&trust=imported")) == ["invoices"]
     assert names(client.get(f"{LIBRARY}?tag=beans")) == ["beans"]
     assert names(client.get(f"{LIBRARY}?tag=bean")) == []
+    assert names(client.get(f"{LIBRARY}?q=")) == names(client.get(LIBRARY)) != []
+    assert names(client.get(f"{LIBRARY}?q=+&cursor=0")) == names(client.get(LIBRARY))
     found = client.get(f"{LIBRARY}?scope=library&q=send+an+invoice+to+a+customer")
     assert names(found)[0] == "invoices"
     assert 0 < found.json()["results"][0]["score"] <= 1

@@ -31,6 +31,11 @@ def test_search(vel: Vel, place: Path) -> None:
     assert rows[0]["score"] >= 0.2
     assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
 
+    done = vel("skills", "search", "", "--json")
+    everything = [json.loads(line)["name"] for line in done.stdout.splitlines()]
+    assert everything == ["csv-analytics", "data-query", "decision-workflow", "pdf-processing",
+                          "reporting", "research"]  # fmt: skip
+
     done = vel("skills", "search", "zymurgy quokka xylophone", "--json")
     assert (done.returncode, done.stdout) == (0, "")
     done = vel("skills", "search", "zymurgy quokka \x1b[2Jxylophone")

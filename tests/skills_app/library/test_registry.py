@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
+from skills_app.library.pinned import requiring
 from skills_app.library.problems import InvalidSkill
 from skills_app.library.registry import (
     Skill,
@@ -110,6 +111,7 @@ def test_search_is_best_first_and_finds_parts_of_words() -> None:
     assert names(made.search("quer")) == ["sql"]
     assert names(made.search("ritin")) == ["mail"]
     assert made.search("bake a cake") == []
+    assert names(made.search("")) == names(made.search(" \n")) == ["sql", "mail"]
     assert list(made.scores("queries")) == ["sql", "mail"]
 
 
@@ -225,6 +227,23 @@ def test_a_skill_is_active_with_what_it_requires_and_circles_are_refused(tmp_pat
     registry = SkillRegistry([tmp_path], include_builtin=False)
     assert [registry.activate(name) for name in ("stew", "hen", "orphan")] == [True, False, False]
     assert [skill.name for skill in registry.get_active()] == ["beans", "stew"]
+
+
+def test_a_required_skill_stays_active_as_long_as_the_skill_that_requires_it() -> None:
+    made = registry(Skill("beans", "Counts."), Skill("stew", "Cooks.", requires=("beans",)))
+    assert made.activate("stew")
+    assert not made.deactivate("beans")
+    assert names(made.get_active()) == ["beans", "stew"]
+    assert made.deactivate("stew")
+    assert made.deactivate("beans")
+    assert made.activate("stew")
+    made.deactivate_all()
+    assert made.get_active() == []
+
+
+def test_skills_that_require_each_other_do_not_keep_each_other_active() -> None:
+    circle = {"a": ["b"], "b": ["c"], "c": ["a"], "d": ["c"], "e": ["e"]}
+    assert [requiring(name, circle) for name in "abcde"] == [[], [], ["d"], [], []]
 
 
 def test_a_skill_that_cannot_be_loaded_is_in_the_log(

@@ -119,8 +119,14 @@ def test_a_skill_that_requires_others_brings_them(tmp_path: Path) -> None:
     directory = tmp_path / "skills"
     write_skill(directory, "stew", requires="[beans]", body="Cook.")
     write_skill(directory)
-    run_with(tmp_path, [call("activate_skill", skill_name="Stew")], directory=directory)
+    run_with(
+        tmp_path,
+        [call("activate_skill", skill_name="Stew")],
+        [call("deactivate_skill", name="beans")],
+        directory=directory,
+    )
     assert result("load_skill").index("Count them.") < result("load_skill").index("Cook.")
+    assert result("deactivate_skill") == "beans is required by stew: deactivate stew first."
     assert set(ActiveSkill.objects.values_list("name", flat=True)) == {"stew", "beans"}
 
 

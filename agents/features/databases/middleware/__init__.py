@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from agents.features.databases.limits import MOST_SECONDS
 from agents.features.databases.options import DatabaseNames
 from agents.kernel.lazy_modules import lazy_modules
 from agents.middleware.base import Middleware, PromptContext, Tool
@@ -15,7 +16,7 @@ with lazy_modules:
     from agents.features.databases.middleware import calls, text, writes
 
 _NAMED = 30
-_SECONDS = 120.0
+_SECONDS = float(MOST_SECONDS)
 """The connection's own limit applies as well, and is usually shorter."""
 _QUERY = "Run one SELECT. params: values for :name in the query."
 QUERY_OR_WRITE = "Run one SELECT, or a write. params: values for :name in the query."

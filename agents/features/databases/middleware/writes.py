@@ -11,6 +11,7 @@ from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.own_database import OwnDatabase, own_database
 from agents.features.databases.drivers.statement import looks_like_writing
 from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.limits import MOST_SECONDS
 from agents.features.databases.middleware.calls import ExecuteSqlInput, meant_name, target_of
 from agents.features.databases.options import DatabaseNames
 from agents.features.databases.queries import DatabaseUnavailable
@@ -24,8 +25,6 @@ from sandbox.cancellation import Cancellation
 with lazy_modules:
     from agents.features.databases.drivers import write  # takes 70 ms with psycopg
 
-
-_SECONDS = 120.0
 
 _Do = Callable[[DatabaseTarget, OwnDatabase, Cancellation], Any]
 
@@ -119,7 +118,7 @@ WRITE_SQL = Tool(
     ExecuteSqlInput,
     run_write,
     Effect.EXTERNAL,
-    time_limit=_SECONDS,
+    time_limit=float(MOST_SECONDS),
     trial=try_write,
 )
 """Not offered as a tool: the variant of execute_sql for calls that write."""

@@ -296,3 +296,13 @@ def test_an_own_connection_can_only_be_written_if_its_program_says_so(file):
     assert not target_of(save_own_connection(agent, "mine", seal_url(file))).allow_writes
     row = save_own_connection(agent, "mine", seal_url(file), allow_writes=True)
     assert target_of(row).allow_writes
+
+
+def test_the_limits_of_an_own_connection_are_those_of_its_program(file):
+    agent = rows.agent("own", owner=rows.superuser("boss"))
+    row = save_own_connection(agent, "mine", seal_url(file), statement_seconds=5, max_rows=7)
+    assert (target_of(row).statement_seconds, target_of(row).max_rows) == (5, 7)
+    same = save_own_connection(agent, "mine", seal_url(file), statement_seconds=5, max_rows=7)
+    assert same.updated_at == row.updated_at
+    row = save_own_connection(agent, "mine", seal_url(file))
+    assert (row.statement_seconds, row.max_rows) == (30, 10_000)
