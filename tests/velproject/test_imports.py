@@ -78,7 +78,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> list[set[str]]:
     return [set(json.loads(line)) for line in done.stdout.splitlines()]
 
 
-def test_the_supervisor_imports_neither_pages_nor_the_engine(imported: list[set[str]]) -> None:
+def test_the_supervisor_does_not_import_pages_or_the_engine(imported: list[set[str]]) -> None:
     supervisor, _, _ = imported
     assert "velproject.stalled" in supervisor
     assert not supervisor & (LIBRARIES | PAGES | SERVER | ENGINE)

@@ -100,7 +100,7 @@ def check(run: Run, mode: str) -> None:
     ],
 )
 @pytest.mark.parametrize("mode", ["tool_result", "system_prompt"])
-def test_a_run_goes_on_with_the_skills_it_began_with(
+def test_a_run_continues_with_its_initial_skills(
     tmp_path: Path, mode: str, point: CrashPoint, after: int
 ) -> None:
     run = a_run(tmp_path, mode)
@@ -117,7 +117,7 @@ def test_a_run_goes_on_with_the_skills_it_began_with(
     check(run, mode)
 
 
-def test_a_run_that_was_not_pinned_gets_what_is_there_when_it_goes_on(tmp_path: Path) -> None:
+def test_an_unpinned_run_gets_the_current_skills_when_it_continues(tmp_path: Path) -> None:
     run = a_run(tmp_path, "tool_result")
     crash_once(run, CrashPoint.CLAIMED)
     assert not Run.objects.get(pk=run.pk).has_begun
@@ -151,7 +151,7 @@ time.sleep(60)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["tool_result", "system_prompt"])
-def test_a_worker_that_is_killed_again_and_again(tmp_path: Path, mode: str) -> None:
+def test_a_repeatedly_killed_worker_keeps_the_skills_consistent(tmp_path: Path, mode: str) -> None:
     run = a_run(tmp_path, mode)
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
     name = str(connection.settings_dict["NAME"])
