@@ -59,7 +59,7 @@ class MemoryEditKind(ProposalKind):
     no_grant = "Each edit of the memory needs its own approval."
     no_edit = "An edit cannot turn a call into a change of the memory: reject it with a message."
     no_tool = "Only write_memory changes the memory; editing a call of {tool} cannot."
-    changed = "The file has changed since this request. Vel asks again: look at it again."
+    changed = "The file has changed since this request. Vel asks again: review the new request."
     unfit = "The file has changed, and the edit no longer fits: reject it."
     not_by_file = "--content-file is only for edits of the memory: use --input here."
     text_label = "The file as it should be"

@@ -158,5 +158,5 @@ def _current(agent: Agent, path: str, by: AbstractBaseUser, base_revision: int |
     except InvalidPath as problem:
         raise InvalidRequest(str(problem)) from None
     if base_revision is not None and base_revision != state.revision:
-        raise Conflict(f"{path} has changed since: look at it again.", code="stale")
+        raise Conflict(f"{path} has changed. Reload it and try again.", code="stale")
     return state

@@ -347,7 +347,7 @@ def store_change(agent_id: str, change: Change) -> int:
         check_places(agent_id, [change.path], person_id)
     state = file_state(agent_id, change.path, person_id)
     if state.revision != change.base_revision:
-        raise Changed(f"{change.path} has changed since: look at it again.")
+        raise Changed(f"{change.path} has changed. Reload it and try again.")
     if change.content is None and state.content is None:
         raise InvalidEdit(f"There is no {change.path} to delete.")
     size = size_of(change.content) if change.content is not None else 0
@@ -369,7 +369,7 @@ def store_change(agent_id: str, change: Change) -> int:
                 created_by_id=change.by_id,
             )
     except IntegrityError:
-        raise Changed(f"{change.path} has just changed: look at it again.") from None
+        raise Changed(f"{change.path} has just changed. Reload it and try again.") from None
     if change.content is None:
         file_at(agent_id, change.path, person_id).delete()
     else:

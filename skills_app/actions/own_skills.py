@@ -85,7 +85,7 @@ def update_own_skill(
         skill = _own_skill(agent, skill_id)
         if base_version is not None and skill.version != base_version:
             raise Conflict(
-                f"The skill {skill.name} has changed since: look at it again.", code="stale"
+                f"The skill {skill.name} has changed. Reload it and try again.", code="stale"
             )
         current = skill.current
         if current is None or current.trust == Trust.QUARANTINED:

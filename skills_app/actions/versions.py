@@ -82,7 +82,7 @@ def store_package(
         trust, accept = Trust.QUARANTINED, False
     number = skill.version if skill else 0
     if base_version is not None and base_version != number:
-        raise SkillChanged(f"The skill {package.head.name} has changed since: look at it again.")
+        raise SkillChanged(f"The skill {package.head.name} has changed. Reload it and try again.")
     if skill is not None and not skill.is_deleted:
         latest = skill.versions.get(number=number)
         if latest.content_hash == package.content_hash and latest.trust == trust:
@@ -115,7 +115,7 @@ def delete_skill(
     """
     skill.refresh_from_db(from_queryset=Skill.objects.select_for_update())
     if base_version is not None and skill.version != base_version:
-        raise SkillChanged(f"The skill {skill.name} has changed since: look at it again.")
+        raise SkillChanged(f"The skill {skill.name} has changed. Reload it and try again.")
     if skill.is_deleted:
         raise InvalidSkill(f"There is no skill {skill.name} to delete.")
     try:
@@ -159,7 +159,7 @@ def store_version(
     skill = Skill.objects.select_for_update().filter(scope=scope, name=name).first()
     number = skill.version if skill else 0
     if number != base_version:
-        raise SkillChanged(f"The skill {name} has changed since: look at it again.")
+        raise SkillChanged(f"The skill {name} has changed. Reload it and try again.")
     if content is None:
         if skill is None:
             raise InvalidSkill(f"There is no skill {name} to delete.")

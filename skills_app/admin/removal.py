@@ -39,7 +39,7 @@ def remove_page(page: JournalAdmin, request: HttpRequest, pk: int) -> HttpRespon
         base = request.POST.get("base_version", "")
         try:
             if base != str(skill.version):
-                raise Conflict("The skill has changed since: look at it again.", code="stale")
+                raise Conflict("The skill has changed. Reload it and try again.", code="stale")
             if skill.agent is not None:
                 remove_skill(skill.agent, skill.pk, by=user, source=SOURCE)
             else:

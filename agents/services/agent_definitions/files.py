@@ -136,7 +136,7 @@ def carry_out_import(
     """
     agent, plan = _import(text, by, known_tools, of)
     if base is not None and base != plan.base:
-        raise Conflict("The agent has changed since: look at it again.", code="stale")
+        raise Conflict("The agent has changed. Reload it and try again.", code="stale")
     return agent, plan
 
 

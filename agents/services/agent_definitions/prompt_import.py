@@ -104,7 +104,7 @@ def store_prompt(
     check_may_change_prompt(agent, by)
     require_accepted(plan.findings, accept_findings)
     if agent.system_prompt != plan.before:
-        raise Conflict("The prompt has changed since: look at it again.", code="stale")
+        raise Conflict("The prompt has changed. Reload it and try again.", code="stale")
     agent.system_prompt = plan.after
     return save_agent(agent, by_id=by.pk)
 

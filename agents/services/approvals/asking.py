@@ -20,7 +20,7 @@ from agents.services.approvals.notices import announce_request
 from agents.services.errors import InvalidRequest
 from agents.states import APPROVAL_TRANSITIONS, ApprovalStatus, Decision, check_transition
 
-CHANGED = "It has changed since it was shown: look at it again."
+CHANGED = "It has changed since it was shown. Reload it and try again."
 
 
 def digest_of(

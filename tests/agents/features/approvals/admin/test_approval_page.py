@@ -143,7 +143,7 @@ def test_a_changed_file_makes_a_new_request_and_the_record_shows_it():
 
     response = decide(client, request, "approve")
 
-    assert "It is asked anew" in messages_of(response)[0]
+    assert "Vel asks again" in messages_of(response)[0]
     assert "replaced by a new request: it has changed" in text_of(client.get(page_url(request)))
     assert MemoryFile.objects.get().content == "theirs"
 
